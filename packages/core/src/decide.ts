@@ -1,0 +1,67 @@
+import type { ErrorCode } from './errors.ts'
+
+/** Where a rule stands, so that a person can go and read it. */
+export interface RuleSource {
+  readonly file: string
+  readonly line: number
+}
+
+export type Verdict =
+  | { readonly outcome: 'allow'; readonly reason?: string; readonly rule?: RuleSource }
+  | { readonly outcome: 'ask'; readonly reason: string; readonly rule?: RuleSource }
+  | { readonly outcome: 'deny'; readonly code: ErrorCode; readonly reason: string; readonly rule?: RuleSource }
+
+export const ALLOW: Verdict = Object.freeze({ outcome: 'allow' })
+
+/** The order of judgement. Listing asks the steps up to `mode`; calling asks all of them. */
+export const STEP_NAMES = [
+  'select',
+  'validate',
+  'mode',
+  'permission',
+  'label',
+  'arguments',
+  'limits',
+  'approve',
+] as const
+
+export type StepName = (typeof STEP_NAMES)[number]
+
+/** One small judgement. It sees the subject and can only take away from what the steps before it left. */
+export interface Step<Subject> {
+  readonly name: StepName
+  readonly judge: (subject: Subject) => Verdict
+}
+
+export interface StepVerdict {
+  readonly step: StepName
+  readonly verdict: Verdict
+}
+
+export interface Decision {
+  readonly outcome: Verdict['outcome']
+  readonly verdicts: readonly StepVerdict[]
+  /** The step that decided, when the outcome is not `allow`. */
+  readonly decisive?: StepVerdict
+}
+
+/** Asks every step in turn. The first `deny` ends it; an `ask` stands unless a later step denies. */
+export function decide<Subject>(
+  steps: readonly Step<Subject>[],
+  subject: Subject,
+  earlier: Decision = UNDECIDED,
+): Decision {
+  if (earlier.outcome === 'deny' || steps.length === 0) return earlier
+  const verdicts = [...earlier.verdicts]
+  let decisive = earlier.decisive
+  for (const step of steps) {
+    const judged = { step: step.name, verdict: step.judge(subject) }
+    verdicts.push(judged)
+    if (judged.verdict.outcome === 'deny') return { outcome: 'deny', verdicts, decisive: judged }
+    if (judged.verdict.outcome === 'ask') decisive ??= judged
+  }
+  return decisive === undefined ? { outcome: 'allow', verdicts } : { outcome: 'ask', verdicts, decisive }
+}
+
+/** Nothing has been asked yet. */
+export const UNDECIDED: Decision = Object.freeze({ outcome: 'allow', verdicts: Object.freeze([]) })

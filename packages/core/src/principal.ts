@@ -1,0 +1,12 @@
+/** Who calls. It comes from a verified credential, never from what a message claims. */
+export interface Principal {
+  readonly user: string
+  /** The kind of client program the credential was made for (claude-code, codex, …), or `any`. */
+  readonly agent: string
+  /** The agent's variant with its own selection. */
+  readonly profile: string
+  /** One piece of work: the carrier of the sensitivity label. */
+  readonly session: string
+  /** The operator may use the admin plane; an agent never. */
+  readonly role: 'operator' | 'agent'
+}

@@ -1,0 +1,40 @@
+import type { LoggedEvent, SallyportEvent } from '@sallyport/core'
+
+export interface EventFilter {
+  readonly since?: Date
+  readonly until?: Date
+  readonly agent?: string
+  readonly session?: string
+  readonly server?: string
+  /** Canonical tool name or a glob over it. */
+  readonly tool?: string
+  readonly types?: readonly SallyportEvent['type'][]
+  readonly traceId?: string
+  readonly callId?: string
+  /** The newest ones, oldest first. */
+  readonly limit?: number
+}
+
+/** The durable, append-only order of everything that happened. */
+export interface EventLog {
+  /** Written (not only buffered) when it returns. Throws AUDIT_UNAVAILABLE when it cannot be. */
+  append(event: SallyportEvent): void
+  /** Called for each event after it was written. Returns the unsubscribe. */
+  watch(listener: (event: LoggedEvent) => void): () => void
+  /** Everything appended before is on disk when it resolves. */
+  sync(): Promise<void>
+}
+
+/** The last known catalogue of a server, kept so that a start need not wait for it. */
+export interface CatalogueCache {
+  load(server: string, fingerprint: string): string | undefined
+  save(server: string, fingerprint: string, catalogue: string): void
+}
+
+export interface Store {
+  readonly log: EventLog
+  readonly catalogues: CatalogueCache
+  /** Answers from the index, after bringing it up to the log's end. */
+  find(filter: EventFilter): readonly LoggedEvent[]
+  close(): Promise<void>
+}

@@ -1,0 +1,42 @@
+import type { Envelope, SallyportError } from '@sallyport/core'
+
+/** One whole JSON-RPC message: proven well-formed, kept as the bytes that arrived. */
+export interface Frame {
+  readonly parts: readonly Buffer[]
+  readonly envelope: Envelope
+}
+
+/** A request as it goes out. `text` is the whole JSON-RPC message on one line. */
+export interface OutgoingRequest {
+  readonly id: number
+  readonly method: string
+  /** The tool, prompt or URI it is about: HTTP repeats it in a header. */
+  readonly name: string | undefined
+  readonly text: string
+}
+
+export interface TransportEvents {
+  /** `during` is the request on whose own stream the frame came; a shared pipe cannot tell. */
+  onFrame(frame: Frame, during: number | undefined): void
+  /** This one request will get no answer; the connection lives on. */
+  onFailure(id: number, error: SallyportError): void
+  /** Something odd that harms nobody: a garbage line, a BOM, a line of stderr. */
+  onTrouble(text: string): void
+  /** The connection is gone and with it everything in flight. Told once, and not after `close`. */
+  onClose(reason: string): void
+}
+
+/** A connection that carries JSON-RPC messages and knows nothing of what they mean. */
+export interface Transport {
+  /** Resolves once messages can be sent; rejects with a SallyportError that says what to do. */
+  open(events: TransportEvents): Promise<void>
+  request(request: OutgoingRequest): void
+  /** A notification, or the answer to a request of the server. */
+  send(text: string): void
+  /** Stops waiting for an answer. True when that alone tells the server (a closed HTTP stream); else the caller notifies it. */
+  abandon(id: number): boolean
+  /** The handshake ended with this protocol version; HTTP repeats it in a header. */
+  agreed(protocolVersion: string): void
+  /** After this nothing of it is left: no process, no socket, no timer. */
+  close(): Promise<void>
+}
