@@ -2,7 +2,8 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 
 /** Reads `500ms`, `30s`, `10m`, `2h`, `1d`, or a bare number in the given unit. Milliseconds, or nothing if it is no duration. */
 export function parseDuration(value: unknown, bareUnit: 'ms' | 's'): number | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value * (UNITS[bareUnit] ?? 1) : undefined
+  if (typeof value === 'number')
+    return Number.isFinite(value) && value >= 0 ? value * (UNITS[bareUnit] ?? 1) : undefined
   if (typeof value !== 'string') return undefined
   const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$/.exec(value)
   if (!match) return undefined

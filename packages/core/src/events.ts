@@ -26,16 +26,42 @@ interface Decided {
 /** Everything that happens, as one union: this is what the log holds and what watchers receive. */
 export type SallyportEvent =
   | ({ readonly type: 'TOOL_CALL_STARTED' } & CallFacts & Decided)
-  | ({ readonly type: 'TOOL_CALL_COMPLETED'; readonly success: boolean; readonly latency_ms: number; readonly bytes: number } & CallFacts)
-  | ({ readonly type: 'TOOL_CALL_FAILED'; readonly error: ErrorCode; readonly message: string; readonly latency_ms: number } & CallFacts)
+  | ({
+      readonly type: 'TOOL_CALL_COMPLETED'
+      readonly success: boolean
+      readonly latency_ms: number
+      readonly bytes: number
+    } & CallFacts)
+  | ({
+      readonly type: 'TOOL_CALL_FAILED'
+      readonly error: ErrorCode
+      readonly message: string
+      readonly latency_ms: number
+    } & CallFacts)
   | ({ readonly type: 'POLICY_DENIED'; readonly error: ErrorCode; readonly message: string } & CallFacts & Decided)
   | { readonly type: 'GATEWAY_STARTED'; readonly version: string; readonly pid: number; readonly home: string }
   | { readonly type: 'GATEWAY_STOPPED'; readonly reason: string }
   | { readonly type: 'UPSTREAM_CONNECTED'; readonly server: string; readonly era: string; readonly took_ms: number }
   | { readonly type: 'UPSTREAM_LOST'; readonly server: string; readonly reason: string }
-  | { readonly type: 'UPSTREAM_RESTARTED'; readonly server: string; readonly attempt: number; readonly delay_ms: number }
-  | { readonly type: 'TOOLS_DISCOVERED'; readonly server: string; readonly added: readonly string[]; readonly removed: readonly string[]; readonly changed: readonly string[] }
-  | { readonly type: 'CONFIG_RELOADED'; readonly restarted: readonly string[]; readonly added: readonly string[]; readonly removed: readonly string[] }
+  | {
+      readonly type: 'UPSTREAM_RESTARTED'
+      readonly server: string
+      readonly attempt: number
+      readonly delay_ms: number
+    }
+  | {
+      readonly type: 'TOOLS_DISCOVERED'
+      readonly server: string
+      readonly added: readonly string[]
+      readonly removed: readonly string[]
+      readonly changed: readonly string[]
+    }
+  | {
+      readonly type: 'CONFIG_RELOADED'
+      readonly restarted: readonly string[]
+      readonly added: readonly string[]
+      readonly removed: readonly string[]
+    }
   | { readonly type: 'CONFIG_REJECTED'; readonly message: string }
   | { readonly type: 'TOKEN_MINTED'; readonly token_id: string; readonly agent: string; readonly profile: string }
   | { readonly type: 'TOKEN_REVOKED'; readonly token_id: string }

@@ -1,5 +1,16 @@
 export { closest, didYouMean } from './closest.ts'
-export { ALLOW, type Decision, decide, type RuleSource, STEP_NAMES, type Step, type StepName, type StepVerdict, UNDECIDED, type Verdict } from './decide.ts'
+export {
+  ALLOW,
+  type Decision,
+  decide,
+  type RuleSource,
+  STEP_NAMES,
+  type Step,
+  type StepName,
+  type StepVerdict,
+  UNDECIDED,
+  type Verdict,
+} from './decide.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'

@@ -139,7 +139,8 @@ export class JsonScanner {
   }
 
   #token(byte: number, place: number): void {
-    if (this.#state === IN_SCALAR && (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)) this.#endScalar(place)
+    if (this.#state === IN_SCALAR && (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY))
+      this.#endScalar(place)
     if (this.failure !== undefined) return
     switch (byte) {
       case OPEN_OBJECT:
@@ -179,7 +180,8 @@ export class JsonScanner {
       this.#fail('a value that is no JSON')
       return
     }
-    if (this.#depth === 2 && this.#topKey === 'result' && this.#resultKey === 'isError') this.#isError = this.#scalar === 'true'
+    if (this.#depth === 2 && this.#topKey === 'result' && this.#resultKey === 'isError')
+      this.#isError = this.#scalar === 'true'
     if (this.#depth === 1 && this.#topKey === 'id' && this.#inObject[0]) this.#numericId = Number(this.#scalar)
     this.#endValue(place)
   }
@@ -202,7 +204,11 @@ export class JsonScanner {
 
   #close(object: boolean, place: number): void {
     const empty = object ? KEY_OR_CLOSE : VALUE_OR_CLOSE
-    if (this.#depth === 0 || this.#inObject[this.#depth - 1] !== object || (this.#state !== AFTER_VALUE && this.#state !== empty)) {
+    if (
+      this.#depth === 0 ||
+      this.#inObject[this.#depth - 1] !== object ||
+      (this.#state !== AFTER_VALUE && this.#state !== empty)
+    ) {
       this.#fail('unexpected closing bracket')
       return
     }
@@ -297,7 +303,8 @@ export class JsonScanner {
       this.#noteKey()
       return
     }
-    if (this.#depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType') this.#resultType = this.#text
+    if (this.#depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType')
+      this.#resultType = this.#text
     this.#endValue(place)
   }
 

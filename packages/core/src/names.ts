@@ -67,9 +67,13 @@ export class NameTable {
     if (found.length === 1) return found[0] as ToolRef
     if (found.length > 1) {
       const names = found.slice(0, 5).map((ref) => `${ref.server}/${ref.tool}`)
-      throw new SallyportError('NAME_AMBIGUOUS', `"${typed}" names ${found.length} tools: ${names.join(', ')}${found.length > 5 ? ', …' : ''}.`, {
-        hint: 'Write it as server/tool.',
-      })
+      throw new SallyportError(
+        'NAME_AMBIGUOUS',
+        `"${typed}" names ${found.length} tools: ${names.join(', ')}${found.length > 5 ? ', …' : ''}.`,
+        {
+          hint: 'Write it as server/tool.',
+        },
+      )
     }
     const known = this.#refs.flatMap((ref) => [ref.tool, ...this.#writings(ref)])
     throw new SallyportError('TOOL_UNKNOWN', `There is no tool "${typed}".${didYouMean(typed, known)}`, {
@@ -90,7 +94,8 @@ interface Named {
 function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Named[] {
   const wished = refs.map((ref) => ({ ref, wire: wishedName(ref, options) }))
   const builtIn = new Set(wished.filter(({ ref }) => ref.server === BUILT_IN_SERVER).map(({ wire }) => foldName(wire)))
-  const fold = options.naming === 'bare' ? (name: string) => (builtIn.has(foldName(name)) ? foldName(name) : name) : foldName
+  const fold =
+    options.naming === 'bare' ? (name: string) => (builtIn.has(foldName(name)) ? foldName(name) : name) : foldName
   const claims = new Map<string, number>()
   for (const { wire } of wished) claims.set(fold(wire), (claims.get(fold(wire)) ?? 0) + 1)
   const taken = new Set<string>()
