@@ -63,5 +63,12 @@ export function decide<Subject>(
   return decisive === undefined ? { outcome: 'allow', verdicts } : { outcome: 'ask', verdicts, decisive }
 }
 
+/** A gate whose rules do not exist yet: it stands in its place in the order and lets everything pass. */
+export function openGate<Subject>(name: StepName): Step<Subject> {
+  return { name, judge: () => OPEN }
+}
+
+const OPEN: Verdict = Object.freeze({ outcome: 'allow', reason: 'no rules' })
+
 /** Nothing has been asked yet. */
 export const UNDECIDED: Decision = Object.freeze({ outcome: 'allow', verdicts: Object.freeze([]) })

@@ -1,4 +1,4 @@
-import type { StepVerdict } from './decide.ts'
+import type { RuleSource, StepName } from './decide.ts'
 import type { ErrorCode } from './errors.ts'
 
 /** What every event of one call says about it. Field names are those of the written record. */
@@ -19,8 +19,10 @@ export interface CallFacts {
   readonly is_mcp: boolean
 }
 
+/** What each step said, and what the deciding one gave as its reason. */
 interface Decided {
-  readonly steps: readonly StepVerdict[]
+  readonly steps: Readonly<Partial<Record<StepName, string>>>
+  readonly decided_by?: { readonly step: StepName; readonly reason: string; readonly rule?: RuleSource }
 }
 
 /** Everything that happens, as one union: this is what the log holds and what watchers receive. */

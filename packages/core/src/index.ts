@@ -1,8 +1,10 @@
+export { Cancellation } from './cancellation.ts'
 export { closest, didYouMean } from './closest.ts'
 export {
   ALLOW,
   type Decision,
   decide,
+  openGate,
   type RuleSource,
   STEP_NAMES,
   type Step,
@@ -14,10 +16,20 @@ export {
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
+export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { nameGlob } from './glob.ts'
 export { isJsonObject, type Json, type JsonObject } from './json.ts'
 export { type Envelope, JsonScanner, type Span } from './json-scanner.ts'
 export { foldName, NameTable, type Naming } from './names.ts'
 export type { Principal } from './principal.ts'
+export {
+  type Era,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  META,
+  MODERN_VERSION,
+  traceIdOf,
+} from './protocol.ts'
+export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { TextDecoder } from 'node:util'
 import { type Envelope, JsonScanner } from '@sallyport/core'
 import type { Frame } from './transport.ts'
+import { Utf8Check } from './utf8-check.ts'
+import { visibleText } from './visible-text.ts'
 
 /** What one message turned out to be. */
 export type FrameOutcome =
@@ -12,14 +13,22 @@ export type FrameOutcome =
   /** Over the limit; nothing of it was kept but the envelope, so that its call can be told. */
   | { readonly kind: 'oversized'; readonly bytes: number; readonly envelope: Envelope | undefined }
 
+const SAMPLE_BYTES = 200
+/** A piece below this is copied together with its neighbours: a Buffer of its own would weigh more than its bytes. */
+const SMALL_BYTES = 1_024
+const BLOCK_BYTES = 16_384
+
 /** Takes the pieces of one message as they come and proves it, holding on to no more than the limit. */
 export class FrameReader {
   readonly #limit: number
   #parts: Buffer[] = []
   #bytes = 0
   #scanner = new JsonScanner()
-  #decoder: TextDecoder | undefined
-  #utf8 = true
+  #utf8: Utf8Check | undefined
+  #block: Buffer | undefined
+  #blockUsed = 0
+  /** Where in the block the last part begins; none when the last part is a piece as it came. */
+  #runStart: number | undefined
 
   constructor(limit: number) {
     this.#limit = limit
@@ -33,58 +42,80 @@ export class FrameReader {
     if (part.length === 0) return
     this.#bytes += part.length
     this.#scanner.feed(part)
-    if (this.#bytes > this.#limit) {
-      this.#parts = []
+    if (this.#bytes > this.#limit || this.#scanner.failure !== undefined) {
+      this.#keepSample(part)
       return
     }
-    this.#checkUtf8(part)
-    this.#parts.push(part)
+    if (this.#parts.length > 0) this.#checkUtf8(part)
+    if (this.#parts.length === 0 || part.length >= SMALL_BYTES) this.#keepAsIs(part)
+    else this.#keepCopied(part)
   }
 
   /** Ends this message and makes the reader ready for the next. */
   finish(): FrameOutcome {
+    if (this.#bytes === 0) return { kind: 'empty' }
     const outcome = this.#outcome()
     this.#parts = []
     this.#bytes = 0
     this.#scanner = new JsonScanner()
-    this.#decoder = undefined
-    this.#utf8 = true
+    this.#utf8 = undefined
+    this.#block = undefined
+    this.#runStart = undefined
     return outcome
   }
 
   #outcome(): FrameOutcome {
-    if (this.#bytes === 0) return { kind: 'empty' }
     const envelope = this.#scanner.end()
     if (this.#bytes > this.#limit) return { kind: 'oversized', bytes: this.#bytes, envelope }
     if (envelope === undefined) return this.#garbage(this.#scanner.failure ?? 'not JSON')
-    const last = this.#parts.length - 1
-    if (last === 0) this.#utf8 = isUtf8(this.#parts[0] as Buffer)
-    else this.#decode(undefined)
-    if (!this.#utf8) return this.#garbage('not UTF-8')
+    const utf8 = this.#utf8 === undefined ? isUtf8(this.#parts[0] as Buffer) : this.#utf8.end()
+    if (!utf8) return this.#garbage('not UTF-8')
     return { kind: 'frame', frame: { parts: this.#parts, envelope } }
   }
 
   #garbage(reason: string): FrameOutcome {
-    const sample = (this.#parts[0] ?? Buffer.alloc(0)).subarray(0, 200).toString('utf8')
-    return { kind: 'garbage', reason, sample }
+    const sample = this.#sample().toString('utf8')
+    if (this.#bytes <= SAMPLE_BYTES && sample.trim() === '') return { kind: 'empty' }
+    return { kind: 'garbage', reason, sample: visibleText(sample) }
   }
 
-  /** One piece is checked whole at the end; a character may be cut in two only where there are several. */
+  #sample(): Buffer {
+    const parts = this.#parts.slice(0, SAMPLE_BYTES)
+    return Buffer.concat(parts, Math.min(this.#bytes, SAMPLE_BYTES))
+  }
+
+  /** Nothing but the beginning of a message that is lost is worth its memory. */
+  #keepSample(part: Buffer): void {
+    const had = this.#parts[0]
+    if (this.#parts.length === 1 && had !== undefined && had.length === SAMPLE_BYTES) return
+    this.#parts.push(part)
+    this.#parts = [this.#sample()]
+  }
+
+  #keepAsIs(part: Buffer): void {
+    this.#parts.push(part)
+    this.#runStart = undefined
+  }
+
+  #keepCopied(part: Buffer): void {
+    if (this.#block === undefined || this.#blockUsed + part.length > BLOCK_BYTES) {
+      this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+      this.#blockUsed = 0
+      this.#runStart = undefined
+    }
+    if (this.#runStart !== undefined) this.#parts.pop()
+    this.#runStart ??= this.#blockUsed
+    this.#block.set(part, this.#blockUsed)
+    this.#blockUsed += part.length
+    this.#parts.push(this.#block.subarray(this.#runStart, this.#blockUsed))
+  }
+
+  /** One piece is checked whole at the end; only several can cut a character in two. */
   #checkUtf8(part: Buffer): void {
-    if (this.#parts.length === 0) return
-    if (this.#decoder === undefined) {
-      this.#decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-      this.#decode(this.#parts[0])
+    if (this.#utf8 === undefined) {
+      this.#utf8 = new Utf8Check()
+      this.#utf8.feed(this.#parts[0] as Buffer)
     }
-    this.#decode(part)
-  }
-
-  #decode(part: Buffer | undefined): void {
-    if (!this.#utf8) return
-    try {
-      this.#decoder?.decode(part, { stream: part !== undefined })
-    } catch {
-      this.#utf8 = false
-    }
+    this.#utf8.feed(part)
   }
 }

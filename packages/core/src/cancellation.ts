@@ -1,0 +1,21 @@
+/** Says that an answer is no longer wanted. Lighter than an AbortSignal: one per call, one listener. */
+export class Cancellation {
+  #reason: string | undefined
+  #listener: ((reason: string) => void) | undefined
+
+  get reason(): string | undefined {
+    return this.#reason
+  }
+
+  /** Runs at once when it already happened. A later listener replaces an earlier one. */
+  onCancel(listener: ((reason: string) => void) | undefined): void {
+    this.#listener = listener
+    if (this.#reason !== undefined) listener?.(this.#reason)
+  }
+
+  cancel(reason: string): void {
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    this.#listener?.(reason)
+  }
+}

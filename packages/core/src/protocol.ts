@@ -1,0 +1,24 @@
+/** The two eras of MCP: with a handshake and sessions, and without. */
+export type Era = 'legacy' | 'modern'
+
+export const MODERN_VERSION = '2026-07-28'
+/** Newest first. */
+export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
+export const LATEST_LEGACY_VERSION = '2025-11-25'
+
+/** Keys of `_meta` that the protocol reserves. */
+export const META = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+} as const
+
+/** The trace id of a W3C `traceparent`, or nothing when it is not a valid one. */
+export function traceIdOf(traceparent: unknown): string | undefined {
+  if (typeof traceparent !== 'string') return undefined
+  const id = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/.exec(traceparent)?.[1]
+  return id === undefined || /^0+$/.test(id) ? undefined : id
+}

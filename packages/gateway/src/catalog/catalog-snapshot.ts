@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto'
+import {
+  BUILT_IN_SERVER,
+  canonicalName,
+  type JsonObject,
+  NameTable,
+  type Naming,
+  nameGlob,
+  type ToolRef,
+} from '@sallyport/core'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
+import type { Offer } from './offer.ts'
+
+export interface CatalogEntry {
+  readonly server: string
+  readonly catalogue: ServerCatalogue
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const INSTRUCTIONS_LIMIT = 4_000
+
+/** Everything on offer at one moment, merged, with every name looked up in a table. */
+export class CatalogSnapshot {
+  readonly tools: readonly Offer[]
+  readonly prompts: readonly Offer[]
+  readonly resources: readonly Offer[]
+  readonly templates: readonly Offer[]
+  readonly toolNames: NameTable
+  /** What was left out or decided between servers, for people. */
+  readonly warnings: readonly string[]
+  readonly #entries: readonly CatalogEntry[]
+  readonly #toolByWire: ReadonlyMap<string, Offer>
+  readonly #promptByWire: ReadonlyMap<string, Offer>
+  readonly #resourceByUri: ReadonlyMap<string, Offer>
+  readonly #templateMatchers: readonly { readonly matches: (uri: string) => boolean; readonly offer: Offer }[]
+
+  /** `entries` stand in the order of the configuration: the first owner of a URI wins. */
+  constructor(entries: readonly CatalogEntry[], naming: Naming) {
+    const warnings: string[] = []
+    this.#entries = entries
+    this.toolNames = tableOf(entries, 'tools', naming)
+    const promptNames = tableOf(entries, 'prompts', naming)
+    this.tools = namedOffers(entries, { kind: 'tool', key: 'tools', names: this.toolNames })
+    this.prompts = namedOffers(entries, { kind: 'prompt', key: 'prompts', names: promptNames })
+    for (const table of [this.toolNames, promptNames]) {
+      warnings.push(
+        ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a name of its own and is left out`),
+      )
+    }
+    this.resources = ownedOffers(entries, { kind: 'resource', key: 'resources', nameKey: 'uri', warnings })
+    this.templates = ownedOffers(entries, {
+      kind: 'template',
+      key: 'resourceTemplates',
+      nameKey: 'uriTemplate',
+      warnings,
+    })
+    for (const { server, catalogue } of entries) {
+      warnings.push(...catalogue.leftOut.map(({ name, reason }) => `${server}: "${name}" is left out: ${reason}`))
+    }
+    this.warnings = warnings
+    this.#toolByWire = new Map(this.tools.map((offer) => [offer.wire, offer]))
+    this.#promptByWire = new Map(this.prompts.map((offer) => [offer.wire, offer]))
+    this.#resourceByUri = new Map(this.resources.map((offer) => [offer.name, offer]))
+    this.#templateMatchers = this.templates.map((offer) => ({ matches: templateMatcher(offer.name), offer }))
+  }
+
+  tool(wire: string): Offer | undefined {
+    return this.#toolByWire.get(wire)
+  }
+
+  toolOf(ref: ToolRef): Offer | undefined {
+    const wire = this.toolNames.wireName(ref)
+    return wire === undefined ? undefined : this.#toolByWire.get(wire)
+  }
+
+  prompt(wire: string): Offer | undefined {
+    return this.#promptByWire.get(wire)
+  }
+
+  /** The owner of a URI: who lists it, else whose template fits, else the only server that has resources at all. */
+  resource(uri: string): Offer | undefined {
+    const listed = this.#resourceByUri.get(uri)
+    if (listed) return listed
+    const template = this.#templateMatchers.find(({ matches }) => matches(uri))?.offer
+    const server = template?.server ?? this.#onlyResourceServer()
+    return server === undefined ? undefined : unlisted(server, uri)
+  }
+
+  template(uriTemplate: string): Offer | undefined {
+    return this.templates.find((offer) => offer.name === uriTemplate)
+  }
+
+  catalogueOf(server: string): ServerCatalogue | undefined {
+    return this.#entries.find((entry) => entry.server === server)?.catalogue
+  }
+
+  /** What the servers want the model to know, each under its name. */
+  instructions(servers: ReadonlySet<string>): string | undefined {
+    const parts = this.#entries
+      .filter(({ server, catalogue }) => servers.has(server) && catalogue.instructions?.trim())
+      .map(
+        ({ server, catalogue }) =>
+          `## ${server}\n\n${(catalogue.instructions ?? '').trim().slice(0, INSTRUCTIONS_LIMIT)}`,
+      )
+    return parts.length === 0 ? undefined : parts.join('\n\n')
+  }
+
+  #onlyResourceServer(): string | undefined {
+    const owners = this.#entries.filter(({ catalogue }) => catalogue.capabilities.resources !== undefined)
+    return owners.length === 1 ? owners[0]?.server : undefined
+  }
+}
+
+function tableOf(entries: readonly CatalogEntry[], key: 'tools' | 'prompts', naming: Naming): NameTable {
+  const refs = entries.flatMap(({ server, catalogue }) =>
+    catalogue[key].map((item) => ({ server, tool: String(item.name) })),
+  )
+  return new NameTable(refs, { naming, digest })
+}
+
+interface NamedPlan {
+  readonly kind: 'tool' | 'prompt'
+  readonly key: 'tools' | 'prompts'
+  readonly names: NameTable
+}
+
+function namedOffers(entries: readonly CatalogEntry[], { kind, key, names }: NamedPlan): readonly Offer[] {
+  return entries.flatMap(({ server, catalogue }) =>
+    catalogue[key].flatMap((item: JsonObject): Offer[] => {
+      const name = String(item.name)
+      const wire = names.wireName({ server, tool: name })
+      if (wire === undefined) return []
+      const recordName = kind === 'tool' ? canonicalName({ server, tool: name }) : name
+      return [
+        {
+          kind,
+          server,
+          name,
+          wire,
+          recordName,
+          definition: { ...item, name: wire },
+          isMcp: server !== BUILT_IN_SERVER,
+        },
+      ]
+    }),
+  )
+}
+
+interface OwnedPlan {
+  readonly kind: 'resource' | 'template'
+  readonly key: 'resources' | 'resourceTemplates'
+  readonly nameKey: 'uri' | 'uriTemplate'
+  readonly warnings: string[]
+}
+
+function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, warnings }: OwnedPlan): readonly Offer[] {
+  const owners = new Map<string, Offer>()
+  for (const { server, catalogue } of entries) {
+    for (const item of catalogue[key]) {
+      const name = String(item[nameKey])
+      const owner = owners.get(name)
+      if (owner) {
+        warnings.push(`${server}: ${name} is already offered by ${owner.server}, which stands first; it is left out`)
+        continue
+      }
+      owners.set(name, {
+        kind,
+        server,
+        name,
+        wire: name,
+        recordName: name,
+        definition: item,
+        isMcp: server !== BUILT_IN_SERVER,
+      })
+    }
+  }
+  return [...owners.values()]
+}
+
+function unlisted(server: string, uri: string): Offer {
+  return {
+    kind: 'resource',
+    server,
+    name: uri,
+    wire: uri,
+    recordName: uri,
+    definition: { uri },
+    isMcp: server !== BUILT_IN_SERVER,
+  }
+}
+
+/** A server's template is foreign text: it becomes a glob, which is matched in linear time, and never a regular expression. */
+function templateMatcher(uriTemplate: string): (uri: string) => boolean {
+  return nameGlob(uriTemplate.replaceAll(/[*?]/g, '?').replaceAll(/\{[^{}]*\}/g, '*'))
+}

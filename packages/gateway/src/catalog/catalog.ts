@@ -1,0 +1,77 @@
+import type { Naming } from '@sallyport/core'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
+import { CatalogSnapshot } from './catalog-snapshot.ts'
+
+export { CatalogSnapshot } from './catalog-snapshot.ts'
+export type { Offer } from './offer.ts'
+
+/** Which lists differ from before. */
+export interface CatalogChange {
+  readonly tools: boolean
+  readonly resources: boolean
+  readonly prompts: boolean
+}
+
+const LISTS = { tools: ['tools'], resources: ['resources', 'resourceTemplates'], prompts: ['prompts'] } as const
+
+/** What all servers offer together. It changes by whole servers; a reader takes a snapshot. */
+export class Catalog {
+  readonly #catalogues = new Map<string, ServerCatalogue>()
+  readonly #listeners = new Set<(change: CatalogChange) => void>()
+  #order: readonly string[]
+  #naming: Naming
+  #snapshot: CatalogSnapshot | undefined
+
+  constructor(order: readonly string[], naming: Naming) {
+    this.#order = order
+    this.#naming = naming
+  }
+
+  get snapshot(): CatalogSnapshot {
+    this.#snapshot ??= new CatalogSnapshot(
+      this.#order.flatMap((server) => {
+        const catalogue = this.#catalogues.get(server)
+        return catalogue ? [{ server, catalogue }] : []
+      }),
+      this.#naming,
+    )
+    return this.#snapshot
+  }
+
+  knows(server: string): boolean {
+    return this.#catalogues.has(server)
+  }
+
+  /** Replaces what a server offers. Nobody is told when nothing changed. */
+  put(server: string, catalogue: ServerCatalogue): void {
+    const before = this.#catalogues.get(server)
+    this.#catalogues.set(server, catalogue)
+    this.#snapshot = undefined
+    this.#tell(changeBetween(before, catalogue))
+  }
+
+  /** The configuration changed: servers that it no longer names are gone. */
+  arrange(order: readonly string[], naming: Naming): void {
+    for (const server of [...this.#catalogues.keys()]) if (!order.includes(server)) this.#catalogues.delete(server)
+    this.#order = order
+    this.#naming = naming
+    this.#snapshot = undefined
+    this.#tell({ tools: true, resources: true, prompts: true })
+  }
+
+  onChange(listener: (change: CatalogChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #tell(change: CatalogChange): void {
+    if (!change.tools && !change.resources && !change.prompts) return
+    for (const listener of this.#listeners) listener(change)
+  }
+}
+
+function changeBetween(before: ServerCatalogue | undefined, after: ServerCatalogue): CatalogChange {
+  const differs = (lists: readonly (keyof ServerCatalogue)[]): boolean =>
+    lists.some((list) => JSON.stringify(before?.[list] ?? []) !== JSON.stringify(after[list]))
+  return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
+}

@@ -1,0 +1,11 @@
+export type {
+  AuditSettings,
+  GatewaySettings,
+  HttpServerConfig,
+  JwtSettings,
+  Place,
+  ServerConfig,
+  Settings,
+  StdioServerConfig,
+  Timeouts,
+} from './settings.ts'

@@ -1,0 +1,34 @@
+import type { ConfigIssue } from './config-issue.ts'
+import type { TextPosition } from './located-tree.ts'
+
+/** Something in the file that an issue can be about. */
+export interface Subject {
+  readonly offset: number
+  /** The key path as it is written. */
+  readonly key: string
+}
+
+/** Collects everything that is wrong, so that one run shows all of it. */
+export interface IssueLog {
+  readonly errors: readonly ConfigIssue[]
+  readonly warnings: readonly ConfigIssue[]
+  error(subject: Subject, problem: string): void
+  warn(subject: Subject, problem: string): void
+  lineOf(subject: Subject): number
+}
+
+export function createIssueLog(file: string, positionOf: (offset: number) => TextPosition): IssueLog {
+  const errors: ConfigIssue[] = []
+  const warnings: ConfigIssue[] = []
+  const issue = (subject: Subject, problem: string): ConfigIssue => {
+    const { line, column } = positionOf(subject.offset)
+    return { file, line, column, key: subject.key, problem }
+  }
+  return {
+    errors,
+    warnings,
+    error: (subject, problem) => void errors.push(issue(subject, problem)),
+    warn: (subject, problem) => void warnings.push(issue(subject, problem)),
+    lineOf: (subject) => positionOf(subject.offset).line,
+  }
+}

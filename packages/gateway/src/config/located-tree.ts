@@ -1,0 +1,202 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type ParsedNode,
+  parseDocument,
+  type YAMLError,
+  type YAMLMap,
+} from 'yaml'
+
+/** A value of the file together with where it stands. */
+export type LocatedNode =
+  | { readonly kind: 'map'; readonly entries: readonly LocatedEntry[] }
+  | { readonly kind: 'list'; readonly items: readonly LocatedItem[] }
+  | { readonly kind: 'scalar'; readonly value: LocatedScalar; readonly source: string }
+
+export type LocatedScalar = string | number | boolean | null
+
+export interface LocatedItem {
+  readonly offset: number
+  readonly node: LocatedNode
+}
+
+export interface LocatedEntry extends LocatedItem {
+  readonly key: string
+}
+
+export interface TextPosition {
+  readonly line: number
+  readonly column: number
+}
+
+export interface TreeProblem {
+  readonly offset: number
+  readonly problem: string
+}
+
+export interface LocatedTree {
+  readonly root: LocatedNode
+  readonly problems: readonly TreeProblem[]
+  positionOf(offset: number): TextPosition
+}
+
+/** What the parser says may quote the file, and so a secret: only its codes are passed on. */
+const PARSER_PROBLEMS: Readonly<Record<string, string>> = {
+  ALIAS_PROPS: 'an alias ("*name") cannot have an anchor or a tag.',
+  BAD_ALIAS: 'this alias ("*name") is not well formed.',
+  BAD_DIRECTIVE: 'this "%" directive is not known.',
+  BAD_DQ_ESCAPE: 'this escape does not exist in a double-quoted text. Write "\\\\" for a backslash.',
+  BAD_INDENT: 'the indentation is wrong here. Lines of one mapping begin in one column.',
+  BAD_PROP_ORDER: 'anchors and tags must stand before the value.',
+  BAD_SCALAR_START: 'a plain text cannot begin with this character. Put it in quotes.',
+  BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot stand on the line of its key. Is a quote or a line break missing?',
+  BLOCK_IN_FLOW: 'an indented block cannot stand inside [ ] or { }.',
+  DUPLICATE_KEY: 'this key stands twice.',
+  IMPOSSIBLE: 'this is not YAML.',
+  KEY_OVER_1024_CHARS: 'this key is too long.',
+  MISSING_CHAR: 'a character is missing here: a closing quote, bracket or comma, or the space after ":" or "-".',
+  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line. Is a ":" or a quote missing before?',
+  MULTIPLE_ANCHORS: 'a value can have one anchor only.',
+  MULTIPLE_DOCS: 'the file holds several documents ("---"). Expected one.',
+  MULTIPLE_TAGS: 'a value can have one tag only.',
+  NON_STRING_KEY: 'keys must be texts.',
+  RESOURCE_EXHAUSTION: 'this is nested too deeply.',
+  TAB_AS_INDENT: 'a tab cannot be used as indentation. Use spaces.',
+  TAG_RESOLVE_FAILED: 'this "!tag" is not known.',
+  UNEXPECTED_TOKEN: 'this was not expected here. Is a quote, a ":" or a bracket missing before?',
+}
+
+/** Reads YAML 1.2 (and so JSON) into values that know their place. Whatever the text is, it returns. */
+export function parseTree(text: string): LocatedTree {
+  const lines = new LineCounter()
+  const document = parseText(text, lines)
+  const positionOf = (offset: number): TextPosition => {
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  if (document === undefined) return { root: EMPTY, problems: [{ offset: 0, problem: NESTED }], positionOf }
+  const faults = [...document.errors, ...document.warnings].map(describeFault)
+  if (faults.length > 0) return { root: EMPTY, problems: faults, positionOf }
+  const builder = new TreeBuilder(positionOf)
+  const root = builder.build(document.contents, 0)
+  return { root, problems: builder.problems, positionOf }
+}
+
+const NESTED = 'this is nested too deeply.'
+const EMPTY: LocatedNode = { kind: 'scalar', value: null, source: '' }
+
+function parseText(text: string, lineCounter: LineCounter): Document.Parsed | undefined {
+  try {
+    return parseDocument(text, {
+      version: '1.2',
+      schema: 'core',
+      prettyErrors: false,
+      // Compared here instead, in linear time and with both places.
+      uniqueKeys: false,
+      logLevel: 'silent',
+      lineCounter,
+    })
+  } catch (error) {
+    // The composer recurses: what its own limit lets through may still be too deep for the stack.
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function describeFault(fault: YAMLError): TreeProblem {
+  return { offset: fault.pos[0], problem: PARSER_PROBLEMS[fault.code] ?? 'this is not YAML.' }
+}
+
+/** Aliases can make a small file mean a huge tree ("billion laughs"): the tree is limited, not the file alone. */
+const MAX_NODES = 200_000
+const MAX_DEPTH = 64
+
+class TreeBuilder {
+  readonly problems: TreeProblem[] = []
+  readonly #positionOf: (offset: number) => TextPosition
+  readonly #anchors = new Map<string, ParsedNode>()
+  #nodes = 0
+
+  constructor(positionOf: (offset: number) => TextPosition) {
+    this.#positionOf = positionOf
+  }
+
+  build(node: ParsedNode | null, depth: number): LocatedNode {
+    if (node === null || this.#exceeds(node, depth)) return EMPTY
+    if (isAlias(node)) return this.#resolve(node.source, node.range[0], depth)
+    let built: LocatedNode = EMPTY
+    if (isScalar(node)) built = { kind: 'scalar', value: plainScalar(node.value), source: node.source }
+    else if (isSeq(node)) built = { kind: 'list', items: this.#buildItems(node.items as ParsedNode[], depth) }
+    else if (isMap(node)) built = { kind: 'map', entries: this.#buildEntries(node as YAMLMap.Parsed, depth) }
+    if (node.anchor !== undefined) this.#keepAnchor(node.anchor, node)
+    return built
+  }
+
+  /** Kept after its value was built, so that no alias can lead to itself. */
+  #keepAnchor(name: string, node: ParsedNode): void {
+    const known = this.#anchors.get(name)
+    if (known !== undefined && known !== node) this.#report(node.range[0], 'this anchor ("&name") stands twice.')
+    this.#anchors.set(name, node)
+  }
+
+  #exceeds(node: ParsedNode, depth: number): boolean {
+    if (this.#nodes > MAX_NODES) return true
+    this.#nodes++
+    if (this.#nodes > MAX_NODES) this.#report(node.range[0], 'aliases make this file too large to be meant.')
+    else if (depth > MAX_DEPTH) this.#report(node.range[0], NESTED)
+    else return false
+    return true
+  }
+
+  #resolve(name: string, offset: number, depth: number): LocatedNode {
+    const target = this.#anchors.get(name)
+    if (target !== undefined) return this.build(target, depth + 1)
+    this.#report(offset, 'there is no anchor ("&name") before this alias ("*name").')
+    return EMPTY
+  }
+
+  #buildItems(items: readonly ParsedNode[], depth: number): readonly LocatedItem[] {
+    return items.map((item) => ({ offset: item.range[0], node: this.build(item, depth + 1) }))
+  }
+
+  #buildEntries(map: YAMLMap.Parsed, depth: number): readonly LocatedEntry[] {
+    const entries: LocatedEntry[] = []
+    const seen = new Map<string, number>()
+    for (const { key: keyNode, value } of map.items) {
+      const offset = keyNode?.range[0] ?? map.range[0]
+      const key = isScalar(keyNode) ? keyText(keyNode.value, keyNode.source) : undefined
+      const problem = this.#problemOfKey(key, key === undefined ? undefined : seen.get(key))
+      if (problem !== undefined) this.#report(offset, problem)
+      if (key === undefined || problem !== undefined) continue
+      seen.set(key, offset)
+      entries.push({ key, offset, node: this.build(value as ParsedNode | null, depth + 1) })
+    }
+    return entries
+  }
+
+  #problemOfKey(key: string | undefined, earlier: number | undefined): string | undefined {
+    if (key === undefined) return 'expected a text as the key.'
+    if (key === '<<')
+      return 'merge keys ("<<") are not part of YAML 1.2. Give the whole value as an alias, or repeat it.'
+    if (earlier === undefined) return undefined
+    return `this key stands twice; the first is in line ${this.#positionOf(earlier).line}.`
+  }
+
+  #report(offset: number, problem: string): void {
+    this.problems.push({ offset, problem })
+  }
+}
+
+function keyText(value: unknown, source: string): string | undefined {
+  if (typeof value === 'string') return value
+  return value === null || value === undefined ? undefined : source
+}
+
+/** The core schema gives texts, numbers, booleans and null; a tag could still ask for something else. */
+function plainScalar(value: unknown): LocatedScalar {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
+}

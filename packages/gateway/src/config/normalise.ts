@@ -1,0 +1,147 @@
+import { closest, expandVars } from '@sallyport/core'
+import { z } from 'zod'
+import { joinKey, quote } from './config-issue.ts'
+import { camelCase, snakeCase } from './config-schema.ts'
+import type { IssueLog, Subject } from './issue-log.ts'
+import type { LocatedEntry, LocatedItem, LocatedNode } from './located-tree.ts'
+import { plainText } from './schema-parts.ts'
+
+/** Where a value of the normalised tree came from. */
+export interface Spot extends Subject {
+  /** `variable`: it may be secret. `unresolved`: it still holds a reference that could not be expanded. */
+  readonly origin: 'written' | 'variable' | 'unresolved'
+  readonly children: ReadonlyMap<string | number, Spot>
+}
+
+export interface Normalised {
+  readonly value: unknown
+  readonly spot: Spot
+}
+
+export interface NormaliseContext {
+  readonly log: IssueLog
+  readonly lookup: (name: string) => string | undefined
+  /** Told of each variable that is not set; whether that is an error depends on who needs it. */
+  readonly onUnset: (subject: Subject, problem: string) => void
+}
+
+interface Located extends Subject {
+  readonly node: LocatedNode
+}
+
+type Member = readonly [step: string | number, normalised: Normalised]
+
+/** One spelling for every key, variables expanded, unknown keys reported: a plain tree that the schema can judge. */
+export function normalise(located: Located, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
+  const { node } = located
+  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema
+  if (node.kind === 'scalar') return normaliseScalar(located, inner, context)
+  if (node.kind === 'list') {
+    const element = inner instanceof z.ZodArray ? inner.element : ANYTHING
+    const members = node.items.map(
+      (item, index): Member => [index, normalise(step(located, index, item), element, context)],
+    )
+    return assemble(located, members)
+  }
+  if (inner instanceof z.ZodObject) return assemble(located, normaliseKeys(located, node.entries, inner, context))
+  const valueSchema = inner instanceof z.ZodRecord ? inner.valueType : ANYTHING
+  return assemble(located, normaliseVerbatim(located, node.entries, valueSchema, context))
+}
+
+const ANYTHING = z.any()
+
+const step = (parent: Subject, name: string | number, item: LocatedItem): Located => ({
+  offset: item.offset,
+  key: joinKey(parent.key, name),
+  node: item.node,
+})
+
+function assemble(located: Located, members: readonly Member[]): Normalised {
+  const children = new Map(members.map(([name, { spot }]) => [name, spot]))
+  const spot: Spot = { offset: located.offset, key: located.key, origin: 'written', children }
+  if (located.node.kind === 'list') return { value: members.map(([, { value }]) => value), spot }
+  return { value: Object.fromEntries(members.map(([name, { value }]) => [name, value])), spot }
+}
+
+function normaliseKeys(
+  parent: Located,
+  entries: readonly LocatedEntry[],
+  schema: z.ZodObject,
+  context: NormaliseContext,
+): readonly Member[] {
+  const members: Member[] = []
+  const seen = new Map<string, LocatedEntry>()
+  for (const entry of entries) {
+    const key = camelCase(entry.key)
+    const located = step(parent, entry.key, entry)
+    const member = Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined
+    const earlier = seen.get(key)
+    seen.set(key, entry)
+    if (member === undefined) reportUnknown(located, entry.key, { parent, schema, log: context.log })
+    else if (earlier !== undefined) reportTwin(located, earlier, context.log)
+    else if (isRead(member, entry.node)) members.push([key, normalise(located, member, context)])
+  }
+  return members
+}
+
+/** A key without a value says nothing; a key that nobody reads may hold anything. */
+function isRead(schema: z.core.$ZodType, node: LocatedNode): boolean {
+  const unread = schema instanceof z.ZodOptional && schema.unwrap() instanceof z.ZodUnknown
+  return !unread && !(node.kind === 'scalar' && node.value === null)
+}
+
+interface UnknownKey {
+  readonly parent: Subject
+  readonly schema: z.ZodObject
+  readonly log: IssueLog
+}
+
+function reportUnknown(subject: Subject, key: string, { parent, schema, log }: UnknownKey): void {
+  // As in Compose files: a place for anchors, and for notes of other programs.
+  if (parent.key === '' && /^x[-_]/.test(key)) return
+  const best = closest(key, Object.keys(schema.shape))
+  const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
+  const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
+  log.warn(subject, `this key is not known and is ignored.${suggestion}`)
+}
+
+function reportTwin(subject: Subject, earlier: LocatedEntry, log: IssueLog): void {
+  const line = log.lineOf({ offset: earlier.offset, key: '' })
+  log.error(subject, `the same key stands in line ${line} as ${quote(earlier.key)}. Keep one of them.`)
+}
+
+/** Names of variables and headers are other people's: no spelling is changed. */
+function normaliseVerbatim(
+  parent: Located,
+  entries: readonly LocatedEntry[],
+  schema: z.core.$ZodType,
+  context: NormaliseContext,
+): readonly Member[] {
+  const members: Member[] = []
+  for (const entry of entries) {
+    const located = step(parent, entry.key, entry)
+    if (entry.key === '__proto__') context.log.error(located, 'this name cannot be used.')
+    else members.push([entry.key, normalise(located, schema, context)])
+  }
+  return members
+}
+
+function normaliseScalar(located: Located, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
+  if (located.node.kind !== 'scalar') throw new TypeError('not a scalar')
+  const { value, source } = located.node
+  const spot = { offset: located.offset, key: located.key, children: NO_CHILDREN }
+  // `1.10` is meant as it is written where a text is needed, not as the number 1.1.
+  if (schema === plainText && value !== null && typeof value !== 'string')
+    return { value: source, spot: { ...spot, origin: 'written' } }
+  if (typeof value !== 'string') return { value, spot: { ...spot, origin: 'written' } }
+  const expansion = expandVars(value, context.lookup)
+  if (expansion.ok)
+    return { value: expansion.value, spot: { ...spot, origin: expansion.used ? 'variable' : 'written' } }
+  for (const issue of expansion.issues) {
+    if (issue.kind === 'unset') context.onUnset(located, `${issue.message}.`)
+    else context.log.error(located, `${issue.message}.`)
+  }
+  return { value, spot: { ...spot, origin: 'unresolved' } }
+}
+
+const NO_CHILDREN: ReadonlyMap<string | number, Spot> = new Map()

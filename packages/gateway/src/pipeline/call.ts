@@ -1,0 +1,22 @@
+import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@sallyport/core'
+import type { Offer } from '../catalog/catalog.ts'
+import type { Frame } from '../upstream/upstream.ts'
+
+/** One request for something on offer, on its way through the pipeline. */
+export interface Call {
+  readonly id: string
+  readonly traceId: string
+  readonly principal: Principal
+  /** `tools/call`, `resources/read`, `prompts/get`, … */
+  readonly method: string
+  readonly offer: Offer
+  /** What the server will get, under its own names. */
+  readonly params: JsonObject
+  readonly cancellation: Cancellation
+  readonly onProgress?: ((progress: JsonObject) => void) | undefined
+}
+
+/** The one answer of a call: what the server said, as its bytes, or why it said nothing. */
+export type Answer =
+  | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era }
+  | { readonly kind: 'failure'; readonly error: SallyportError }

@@ -1,0 +1,89 @@
+import { type Decision, decide, type Era, type Principal, type Selection, type Step } from '@sallyport/core'
+import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import type { Listed } from './select.ts'
+
+export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
+
+const LISTS = {
+  'tools/list': { key: 'tools', from: 'tools' },
+  'prompts/list': { key: 'prompts', from: 'prompts' },
+  'resources/list': { key: 'resources', from: 'resources' },
+  'resources/templates/list': { key: 'resourceTemplates', from: 'templates' },
+} as const
+
+export interface ServerRules {
+  readonly selection: Selection
+  readonly place: { readonly file: string; readonly line: number } | undefined
+}
+
+/** What one kind of caller sees: the same decision that a call will meet, asked once for everything on offer. */
+interface View {
+  readonly snapshot: CatalogSnapshot
+  readonly decisions: Map<Offer, Decision>
+  readonly prepared: Map<string, Buffer>
+}
+
+/** Lists vary by who asks and by nothing else; each is decided and printed once, until something changes. */
+export class Listings {
+  readonly #catalog: Catalog
+  readonly #steps: readonly Step<Listed>[]
+  readonly #rulesOf: (server: string) => ServerRules
+  #views = new Map<string, View>()
+
+  constructor(options: { catalog: Catalog; steps: readonly Step<Listed>[]; rulesOf: (server: string) => ServerRules }) {
+    this.#catalog = options.catalog
+    this.#steps = options.steps
+    this.#rulesOf = options.rulesOf
+  }
+
+  /** The rules changed: everything is decided anew. */
+  forget(): void {
+    this.#views = new Map()
+  }
+
+  decisionFor(offer: Offer, principal: Principal): Decision {
+    return this.#decide(this.#view(principal), offer)
+  }
+
+  offers(method: ListMethod, principal: Principal): readonly Offer[] {
+    const view = this.#view(principal)
+    return view.snapshot[LISTS[method].from].filter((offer) => this.#decide(view, offer).outcome !== 'deny')
+  }
+
+  /** The servers of which this caller sees anything. */
+  servers(principal: Principal): ReadonlySet<string> {
+    const methods = Object.keys(LISTS) as ListMethod[]
+    return new Set(methods.flatMap((method) => this.offers(method, principal).map((offer) => offer.server)))
+  }
+
+  /** The whole `result` of a list, as bytes. */
+  prepared(method: ListMethod, principal: Principal, era: Era): Buffer {
+    const view = this.#view(principal)
+    const name = `${era} ${method}`
+    const known = view.prepared.get(name)
+    if (known) return known
+    const items = this.offers(method, principal).map((offer) => JSON.stringify(offer.definition))
+    const caching = era === 'modern' ? '"resultType":"complete","ttlMs":0,"cacheScope":"private",' : ''
+    const bytes = Buffer.from(`{${caching}"${LISTS[method].key}":[${items.join(',')}]}`)
+    view.prepared.set(name, bytes)
+    return bytes
+  }
+
+  #view({ agent, profile }: Principal): View {
+    const { snapshot } = this.#catalog
+    const name = `${agent}\n${profile}`
+    const known = this.#views.get(name)
+    if (known && known.snapshot === snapshot) return known
+    const view = { snapshot, decisions: new Map(), prepared: new Map() }
+    this.#views.set(name, view)
+    return view
+  }
+
+  #decide(view: View, offer: Offer): Decision {
+    const known = view.decisions.get(offer)
+    if (known) return known
+    const decision = decide(this.#steps, { offer, ...this.#rulesOf(offer.server) })
+    view.decisions.set(offer, decision)
+    return decision
+  }
+}

@@ -1,0 +1,102 @@
+import { type Decision, decide, openGate, SallyportError, type Step } from '@sallyport/core'
+import type { EventLog } from '../store/store.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { Answer, Call } from './call.ts'
+import { dispatch } from './dispatch.ts'
+import { type CallGauge, limits } from './limits.ts'
+import type { Listings } from './listings.ts'
+import { completedRecord, deniedRecord, failedRecord, startedRecord } from './record.ts'
+import { type Listed, select } from './select.ts'
+
+export type { Answer, Call } from './call.ts'
+export { CallGauge } from './limits.ts'
+export { Listings, type ListMethod, type ServerRules } from './listings.ts'
+
+/** What a list and a call both ask. */
+export const LISTING_STEPS: readonly Step<Listed>[] = [select, openGate('mode')]
+
+/** What only a call asks, after the above. */
+export const callSteps = (gauge: CallGauge): readonly Step<Call>[] => [
+  openGate('validate'),
+  openGate('permission'),
+  openGate('label'),
+  openGate('arguments'),
+  limits(gauge),
+  openGate('approve'),
+]
+
+export interface PipelineOptions {
+  readonly listings: Listings
+  readonly gauge: CallGauge
+  readonly log: EventLog
+  readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
+  readonly upstream: (server: string) => Upstream | undefined
+}
+
+/**
+ * The life of every call, whoever makes it and over whatever transport:
+ * decide → record the start → dispatch → record the end → answer.
+ */
+export class Pipeline {
+  readonly #options: PipelineOptions
+  readonly #steps: readonly Step<Call>[]
+
+  constructor(options: PipelineOptions) {
+    this.#options = options
+    this.#steps = callSteps(options.gauge)
+  }
+
+  decide(call: Call): Decision {
+    return decide(this.#steps, call, this.#options.listings.decisionFor(call.offer, call.principal))
+  }
+
+  async run(call: Call): Promise<Answer> {
+    const { gauge, log } = this.#options
+    const decision = this.decide(call)
+    if (decision.outcome !== 'allow') return this.#refuse(call, decision)
+
+    const unrecorded = this.#record(() => log.append(startedRecord(call, decision)))
+    if (unrecorded) return { kind: 'failure', error: unrecorded }
+    const synced = this.#options.audit().durability === 'power' ? log.sync() : undefined
+
+    const startedAt = performance.now()
+    gauge.enter()
+    const answer = await dispatch(call, this.#options.upstream)
+    gauge.leave()
+
+    await synced
+    return this.#finish(call, answer, performance.now() - startedAt)
+  }
+
+  #refuse(call: Call, decision: Decision): Answer {
+    const verdict = decision.decisive?.verdict
+    const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
+    const error = new SallyportError(code, verdict?.reason ?? 'Refused.')
+    const unrecorded = this.#record(() => this.#options.log.append(deniedRecord(call, decision, error)))
+    return { kind: 'failure', error: unrecorded ?? error }
+  }
+
+  /** The record is complete before the answer leaves; an answer that cannot be recorded does not leave. */
+  #finish(call: Call, answer: Answer, latency: number): Answer {
+    const record =
+      answer.kind === 'failure'
+        ? failedRecord(call, answer.error, latency)
+        : completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
+    const unrecorded = this.#record(() => this.#options.log.append(record))
+    return unrecorded ? { kind: 'failure', error: unrecorded } : answer
+  }
+
+  #record(write: () => void): SallyportError | undefined {
+    try {
+      write()
+      return undefined
+    } catch (error) {
+      if (!(error instanceof SallyportError)) throw error
+      return this.#options.audit().required ? error : undefined
+    }
+  }
+}
+
+function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
+  return envelope.result !== undefined && !envelope.isError
+}

@@ -1,0 +1,24 @@
+import type { Cancellation, Era, JsonObject, Principal } from '@sallyport/core'
+import type { WireMessage } from './wire-message.ts'
+
+/** A request of a client, whatever it came over. */
+export interface ClientRequest {
+  readonly id: string | number
+  readonly method: string
+  readonly params: JsonObject
+  readonly principal: Principal
+  readonly era: Era
+  readonly cancellation: Cancellation
+  /** The W3C trace context of the transport; one in `_meta` comes before it. */
+  readonly traceparent?: string | undefined
+  /** Sends on this request's own stream, before its answer. */
+  readonly notify: (notification: JsonObject) => void
+  /** Resource URIs that this legacy session wants to hear of. */
+  readonly subscriptions?: Set<string> | undefined
+}
+
+export interface Reply {
+  readonly message: WireMessage
+  /** For HTTP: the modern era gives some errors a status of their own. */
+  readonly status: number
+}

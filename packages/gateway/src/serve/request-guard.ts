@@ -1,0 +1,138 @@
+import { SallyportError } from '@sallyport/core'
+
+export interface ListeningAddress {
+  /** As given to `listen`: a name, an IPv4 or an IPv6 address without brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+export interface RequestGuardOptions {
+  readonly listening: readonly ListeningAddress[]
+  /** Whole values of the Host header, with the port where there is one. */
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+}
+
+/** The part of node:http's IncomingMessage that is looked at. */
+export interface GuardedRequest {
+  readonly rawHeaders: readonly string[]
+  readonly url?: string | undefined
+}
+
+/** Says why a request must not be served, or nothing. */
+export type RequestGuard = (request: GuardedRequest) => SallyportError | undefined
+
+const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]']
+const WILDCARDS = new Set(['0.0.0.0', '::', ''])
+
+/** Keeps web pages out: a page whose name was rebound to our address still sends its own Host, and any page sends its Origin. */
+export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
+  const hosts = new Set([...options.listening.flatMap(hostsOf), ...options.allowedHosts.map(lower)])
+  const origins = new Set([
+    ...options.listening.flatMap(originsOf),
+    ...options.allowedHosts.map((host) => `http://${lower(host)}`),
+    ...options.allowedOrigins,
+  ])
+  return (request) => {
+    const found = findHeaders(request.rawHeaders)
+    return (
+      judgeHost(found, hosts) ??
+      judgeTarget(request.url, found.host) ??
+      judgeOrigin(found, origins) ??
+      judgeAuthorization(found)
+    )
+  }
+}
+
+/** An address that is listened on may be named by itself: no name service stands between, so nothing can be rebound. */
+function namesOf({ host }: ListeningAddress): readonly string[] {
+  if (WILDCARDS.has(host)) return LOOPBACK_NAMES
+  return [...LOOPBACK_NAMES, host.includes(':') ? `[${lower(host)}]` : lower(host)]
+}
+
+function hostsOf(address: ListeningAddress): readonly string[] {
+  const withPort = namesOf(address).map((name) => `${name}:${address.port}`)
+  return address.port === 80 ? [...withPort, ...namesOf(address)] : withPort
+}
+
+/** Browsers leave the default port out of an origin, always. */
+function originsOf(address: ListeningAddress): readonly string[] {
+  const port = address.port === 80 ? '' : `:${address.port}`
+  return namesOf(address).map((name) => `http://${name}${port}`)
+}
+
+interface FoundHeaders {
+  host: string | undefined
+  hosts: number
+  origin: string | undefined
+  origins: number
+  authorizations: number
+}
+
+/** Reads the raw list: `headers` keeps the first of two Hosts and hides that there was a second. */
+function findHeaders(rawHeaders: readonly string[]): FoundHeaders {
+  const found: FoundHeaders = { host: undefined, hosts: 0, origin: undefined, origins: 0, authorizations: 0 }
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && lower(name) === 'host') {
+      found.host = rawHeaders[at + 1]
+      found.hosts++
+    } else if (name.length === 6 && lower(name) === 'origin') {
+      found.origin = rawHeaders[at + 1]
+      found.origins++
+    } else if (name.length === 13 && lower(name) === 'authorization') found.authorizations++
+  }
+  return found
+}
+
+function judgeHost({ host, hosts: count }: FoundHeaders, hosts: ReadonlySet<string>): SallyportError | undefined {
+  if (host === undefined) return hostRefused('The request has no Host header.', hosts)
+  if (count > 1) return hostRefused(`The request has ${count} Host headers; exactly one is accepted.`, hosts)
+  if (hosts.has(host) || hosts.has(lower(host))) return undefined
+  return hostRefused(`The Host ${quote(host)} is not one this gateway answers to.`, hosts)
+}
+
+/** A target like `http://evil/mcp` overrules the Host header (RFC 9112, 3.2.2), so both must say the same. */
+function judgeTarget(url: string | undefined, host: string | undefined): SallyportError | undefined {
+  if (url === undefined || url.startsWith('/') || url === '*') return undefined
+  const authority = /^http:\/\/([^/?#]*)/i.exec(url)?.[1]
+  if (authority !== undefined && lower(authority) === lower(host ?? '')) return undefined
+  return new SallyportError('HOST_REFUSED', 'The request target names another authority than the Host header.', {
+    hint: 'Send the path alone, or connect without a forward proxy.',
+  })
+}
+
+function judgeOrigin({ origin, origins: count }: FoundHeaders, origins: ReadonlySet<string>) {
+  if (origin === undefined) return undefined
+  if (count > 1) return originRefused(`The request has ${count} Origin headers; at most one is accepted.`)
+  if (origins.has(origin)) return undefined
+  return originRefused(`The origin ${quote(origin)} may not call this gateway.`)
+}
+
+/** Of two Authorization headers node:http keeps the first and a proxy before it may have judged the second. */
+function judgeAuthorization({ authorizations }: FoundHeaders): SallyportError | undefined {
+  if (authorizations <= 1) return undefined
+  return new SallyportError(
+    'INVALID_REQUEST',
+    `The request has ${authorizations} Authorization headers; at most one is accepted.`,
+    { hint: 'Send one token.' },
+  )
+}
+
+function hostRefused(message: string, hosts: ReadonlySet<string>): SallyportError {
+  const example = hosts.values().next().value ?? 'localhost'
+  return new SallyportError('HOST_REFUSED', message, {
+    hint: `Connect to http://${example}, or add the exact Host value to gateway.allowed_hosts.`,
+  })
+}
+
+function originRefused(message: string): SallyportError {
+  return new SallyportError('ORIGIN_REFUSED', message, {
+    hint: 'If that page is yours, add its exact origin to gateway.allowed_origins.',
+  })
+}
+
+const lower = (text: string): string => text.toLowerCase()
+
+/** What a stranger sent, made safe to show. */
+const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

@@ -1,0 +1,324 @@
+import { createHmac } from 'node:crypto'
+import { exportSPKI, type JWTPayload, SignJWT } from 'jose'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { JwtSettings } from '../config/settings.ts'
+import type { Credential } from './credential.ts'
+import { createJwtVerifier, type JwtRefusal } from './jwt-verifier.ts'
+import { createSigningKey, type KeyServer, openKeyServer, type SigningKey, sign } from './key-server.test-kit.ts'
+
+const START = Date.UTC(2030, 0, 1)
+const NOW = START / 1_000
+const ISSUER = 'https://issuer.example'
+const SECRET = 'a shared secret of more than 32 bytes'
+
+const CLAIMS: JWTPayload = { iss: ISSUER, aud: 'sallyport', sub: 'ada', exp: NOW + 60 }
+
+const SETTINGS: JwtSettings = {
+  issuers: [ISSUER],
+  audience: ['sallyport'],
+  algorithms: ['ES256', 'EdDSA', 'RS256'],
+  jwksUri: undefined,
+  secret: undefined,
+  toleranceSeconds: 5,
+}
+
+const key: SigningKey = await createSigningKey('k1')
+
+let issuer: KeyServer
+let clock: number
+
+beforeEach(async () => {
+  clock = START
+  issuer = await openKeyServer([key])
+})
+
+afterEach(() => issuer.close())
+
+const verifierFor = (settings: Partial<JwtSettings> = {}) =>
+  createJwtVerifier({ ...SETTINGS, jwksUri: issuer.url, ...settings }, { now: () => clock })
+
+const verifierOfSecret = () =>
+  createJwtVerifier({ ...SETTINGS, secret: SECRET, algorithms: ['HS256'] }, { now: () => clock })
+
+const signedBySecret = (claims: JWTPayload, secret: string) =>
+  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
+
+const problemOf = (outcome: Credential | JwtRefusal) => ('problem' in outcome ? outcome.problem : 'accepted')
+
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+describe('a good token', () => {
+  it('gives the principal of its claims, always as an agent', async () => {
+    const token = await sign(key, {
+      ...CLAIMS,
+      agent: 'codex',
+      profile: 'reviewer',
+      session_id: 's1',
+      role: 'operator',
+    })
+    expect(await verifierFor().verify(token)).toEqual({
+      principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent' },
+      expiresAt: (NOW + 65) * 1_000,
+    })
+  })
+
+  it('without further claims speaks for any agent in the default session of its user', async () => {
+    expect(await verifierFor().verify(await sign(key, CLAIMS))).toMatchObject({
+      principal: { user: 'ada', agent: 'any', profile: 'default', session: 'jwt:ada', role: 'agent' },
+    })
+  })
+
+  it.each(['RS256', 'EdDSA', 'ES256'])('may be signed with %s', async (alg) => {
+    const other = await createSigningKey('other', alg)
+    issuer.keys = [key.jwk, other.jwk]
+    expect(await verifierFor().verify(await sign(other, CLAIMS))).toMatchObject({ principal: { user: 'ada' } })
+  })
+
+  it('may be signed with the shared secret', async () => {
+    const token = await signedBySecret(CLAIMS, SECRET)
+    expect(await verifierOfSecret().verify(token)).toMatchObject({ principal: { user: 'ada' } })
+  })
+
+  it.each(['JWT', 'at+jwt', 'application/at+JWT', undefined])('may have the type %s', async (typ) => {
+    expect(problemOf(await verifierFor().verify(await sign(key, CLAIMS, { typ })))).toBe('accepted')
+  })
+
+  it('may name several audiences, and no key id when only one key fits', async () => {
+    const token = await sign(key, { ...CLAIMS, aud: ['other', 'sallyport'] }, { kid: undefined })
+    expect(problemOf(await verifierFor().verify(token))).toBe('accepted')
+  })
+
+  it('may be a little late or early within the tolerance', async () => {
+    const token = await sign(key, { ...CLAIMS, exp: NOW - 4, nbf: NOW + 4 })
+    expect(problemOf(await verifierFor().verify(token))).toBe('accepted')
+  })
+})
+
+describe('a token is refused', () => {
+  const refusedClaims: readonly [string, Record<string, unknown>][] = [
+    ['has expired', { exp: NOW - 5 }],
+    ['never expires', { exp: undefined }],
+    ['expires at a text', { exp: `${NOW + 60}` }],
+    ['is not valid yet', { nbf: NOW + 6 }],
+    ['has another issuer', { iss: `${ISSUER}/` }],
+    ['has no issuer', { iss: undefined }],
+    ['has a list of issuers', { iss: [ISSUER] }],
+    ['is for another audience', { aud: 'other' }],
+    ['is for nobody', { aud: undefined }],
+    ['is for an object', { aud: { sallyport: true } }],
+    ['has no subject', { sub: undefined }],
+    ['has an empty subject', { sub: '' }],
+    ['has a number as its subject', { sub: 7 }],
+    ['has a huge subject', { sub: 'x'.repeat(257) }],
+    ['has a line break in its subject', { sub: 'ada\nroot' }],
+    ['has an empty session', { session_id: '' }],
+    ['has a null session', { session_id: null }],
+    ['has a list of agents', { agent: ['codex'] }],
+    ['has a number as its profile', { profile: 1 }],
+  ]
+
+  it.each(refusedClaims)('when it %s', async (_, claims) => {
+    const outcome = await verifierFor().verify(await sign(key, { ...CLAIMS, ...claims }))
+    expect(outcome).toHaveProperty('certainty')
+    expect(problemOf(outcome)).toMatch(/^[\x20-\x7e]+$/)
+    expect(problemOf(outcome)).not.toContain('ada')
+  })
+
+  it('for now only, when it is not valid yet', async () => {
+    const verifier = verifierFor()
+    const token = await sign(key, { ...CLAIMS, nbf: NOW + 6 })
+    expect(await verifier.verify(token)).toMatchObject({ certainty: 'for-now' })
+    clock += 1_000
+    expect(problemOf(await verifier.verify(token))).toBe('accepted')
+  })
+
+  it('when it names an audience and none is configured, but not when it names none', async () => {
+    const verifier = verifierFor({ audience: [] })
+    expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toContain('claim aud')
+    expect(problemOf(await verifier.verify(await sign(key, { ...CLAIMS, aud: undefined })))).toBe('accepted')
+  })
+
+  it.each(['none', 'None', 'NONE', ''])('when its algorithm is "%s"', async (alg) => {
+    const unsigned = `${base64({ alg, kid: 'k1' })}.${base64(CLAIMS)}.`
+    for (const token of [unsigned, `${unsigned}AAAA`, `${unsigned}${(await sign(key, CLAIMS)).split('.')[2]}`])
+      for (const verifier of [verifierFor(), verifierOfSecret()])
+        expect(await verifier.verify(token)).toMatchObject({ certainty: 'final' })
+  })
+
+  it('when the public key was used as a shared secret', async () => {
+    const rsa = await createSigningKey('rsa', 'RS256')
+    issuer.keys = [rsa.jwk]
+    const pem = await exportSPKI(rsa.publicKey)
+    const signed = `${base64({ alg: 'HS256', kid: 'rsa' })}.${base64(CLAIMS)}`
+    for (const secret of [pem, pem.trim(), JSON.stringify(rsa.jwk)]) {
+      const forged = `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
+      expect(problemOf(await verifierFor().verify(forged))).toContain('algorithm')
+    }
+  })
+
+  it('when it brings its own key', async () => {
+    const mine = await createSigningKey('k1')
+    const evil = await openKeyServer([mine])
+    try {
+      for (const header of [{}, { jwk: mine.jwk }, { jku: evil.url }, { x5u: evil.url }, { jku: evil.url, kid: 'x' }])
+        expect(await verifierFor().verify(await sign(mine, CLAIMS, header))).toHaveProperty('certainty')
+      expect(evil.fetches).toBe(0)
+    } finally {
+      await evil.close()
+    }
+  })
+
+  it('when another secret signed it', async () => {
+    const token = await signedBySecret(CLAIMS, `${SECRET}.`)
+    expect(problemOf(await verifierOfSecret().verify(token))).toContain('signature')
+  })
+
+  it.each([
+    { crit: ['exp'], exp: NOW },
+    { crit: ['unknown'], unknown: 1 },
+    { typ: 'logout+jwt' },
+    { typ: 'dpop+jwt' },
+    { typ: '' },
+  ])('when its header says %j', async (header) => {
+    const head = base64({ alg: 'HS256', ...header })
+    const body = `${head}.${base64(CLAIMS)}`
+    const token = `${body}.${createHmac('sha256', SECRET).update(body).digest('base64url')}`
+    expect(await verifierOfSecret().verify(token)).toMatchObject({ certainty: 'final' })
+  })
+
+  it('when any one character of it is changed', async () => {
+    const token = await signedBySecret(CLAIMS, SECRET)
+    const verifier = verifierOfSecret()
+    // The last character carries bits that the encoding ignores.
+    for (let at = 0; at < token.length - 1; at += 7) {
+      const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
+      expect(await verifier.verify(changed)).toHaveProperty('certainty')
+    }
+  })
+
+  it('when it is cut, padded, spaced, nested or huge, without asking the issuer', async () => {
+    const token = await sign(key, CLAIMS)
+    const [head, body, signature] = token.split('.')
+    const broken = [
+      '',
+      '.',
+      '..',
+      'x',
+      `${head}.${body}`,
+      `${head}.${body}.`,
+      `.${body}.${signature}`,
+      `${token}.`,
+      `${token}.x.y`,
+      ` ${token}`,
+      `${token}\n`,
+      `${head}. ${body}.${signature}`,
+      `${head}.${body}=.${signature}`,
+      `${head}.${body}.${signature}+/`,
+      'x'.repeat(1_000_000),
+      await sign(key, { ...CLAIMS, more: 'x'.repeat(8_000) }),
+    ]
+    const verifier = verifierFor()
+    for (const text of broken) expect(await verifier.verify(text)).toMatchObject({ certainty: 'final' })
+    expect(issuer.fetches).toBe(0)
+  })
+
+  it.each([[], null, 'text', 7])('when its claims are %j', async (claims) => {
+    const body = `${base64({ alg: 'HS256' })}.${base64(claims)}`
+    const token = `${body}.${createHmac('sha256', SECRET).update(body).digest('base64url')}`
+    expect(await verifierOfSecret().verify(token)).toMatchObject({ certainty: 'final' })
+  })
+})
+
+describe('the issuer’s keys', () => {
+  it('are fetched once for many tokens', async () => {
+    const verifier = verifierFor()
+    const tokens = await Promise.all(Array.from({ length: 20 }, (_, i) => sign(key, { ...CLAIMS, sub: `user-${i}` })))
+    const outcomes = await Promise.all(tokens.map((token) => verifier.verify(token)))
+    expect(outcomes.map(problemOf)).toEqual(tokens.map(() => 'accepted'))
+    expect(issuer.fetches).toBe(1)
+  })
+
+  it('are followed through a rotation', async () => {
+    const verifier = verifierFor()
+    expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toBe('accepted')
+    const next = await createSigningKey('k2')
+    issuer.keys = [next.jwk]
+    expect(problemOf(await verifier.verify(await sign(next, CLAIMS)))).toBe('accepted')
+    expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toContain('unknown key')
+  })
+
+  it('stop counting within ten minutes of being withdrawn', async () => {
+    const verifier = verifierFor()
+    const token = await sign(key, { ...CLAIMS, exp: NOW + 3600 })
+    expect(problemOf(await verifier.verify(token))).toBe('accepted')
+    issuer.keys = [(await createSigningKey('k2')).jwk]
+    clock += 10 * 60_000
+    expect(problemOf(await verifier.verify(token))).toContain('unknown key')
+  })
+
+  it.each(['../../etc/passwd', 'k1/../k2', 'K1', 'k1\u0000', '', '__proto__', 'http://127.0.0.1/x'])(
+    'are not found by the key id %j',
+    async (kid) => {
+      expect(await verifierFor().verify(await sign(key, CLAIMS, { kid }))).toHaveProperty('certainty')
+    },
+  )
+
+  it('are asked for once more by unknown key ids, not once for each', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(await sign(key, CLAIMS))
+    const strangers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => sign(key, CLAIMS, { kid: `unknown-${i}` })),
+    )
+    const together = await Promise.all(strangers.slice(0, 15).map((token) => verifier.verify(token)))
+    for (const token of strangers.slice(15)) await verifier.verify(token)
+    expect(together.every((outcome) => 'problem' in outcome && outcome.certainty === 'for-now')).toBe(true)
+    expect(issuer.fetches).toBe(2)
+    clock += 10_000
+    for (const token of strangers) await verifier.verify(token)
+    expect(issuer.fetches).toBe(3)
+  })
+
+  it('that cannot be had make tokens unverifiable, and are asked for again after a pause', async () => {
+    const verifier = verifierFor()
+    const token = await sign(key, CLAIMS)
+    issuer.answer = (response) => response.writeHead(500).end()
+    expect(await verifier.verify(token)).toMatchObject({ certainty: 'unverifiable' })
+    expect(await verifier.verify(token)).toMatchObject({ certainty: 'unverifiable' })
+    expect(issuer.fetches).toBe(1)
+    issuer.answer = undefined
+    clock += 3_000
+    expect(problemOf(await verifier.verify(token))).toBe('accepted')
+  })
+
+  it('go on counting for an hour while the issuer is down, and no longer', async () => {
+    const verifier = verifierFor()
+    const token = await sign(key, { ...CLAIMS, exp: NOW + 2 * 3600 })
+    await verifier.verify(token)
+    issuer.answer = (response) => response.destroy()
+    clock += 59 * 60_000
+    expect(problemOf(await verifier.verify(token))).toBe('accepted')
+    clock += 60_000
+    expect(await verifier.verify(token)).toMatchObject({ certainty: 'unverifiable' })
+  })
+
+  it.each([
+    ['a redirect', (response) => response.writeHead(302, { location: issuer.url }).end()],
+    ['no JSON', (response) => response.end('<html>')],
+    ['no key set', (response) => response.end('{"keys":{}}')],
+    [
+      'half an answer',
+      (response) => response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy()),
+    ],
+    ['an endless answer', (response) => response.end('x'.repeat(1024 * 1024))],
+  ] satisfies [string, NonNullable<KeyServer['answer']>][])('are not taken from %s', async (_, answer) => {
+    issuer.answer = answer
+    expect(await verifierFor().verify(await sign(key, CLAIMS))).toMatchObject({ certainty: 'unverifiable' })
+    expect(issuer.fetches).toBe(1)
+  })
+
+  it('of two that fit, none is guessed', async () => {
+    issuer.keys = [key.jwk, (await createSigningKey('k2')).jwk]
+    const token = await sign(key, CLAIMS, { kid: undefined })
+    expect(problemOf(await verifierFor().verify(token))).toContain('which of several keys')
+  })
+})

@@ -1,0 +1,129 @@
+import { type Principal, SallyportError } from '@sallyport/core'
+import type { JWTPayload, JWTVerifyOptions } from 'jose'
+import type { JwtSettings } from '../config/settings.ts'
+import { isClaimText } from './claim-text.ts'
+import type { Credential } from './credential.ts'
+import { type KeySource, keySourceOf } from './jwt-rules.ts'
+import { RemoteKeys } from './remote-keys.ts'
+
+type Jose = typeof import('jose')
+
+/** Why a token does not count. The words are ours and never hold anything of the token. */
+export interface JwtRefusal {
+  readonly problem: string
+  /** `final`: this token can never pass. `for-now`: it may pass later. `unverifiable`: the keys could not be had. */
+  readonly certainty: 'final' | 'for-now' | 'unverifiable'
+  readonly cause?: unknown
+}
+
+export interface JwtVerifier {
+  verify(token: string): Promise<Credential | JwtRefusal>
+}
+
+export interface JwtVerifierOptions {
+  readonly now?: () => number
+}
+
+export const MAX_JWT_LENGTH = 8192
+
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+/** A token made for another purpose (a logout, a DPoP proof) says so here; it is no access token (RFC 8725, 3.11). */
+const ACCEPTED_TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
+
+/** Verifies bearer JWTs by `auth.jwt`. Throws CONFIG_INVALID when those settings could not be enforced. */
+export function createJwtVerifier(settings: JwtSettings, options: JwtVerifierOptions = {}): JwtVerifier {
+  const source = keySourceOf(settings)
+  const now = options.now ?? Date.now
+  let opened: Promise<OpenVerifier> | undefined
+  return {
+    async verify(token) {
+      if (token.length > MAX_JWT_LENGTH) return final(`The token is longer than ${MAX_JWT_LENGTH} characters`)
+      if (!COMPACT.test(token)) return final('The token is not a signed JWT')
+      opened ??= openVerifier(source, now)
+      return judge(await opened, { token, settings, now })
+    },
+  }
+}
+
+interface OpenVerifier {
+  readonly jose: Jose
+  readonly verify: (token: string, options: JWTVerifyOptions) => ReturnType<Jose['jwtVerify']>
+}
+
+/** jose is loaded with the first token: a gateway without JWTs never pays for it. */
+async function openVerifier(source: KeySource, now: () => number): Promise<OpenVerifier> {
+  const jose = await import('jose')
+  if (source.kind === 'secret')
+    return { jose, verify: (token, options) => jose.jwtVerify(token, source.secret, options) }
+  const keys = new RemoteKeys(jose, { url: source.url, now })
+  return {
+    jose,
+    verify: (token, options) => jose.jwtVerify(token, (header, jws) => keys.find(header, jws), options),
+  }
+}
+
+interface Question {
+  readonly token: string
+  readonly settings: JwtSettings
+  readonly now: () => number
+}
+
+async function judge({ jose, verify }: OpenVerifier, question: Question): Promise<Credential | JwtRefusal> {
+  const { settings, token, now } = question
+  try {
+    const { payload, protectedHeader } = await verify(token, verifyOptions(settings, now()))
+    if (protectedHeader.typ !== undefined && !ACCEPTED_TYPES.has(protectedHeader.typ.toLowerCase()))
+      return final('The token was made for another purpose')
+    if (settings.audience.length === 0 && payload.aud !== undefined) return final(claimProblem('aud'))
+    return toCredential(payload, settings.toleranceSeconds)
+  } catch (error) {
+    return toRefusal(error, jose)
+  }
+}
+
+function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
+  return {
+    algorithms: [...settings.algorithms],
+    issuer: [...settings.issuers],
+    clockTolerance: settings.toleranceSeconds,
+    currentDate: new Date(now),
+    requiredClaims: ['exp', 'sub'],
+    ...(settings.audience.length > 0 ? { audience: [...settings.audience] } : {}),
+  }
+}
+
+/** A claim that is there but no usable text refuses the token: the default would widen what its issuer meant. */
+function toCredential(payload: JWTPayload, toleranceSeconds: number): Credential | JwtRefusal {
+  const { sub, exp, agent = 'any', profile = 'default', session_id: session = `jwt:${sub}` } = payload
+  if (!isClaimText(sub)) return final(claimProblem('sub'))
+  if (!isClaimText(agent)) return final(claimProblem('agent'))
+  if (!isClaimText(profile)) return final(claimProblem('profile'))
+  if (!isClaimText(session)) return final(claimProblem('session_id'))
+  const principal: Principal = Object.freeze({ user: sub, agent, profile, session, role: 'agent' })
+  return { principal, expiresAt: ((exp ?? 0) + toleranceSeconds) * 1_000 }
+}
+
+function toRefusal(error: unknown, { errors }: Jose): JwtRefusal {
+  if (error instanceof SallyportError)
+    return { problem: 'The token cannot be verified at the moment', certainty: 'unverifiable', cause: error }
+  if (error instanceof errors.JWTExpired) return final('The token has expired')
+  if (error instanceof errors.JWTClaimValidationFailed) return claimRefusal(error.claim)
+  if (error instanceof errors.JWKSNoMatchingKey) return forNow('The token is signed with an unknown key')
+  if (error instanceof errors.JWKSMultipleMatchingKeys)
+    return final('The token does not say with which of several keys it is signed')
+  if (error instanceof errors.JOSEAlgNotAllowed) return final('The token is signed with an algorithm not accepted here')
+  if (error instanceof errors.JWSSignatureVerificationFailed) return final("The token's signature does not verify")
+  if (error instanceof errors.JOSEError) return final('The token is not a valid signed JWT')
+  return { ...forNow('The token could not be verified'), cause: error }
+}
+
+const claimRefusal = (claim: string): JwtRefusal =>
+  claim === 'nbf' ? forNow('The token is not valid yet') : final(claimProblem(claim))
+
+const KNOWN_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'agent', 'profile', 'session_id'])
+
+const claimProblem = (claim: string): string =>
+  `The token's claim ${KNOWN_CLAIMS.has(claim) ? `${claim} ` : ''}is missing or not accepted here`
+
+const final = (problem: string): JwtRefusal => ({ problem, certainty: 'final' })
+const forNow = (problem: string): JwtRefusal => ({ problem, certainty: 'for-now' })

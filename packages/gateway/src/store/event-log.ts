@@ -1,0 +1,193 @@
+import { closeSync, constants, fchmodSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { basename } from 'node:path'
+import { type LoggedEvent, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { diskFix, diskReason } from './disk-trouble.ts'
+import { GroupSync } from './group-sync.ts'
+import { findTail, type LogTail } from './log-tail.ts'
+import { formatRecord } from './record-line.ts'
+import type { EventLog } from './records.ts'
+import { listSegments, type Position, type Segment, segmentAt } from './segment.ts'
+import { makePrivateFolder, stateUnusable, syncFolder } from './state-folder.ts'
+import { Watchers } from './watchers.ts'
+
+export interface EventLogOptions {
+  readonly folder: string
+  readonly durability: 'process' | 'power'
+  readonly now: () => Date
+  /** A segment that has grown so large is followed by a new one. */
+  readonly segmentBytes?: number
+}
+
+const SEGMENT_BYTES = 64 * 1024 * 1024
+/** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
+const SYNC_DELAY = { process: 40, power: 0 } as const
+const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
+
+/** Opens the log for its one writer, and cuts off what a crash tore. */
+export function openEventLog(options: EventLogOptions): SegmentedLog {
+  makePrivateFolder(options.folder)
+  const segments = listSegments(options.folder)
+  const segment = segments.at(-1) ?? segmentAt(options.folder, 1)
+  let fd: number | undefined
+  try {
+    fd = openSegment(segment)
+    const tail = findTail(fd, segment.path)
+    if (tail.tornBytes > 0) ftruncateSync(fd, tail.end)
+    if (segments.length === 0) syncFolder(options.folder)
+    return new SegmentedLog(options, { segment, fd, tail })
+  } catch (cause) {
+    if (fd !== undefined) closeSync(fd)
+    throw stateUnusable(segment.path, cause)
+  }
+}
+
+interface OpenedSegment {
+  readonly segment: Segment
+  readonly fd: number
+  readonly tail: LogTail
+}
+
+/** The log as files of bounded size. A record is one write to a file in append mode: `kill -9` loses none that `append` returned for. */
+export class SegmentedLog implements EventLog {
+  readonly folder: string
+  /** Where the log ended when it was opened: an index that knows more than this knows what a power cut took. */
+  readonly startedAt: Position
+  readonly #now: () => Date
+  readonly #segmentBytes: number
+  readonly #watchers = new Watchers()
+  readonly #sync: GroupSync
+  #segment: Segment
+  #fd: number
+  #size: number
+  #nextSeq: number
+  /** Bytes of a failed write may stand behind the last whole record. */
+  #torn = false
+  /** The file lost a sync or its name: nothing more is written to it. */
+  #abandoned = false
+  #owed: SallyportEvent | undefined
+  #closed = false
+
+  constructor(options: EventLogOptions, { segment, fd, tail }: OpenedSegment) {
+    this.folder = options.folder
+    this.startedAt = { file: segment.firstSeq, offset: tail.end }
+    this.#now = options.now
+    this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES
+    this.#segment = segment
+    this.#fd = fd
+    this.#size = tail.end
+    this.#nextSeq = Math.max(segment.firstSeq, (tail.lastSeq ?? 0) + 1)
+    this.#sync = new GroupSync({ fd, delay: SYNC_DELAY[options.durability], onFailure: () => this.#abandon() })
+    if (tail.tornBytes > 0) this.#repaired(tail.tornBytes)
+  }
+
+  append(event: SallyportEvent): void {
+    if (this.#closed) throw new SallyportError('AUDIT_UNAVAILABLE', 'The event log is closed: the gateway is stopping.')
+    if (this.#owed !== undefined) this.#payOwed(this.#owed)
+    this.#write(event)
+  }
+
+  watch(listener: (event: LoggedEvent) => void): () => void {
+    return this.#watchers.add(listener)
+  }
+
+  sync(): Promise<void> {
+    return this.#sync.sync()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#sync.close()
+  }
+
+  #write(event: SallyportEvent): void {
+    this.#prepare()
+    const logged: LoggedEvent = { seq: this.#nextSeq, time: this.#now().toISOString(), ...event }
+    const bytes = formatRecord(logged)
+    this.#writeWhole(bytes)
+    this.#size += bytes.length
+    this.#nextSeq++
+    this.#sync.wrote()
+    this.#watchers.tell(logged)
+  }
+
+  #writeWhole(bytes: Buffer): void {
+    let written = 0
+    let cause: unknown
+    try {
+      written = writeSync(this.#fd, bytes)
+    } catch (thrown) {
+      cause = thrown
+    }
+    if (written === bytes.length) return
+    this.#torn = true
+    this.#cutTorn()
+    throw unavailable(this.#segment.path, cause ?? new Error(`only ${written} of ${bytes.length} bytes fitted`))
+  }
+
+  #prepare(): void {
+    if (this.#torn && !this.#cutTorn())
+      throw unavailable(this.#segment.path, new Error('the rest of a failed write cannot be removed'))
+    if (this.#size >= this.#segmentBytes || this.#abandoned) this.#startSegment()
+  }
+
+  #cutTorn(): boolean {
+    try {
+      ftruncateSync(this.#fd, this.#size)
+      this.#torn = false
+    } catch {
+      // Shrinking needs no space; where even that fails the next append tries again before it writes.
+    }
+    return !this.#torn
+  }
+
+  /** A new segment that cannot be made (no free inode, no descriptor) is no reason to refuse a record: the old one takes it. */
+  #startSegment(): void {
+    const segment = segmentAt(this.folder, this.#nextSeq)
+    if (segment.firstSeq === this.#segment.firstSeq) return
+    let fd: number
+    try {
+      fd = openSegment(segment)
+    } catch {
+      return
+    }
+    this.#sync.moveTo(fd)
+    this.#segment = segment
+    this.#fd = fd
+    this.#size = fstatSync(fd).size
+    this.#abandoned = false
+    syncFolder(this.folder)
+  }
+
+  #abandon(): void {
+    this.#abandoned = true
+  }
+
+  #repaired(bytes: number): void {
+    const event = { type: 'LOG_REPAIRED', file: basename(this.#segment.path), dropped_bytes: bytes } as const
+    try {
+      this.#write(event)
+    } catch {
+      // A full disk must not keep the gateway from starting: the note is written as soon as anything can be.
+      this.#owed = event
+    }
+  }
+
+  #payOwed(event: SallyportEvent): void {
+    this.#write(event)
+    this.#owed = undefined
+  }
+}
+
+function openSegment({ path }: Segment): number {
+  const fd = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+  if ((fstatSync(fd).mode & 0o077) !== 0) fchmodSync(fd, 0o600)
+  return fd
+}
+
+function unavailable(path: string, cause: unknown): SallyportError {
+  return new SallyportError('AUDIT_UNAVAILABLE', `The event log ${path} cannot be written: ${diskReason(cause)}.`, {
+    hint: `${diskFix(cause)} Recording goes on by itself once that is done.`,
+    cause,
+  })
+}

@@ -1,0 +1,134 @@
+import { closeSync, fdatasync } from 'node:fs'
+import { promisify } from 'node:util'
+import { SallyportError } from '@sallyport/core'
+import { diskFix, diskReason } from './disk-trouble.ts'
+
+interface Waiter {
+  readonly upTo: number
+  readonly resolve: () => void
+  readonly reject: (error: SallyportError) => void
+}
+
+export interface GroupSyncOptions {
+  readonly fd: number
+  /** How long a write may wait for its sync when nobody asks; 0: at once. */
+  readonly delay: number
+  /** The disk refused to sync: what was written lately may not be there. */
+  readonly onFailure: () => void
+  readonly datasync?: (fd: number) => Promise<void>
+}
+
+/** Syncs a file behind its writer: one sync at a time, and each one serves all who wrote before it began. */
+export class GroupSync {
+  readonly #delay: number
+  readonly #onFailure: () => void
+  readonly #datasync: (fd: number) => Promise<void>
+  readonly #retired: number[] = []
+  #fd: number
+  #written = 0
+  #synced = 0
+  #waiters: Waiter[] = []
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+
+  constructor({ fd, delay, onFailure, datasync = promisify(fdatasync) }: GroupSyncOptions) {
+    this.#fd = fd
+    this.#delay = delay
+    this.#onFailure = onFailure
+    this.#datasync = datasync
+  }
+
+  /** Something was written: it will be synced soon. */
+  wrote(): void {
+    this.#written++
+    this.#schedule()
+  }
+
+  /** Another file takes over. The one before is synced a last time and then closed. */
+  moveTo(fd: number): void {
+    this.#retired.push(this.#fd)
+    this.#fd = fd
+    this.wrote()
+  }
+
+  /** Resolves once everything written so far is on disk. */
+  sync(): Promise<void> {
+    if (this.#synced === this.#written) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ upTo: this.#written, resolve, reject })
+      this.#start()
+    })
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.sync()
+    } finally {
+      await this.#running
+      clearTimeout(this.#timer)
+      for (const fd of [...this.#retired.splice(0), this.#fd]) closeSync(fd)
+    }
+  }
+
+  #schedule(): void {
+    if (this.#running !== undefined) return
+    if (this.#delay === 0) this.#start()
+    else this.#timer ??= setTimeout(() => this.#start(), this.#delay).unref()
+  }
+
+  #start(): void {
+    if (this.#running !== undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#running = this.#syncOnce().then((succeeded) => {
+      this.#running = undefined
+      if (this.#waiters.length > 0) this.#start()
+      // After a failure only a new write or a new waiter tries again: a broken disk is no reason to spin.
+      else if (succeeded && this.#synced < this.#written) this.#schedule()
+    })
+  }
+
+  async #syncOnce(): Promise<boolean> {
+    const upTo = this.#written
+    const current = this.#fd
+    try {
+      await this.#syncRetired(this.#retired.length)
+      await this.#datasync(current)
+    } catch (cause) {
+      this.#fail(upTo, cause)
+      return false
+    }
+    this.#synced = upTo
+    for (const waiter of this.#takeWaiters(upTo)) waiter.resolve()
+    return true
+  }
+
+  /** Only those retired before this sync began: a later one may still be the file that this sync ends with. */
+  async #syncRetired(count: number): Promise<void> {
+    for (const fd of this.#retired.slice(0, count)) {
+      await this.#datasync(fd)
+      this.#retired.shift()
+      closeSync(fd)
+    }
+  }
+
+  /** After a failed sync the kernel may call the lost pages clean, and the next sync of that file would lie: the owner moves on. */
+  #fail(upTo: number, cause: unknown): void {
+    const error = new SallyportError(
+      'AUDIT_UNAVAILABLE',
+      `The event log could not be synced to disk: ${diskReason(cause)}.`,
+      {
+        hint: diskFix(cause),
+        cause,
+      },
+    )
+    this.#onFailure()
+    for (const waiter of this.#takeWaiters(upTo)) waiter.reject(error)
+  }
+
+  #takeWaiters(upTo: number): readonly Waiter[] {
+    const taken = this.#waiters.filter((waiter) => waiter.upTo <= upTo)
+    this.#waiters = this.#waiters.filter((waiter) => waiter.upTo > upTo)
+    return taken
+  }
+}

@@ -1,0 +1,23 @@
+import { isJsonObject, type LoggedEvent } from '@sallyport/core'
+
+/** One record, one line. Fields that come later (a hash of the chain) are appended at the end of the object. */
+export function formatRecord(event: LoggedEvent): Buffer {
+  return Buffer.from(`${JSON.stringify(event)}\n`)
+}
+
+/** The record that a line holds, or nothing when it is none. */
+export function parseRecord(line: string): LoggedEvent | undefined {
+  const value = parseJson(line)
+  if (!isJsonObject(value)) return undefined
+  if (!Number.isSafeInteger(value.seq) || Number(value.seq) < 1) return undefined
+  if (typeof value.time !== 'string' || typeof value.type !== 'string') return undefined
+  return value as unknown as LoggedEvent
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

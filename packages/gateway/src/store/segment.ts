@@ -1,0 +1,34 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** One file of the log. It is named by the first number it holds, so that even an empty one knows where the count stands. */
+export interface Segment {
+  readonly firstSeq: number
+  readonly path: string
+}
+
+/** A place in the log: byte `offset` of the segment that begins with number `file`. */
+export interface Position {
+  readonly file: number
+  readonly offset: number
+}
+
+const NAME = /^events-(\d{12,15})\.jsonl$/
+
+export function segmentAt(folder: string, firstSeq: number): Segment {
+  return { firstSeq, path: join(folder, `events-${String(firstSeq).padStart(12, '0')}.jsonl`) }
+}
+
+/** Every segment of the folder, oldest first. */
+export function listSegments(folder: string): readonly Segment[] {
+  const found: Segment[] = []
+  for (const name of readdirSync(folder)) {
+    const match = NAME.exec(name)
+    if (match !== null) found.push({ firstSeq: Number(match[1]), path: join(folder, name) })
+  }
+  return found.sort((a, b) => a.firstSeq - b.firstSeq)
+}
+
+export function isAfter(a: Position, b: Position): boolean {
+  return a.file > b.file || (a.file === b.file && a.offset > b.offset)
+}

@@ -1,0 +1,51 @@
+import type { LoggedEvent } from '@sallyport/core'
+
+type Listener = (event: LoggedEvent) => void
+
+interface Entry {
+  readonly listener: Listener
+  complained: boolean
+}
+
+/** Tells listeners what was written, in the order of the log, and survives what they do. */
+export class Watchers {
+  readonly #entries = new Set<Entry>()
+  readonly #waiting: LoggedEvent[] = []
+  #telling = false
+
+  add(listener: Listener): () => void {
+    const entry = { listener, complained: false }
+    this.#entries.add(entry)
+    return () => {
+      this.#entries.delete(entry)
+    }
+  }
+
+  /** A listener may append: what it appends is told after the event that it is being told. */
+  tell(event: LoggedEvent): void {
+    if (this.#entries.size === 0) return
+    this.#waiting.push(event)
+    if (this.#telling) return
+    this.#telling = true
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#tellAll(next)
+    this.#telling = false
+  }
+
+  #tellAll(event: LoggedEvent): void {
+    for (const entry of [...this.#entries]) {
+      if (!this.#entries.has(entry)) continue
+      try {
+        entry.listener(event)
+      } catch (cause) {
+        complainOnce(entry, cause)
+      }
+    }
+  }
+}
+
+/** A listener's bug must neither fail the append nor be silent. */
+function complainOnce(entry: Entry, cause: unknown): void {
+  if (entry.complained) return
+  entry.complained = true
+  process.emitWarning(`A watcher of the event log failed: ${cause instanceof Error ? cause.message : String(cause)}`)
+}

@@ -1,0 +1,43 @@
+import { addMark, MARK_VARIABLE } from './process-mark.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export interface ChildEnvironmentOptions {
+  /** Ours. */
+  readonly inherited: Environment
+  /** The entry's own `env`. */
+  readonly own: Readonly<Record<string, string>>
+  readonly mark: string
+}
+
+/** What a program needs to find itself, its user and its folders. Nothing here can hold a key, a token or a proxy's password. */
+const PASSED_ON: ReadonlySet<string> = new Set([
+  'PATH',
+  'HOME',
+  'LANG',
+  'LANGUAGE',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TERM',
+  'TMPDIR',
+  'TZ',
+  'XDG_CONFIG_HOME',
+  'XDG_DATA_HOME',
+  'XDG_STATE_HOME',
+  'XDG_CACHE_HOME',
+  'XDG_RUNTIME_DIR',
+  'XDG_CONFIG_DIRS',
+  'XDG_DATA_DIRS',
+])
+
+const LOCALE = /^LC_[A-Z]+$/
+
+/** The environment of a server: the few variables above, then its own, then the mark, which nothing can overwrite. */
+export function childEnvironment({ inherited, own, mark }: ChildEnvironmentOptions): Record<string, string> {
+  const environment: Record<string, string> = {}
+  for (const [name, value] of Object.entries(inherited)) {
+    if (value !== undefined && (PASSED_ON.has(name) || LOCALE.test(name))) environment[name] = value
+  }
+  return { ...environment, ...own, [MARK_VARIABLE]: addMark(inherited[MARK_VARIABLE], mark) }
+}

@@ -1,0 +1,86 @@
+import { type Era, isJsonObject, type JsonObject, LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import type { Link } from './link.ts'
+import type { Frame } from './transport.ts'
+
+/** What a server said of itself when the conversation began. */
+export interface Opening {
+  readonly era: Era
+  readonly protocolVersion: string
+  readonly capabilities: JsonObject
+  readonly serverInfo: JsonObject
+  readonly instructions: string | undefined
+}
+
+export interface HandshakeOptions {
+  readonly era: 'auto' | Era
+  readonly timeout: number
+  readonly clientInfo: JsonObject
+}
+
+/** A server that knows no `server/discover` usually says so at once; some stay silent. */
+const PROBE_TIMEOUT = 2_000
+
+/** Finds the era that the server speaks and opens the conversation in it. */
+export async function shakeHands(link: Link, options: HandshakeOptions): Promise<Opening> {
+  if (options.era === 'legacy') return initialize(link, options)
+  if (options.era === 'modern') return discover(link, options.timeout)
+  const probed = await discover(link, Math.min(PROBE_TIMEOUT, options.timeout)).catch(unlessGone)
+  if (probed) return probed
+  return initialize(link, options).catch(async (refusal: unknown) => {
+    unlessGone(refusal)
+    // Slow to start and modern only: the probe came too early for it.
+    return discover(link, options.timeout).catch(() => {
+      throw refusal
+    })
+  })
+}
+
+/** Any answer but the loss of the connection only means: try the other era. */
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof SallyportError)) throw error
+  const passing = ['UPSTREAM_PROTOCOL', 'UPSTREAM_TIMEOUT']
+  if (!passing.includes(error.code)) throw error
+  return undefined
+}
+
+async function discover(link: Link, timeout: number): Promise<Opening> {
+  const result = resultOf(await link.request({ method: 'server/discover', params: {}, timeout, maximum: timeout }), 'server/discover')
+  const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : []
+  if (!versions.includes(MODERN_VERSION)) {
+    throw new SallyportError('UPSTREAM_PROTOCOL', `The server speaks ${versions.join(', ') || 'no version'} and not ${MODERN_VERSION}.`)
+  }
+  link.agree('modern', MODERN_VERSION)
+  return opening('modern', MODERN_VERSION, result)
+}
+
+async function initialize(link: Link, { timeout, clientInfo }: HandshakeOptions): Promise<Opening> {
+  const params = { protocolVersion: LATEST_LEGACY_VERSION, capabilities: {}, clientInfo }
+  const result = resultOf(await link.request({ method: 'initialize', params, timeout, maximum: timeout }), 'initialize')
+  const version = result.protocolVersion
+  if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
+    throw new SallyportError('UPSTREAM_PROTOCOL', `The server wants protocol version ${JSON.stringify(version)}, which is unknown.`, {
+      hint: `Known are ${LEGACY_VERSIONS.join(', ')} and ${MODERN_VERSION}.`,
+    })
+  }
+  link.agree('legacy', version)
+  link.notify('notifications/initialized')
+  return opening('legacy', version, result)
+}
+
+function opening(era: Era, protocolVersion: string, result: JsonObject): Opening {
+  return {
+    era,
+    protocolVersion,
+    capabilities: isJsonObject(result.capabilities) ? result.capabilities : {},
+    serverInfo: isJsonObject(result.serverInfo) ? result.serverInfo : {},
+    instructions: typeof result.instructions === 'string' ? result.instructions : undefined,
+  }
+}
+
+/** The parsed result of an answer; an error answer becomes UPSTREAM_PROTOCOL. */
+export function resultOf(frame: Frame, method: string): JsonObject {
+  const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
+  if (isJsonObject(message.result)) return message.result
+  const error = isJsonObject(message.error) ? message.error : {}
+  throw new SallyportError('UPSTREAM_PROTOCOL', `The server refused ${method}: ${String(error.message ?? 'no reason given')} (${String(error.code ?? '?')}).`)
+}

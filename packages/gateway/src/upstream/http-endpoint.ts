@@ -1,0 +1,88 @@
+import { SallyportError } from '@sallyport/core'
+import type { Pool } from 'undici'
+import type { HttpServerConfig } from '../config/settings.ts'
+import type { Peer } from './http-failure.ts'
+import { urlRefusal } from './url-policy.ts'
+
+/** Calls may all wait on an answer of ours to a question of the server, so those answers need connections of their own. */
+export type Lane = 'calls' | 'side'
+
+const CONNECTIONS = { calls: 128, side: 32 } as const
+
+/** Headers that the protocol or HTTP itself decides; the operator's words on them are not passed on. */
+const OURS = /^(accept|accept-encoding|connection|content-.*|expect|keep-alive|last-event-id|mcp-.*|te|trailer|transfer-encoding|upgrade)$/i
+
+/** Where a server is, what to say to it on every request, and the connections to it. */
+export class HttpEndpoint {
+  readonly peer: Peer
+  readonly url: URL
+  readonly path: string
+  readonly headers: readonly string[]
+  readonly maxMessageBytes: number
+  /** What must not be shown, whoever says it. */
+  readonly secrets: readonly string[]
+  readonly #pools: Readonly<Record<Lane, Pool>>
+
+  constructor(config: HttpServerConfig, pools: (origin: string) => Readonly<Record<Lane, Pool>>) {
+    this.url = endpointUrl(config)
+    this.path = this.url.pathname + this.url.search
+    this.peer = { server: config.id, origin: this.url.origin }
+    this.maxMessageBytes = config.maxMessageBytes
+    this.headers = ownHeaders(config, this.url)
+    this.secrets = secretsOf(config, this.url)
+    this.#pools = pools(this.url.origin)
+  }
+
+  pool(lane: Lane): Pool {
+    return this.#pools[lane]
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#pools.calls.destroy(), this.#pools.side.destroy()])
+  }
+}
+
+export async function openHttpEndpoint(config: HttpServerConfig): Promise<HttpEndpoint> {
+  // Loading undici takes longer than a start may; who has no HTTP server never pays for it.
+  const { Pool } = await import('undici')
+  // The caller times calls; a stream may be silent for as long as it likes.
+  const open = (origin: string, lane: Lane): Pool =>
+    new Pool(origin, { connections: CONNECTIONS[lane], pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  return new HttpEndpoint(config, (origin) => ({ calls: open(origin, 'calls'), side: open(origin, 'side') }))
+}
+
+function endpointUrl(config: HttpServerConfig): URL {
+  const url = URL.canParse(config.url) ? new URL(config.url) : undefined
+  const refusal = url === undefined ? 'it is no URL' : urlRefusal(url, 'operator')
+  if (url !== undefined && refusal === undefined) return url
+  throw new SallyportError('CONFIG_INVALID', `The url of "${config.id}" cannot be used: ${refusal}.`, {
+    hint: `Write it as https://host/path (${config.place.file}:${config.place.line}).`,
+  })
+}
+
+function ownHeaders(config: HttpServerConfig, url: URL): readonly string[] {
+  const headers = new Map<string, string>([['user-agent', 'sallyport']])
+  if (url.username !== '') {
+    const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+    headers.set('authorization', `Basic ${Buffer.from(login).toString('base64')}`)
+  }
+  for (const [name, value] of Object.entries(config.headers)) {
+    if (!OURS.test(name)) headers.set(name.toLowerCase(), checkedValue(config, name, value))
+  }
+  return [...headers].flat()
+}
+
+/** A token that came from a file or a variable often brings its line break along. */
+function checkedValue(config: HttpServerConfig, name: string, value: string): string {
+  const trimmed = value.trim()
+  if (/^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(trimmed)) return trimmed
+  throw new SallyportError('CONFIG_INVALID', `The header "${name}" of "${config.id}" is no HTTP header.`, {
+    hint: `Its name must be a token and its value one line of plain text (${config.place.file}:${config.place.line}).`,
+  })
+}
+
+function secretsOf(config: HttpServerConfig, url: URL): readonly string[] {
+  const values = [...Object.values(config.headers), ...url.searchParams.values(), url.username, url.password]
+  const words = values.flatMap((value) => [value.trim(), ...value.trim().split(/\s+/)])
+  return [...new Set(words)].filter((word) => word.length >= 6).sort((a, b) => b.length - a.length)
+}

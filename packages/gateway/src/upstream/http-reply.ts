@@ -1,0 +1,121 @@
+import { SallyportError } from '@sallyport/core'
+import { type FrameOutcome, FrameReader } from './frame-reader.ts'
+import type { HttpEndpoint } from './http-endpoint.ts'
+import type { ExchangeListener, ResponseHeaders } from './http-exchange.ts'
+import { quotable, statusFailure, strangeBody } from './http-failure.ts'
+import { type ReplyKind, replyKind } from './reply-kind.ts'
+import { SseParser } from './sse-parser.ts'
+import type { Frame } from './transport.ts'
+
+/** How a response came to its end. */
+export type ReplyEnd =
+  /** In good order; what it had to say was told as frames. */
+  | { readonly kind: 'done' }
+  /** With a status or a body that is no answer. `frame` is the body, where that is JSON. */
+  | { readonly kind: 'refused'; readonly status: number; readonly frame: Frame | undefined; readonly error: SallyportError }
+  /** Without an end: the connection failed. */
+  | { readonly kind: 'broken'; readonly error: SallyportError }
+
+export interface ReplyListener {
+  /** The response is a success; what its body holds follows. */
+  onAccepted(headers: ResponseHeaders): void
+  onFrame(frame: Frame): void
+  onTrouble(text: string): void
+  /** The message that is coming in has passed the limit and is not kept. Told once for each. */
+  onTooLarge(): void
+  onEnd(end: ReplyEnd): void
+}
+
+const MAX_REFUSAL_BYTES = 1_000_000
+
+/** Reads a response as messages: one in a JSON body, many in an event stream. */
+export class HttpReply implements ExchangeListener {
+  readonly #endpoint: HttpEndpoint
+  readonly #listener: ReplyListener
+  readonly #limit: number
+  #kind: ReplyKind = 'none'
+  #status = 0
+  #reader: FrameReader
+  #parser: SseParser | undefined
+  #toldTooLarge = false
+
+  constructor(endpoint: HttpEndpoint, listener: ReplyListener) {
+    this.#endpoint = endpoint
+    this.#listener = listener
+    this.#limit = endpoint.maxMessageBytes
+    this.#reader = new FrameReader(this.#limit)
+  }
+
+  /** It is a stream of events, which may be resumed. */
+  get isStream(): boolean {
+    return this.#kind === 'events'
+  }
+
+  get lastEventId(): string | undefined {
+    return this.#parser?.lastEventId
+  }
+
+  get retry(): number | undefined {
+    return this.#parser?.retry
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    this.#status = status
+    this.#kind = replyKind(status, headers)
+    if (this.#kind === 'refusal' || this.#kind === 'foreign') {
+      this.#reader = new FrameReader(Math.min(this.#limit, MAX_REFUSAL_BYTES))
+      return
+    }
+    if (this.#kind === 'events') {
+      this.#parser = new SseParser({
+        onData: (piece) => this.#reader.feed(piece),
+        onEvent: () => this.#message(this.#reader.finish()),
+      })
+    }
+    this.#listener.onAccepted(headers)
+  }
+
+  onBody(chunk: Buffer): void {
+    if (this.#kind === 'none') return
+    if (this.#parser !== undefined) this.#parser.feed(chunk)
+    else this.#reader.feed(chunk)
+    if (this.#kind === 'json' || this.#kind === 'events') this.#checkSize(this.#reader.bytes)
+  }
+
+  onEnd(): void {
+    if (this.#kind === 'refusal' || this.#kind === 'foreign') {
+      this.#listener.onEnd(this.#refusal(this.#reader.finish()))
+      return
+    }
+    if (this.#parser !== undefined) this.#parser.end()
+    else this.#message(this.#reader.finish())
+    this.#listener.onEnd({ kind: 'done' })
+  }
+
+  onError(error: SallyportError): void {
+    this.#listener.onEnd({ kind: 'broken', error })
+  }
+
+  #message(outcome: FrameOutcome): void {
+    if (outcome.kind === 'frame') this.#listener.onFrame(outcome.frame)
+    else if (outcome.kind === 'garbage') this.#listener.onTrouble(`a message that is not JSON: ${outcome.reason}`)
+    else if (outcome.kind === 'oversized') this.#checkSize(outcome.bytes)
+    this.#toldTooLarge = false
+  }
+
+  #checkSize(bytes: number): void {
+    if (bytes <= this.#limit || this.#toldTooLarge) return
+    this.#toldTooLarge = true
+    this.#listener.onTooLarge()
+  }
+
+  #refusal(outcome: FrameOutcome): ReplyEnd {
+    const { peer, secrets } = this.#endpoint
+    const frame = outcome.kind === 'frame' ? outcome.frame : undefined
+    const said = quotable(outcome.kind === 'garbage' ? outcome.sample : opening(frame), secrets)
+    const error = this.#kind === 'foreign' ? strangeBody(peer, said) : statusFailure(this.#status, peer, said)
+    return { kind: 'refused', status: this.#status, frame, error }
+  }
+}
+
+const opening = (frame: Frame | undefined): string => frame?.parts[0]?.subarray(0, 200).toString('utf8') ?? ''

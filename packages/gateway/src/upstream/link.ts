@@ -1,0 +1,198 @@
+import { type Cancellation, type Era, formatDuration, isJsonObject, type JsonObject, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import { createRequestIds } from './request-ids.ts'
+import type { Frame, Transport } from './transport.ts'
+
+export interface LinkRequest {
+  readonly method: string
+  readonly params: JsonObject
+  /** The tool, prompt or URI it is about. */
+  readonly name?: string | undefined
+  /** Without progress, and at the most, in milliseconds. */
+  readonly timeout: number
+  readonly maximum: number
+  readonly cancellation?: Cancellation | undefined
+  readonly onProgress?: ((progress: JsonObject) => void) | undefined
+}
+
+export interface LinkEvents {
+  onNotification(notification: JsonObject): void
+  onTrouble(text: string): void
+  onClose(reason: string): void
+}
+
+interface Exchange {
+  readonly request: LinkRequest
+  readonly startedAt: number
+  readonly resolve: (frame: Frame) => void
+  readonly reject: (error: SallyportError) => void
+  timer: NodeJS.Timeout | undefined
+  lastTimer: NodeJS.Timeout | undefined
+}
+
+/** What a message with a method may weigh: it has to be parsed, unlike an answer. */
+const MAX_METHOD_BYTES = 4_000_000
+
+/** Many requests over one transport, each with exactly one outcome. */
+export class Link {
+  readonly #transport: Transport
+  readonly #events: LinkEvents
+  readonly #nextId = createRequestIds()
+  readonly #exchanges = new Map<number, Exchange>()
+  #era: Era = 'legacy'
+  #clientInfo: JsonObject
+
+  constructor(transport: Transport, events: LinkEvents, clientInfo: JsonObject) {
+    this.#transport = transport
+    this.#events = events
+    this.#clientInfo = clientInfo
+  }
+
+  /** Requests that somebody waits for; listening for changes is not one. */
+  get inFlight(): number {
+    let count = 0
+    for (const { request } of this.#exchanges.values()) if (request.method !== 'subscriptions/listen') count++
+    return count
+  }
+
+  open(): Promise<void> {
+    return this.#transport.open({
+      onFrame: (frame) => this.#receive(frame),
+      onFailure: (id, error) => this.#settle(id)?.reject(error),
+      onTrouble: (text) => this.#events.onTrouble(text),
+      onClose: (reason) => this.#closed(reason),
+    })
+  }
+
+  /** From now on requests are written as this era wants them. */
+  agree(era: Era, protocolVersion: string): void {
+    this.#era = era
+    this.#transport.agreed(protocolVersion)
+  }
+
+  request(request: LinkRequest): Promise<Frame> {
+    return new Promise((resolve, reject) => {
+      const id = this.#freshId()
+      const exchange: Exchange = { request, startedAt: performance.now(), resolve, reject, timer: undefined, lastTimer: undefined }
+      this.#exchanges.set(id, exchange)
+      exchange.timer = setTimeout(() => this.#timedOut(id, request.timeout), request.timeout)
+      this.#transport.request({ id, method: request.method, name: request.name, text: this.#write(id, request) })
+      request.cancellation?.onCancel((reason) => this.#cancel(id, reason))
+    })
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    this.#transport.send(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close()
+    this.#closed('the gateway closed the connection')
+  }
+
+  #freshId(): number {
+    let id = this.#nextId()
+    while (this.#exchanges.has(id)) id = this.#nextId()
+    return id
+  }
+
+  #write(id: number, { method, params, onProgress }: LinkRequest): string {
+    const { progressToken: _theirs, ...meta } = isJsonObject(params._meta) ? params._meta : {}
+    const ours: Record<string, unknown> = meta
+    if (this.#era === 'modern' || method === 'server/discover') {
+      ours[META.protocolVersion] = MODERN_VERSION
+      ours[META.clientInfo] ??= this.#clientInfo
+      ours[META.clientCapabilities] ??= {}
+    }
+    if (onProgress) ours.progressToken = id
+    const body = Object.keys(ours).length > 0 ? { ...params, _meta: ours } : withoutMeta(params)
+    return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${JSON.stringify(body)}}`
+  }
+
+  #receive(frame: Frame): void {
+    const { envelope } = frame
+    if (envelope.hasMethod) return this.#message(frame)
+    if (envelope.numericId === undefined) return this.#events.onTrouble('an answer without a usable id')
+    const exchange = this.#settle(envelope.numericId)
+    if (!exchange) return this.#events.onTrouble(`an answer to no open request (id ${envelope.numericId})`)
+    if ((envelope.result === undefined) === (envelope.error === undefined)) {
+      exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', 'The server answered with neither or both of a result and an error.'))
+      return
+    }
+    exchange.resolve(frame)
+  }
+
+  #message(frame: Frame): void {
+    if (frame.envelope.bytes > MAX_METHOD_BYTES) return this.#events.onTrouble(`a notification of ${frame.envelope.bytes} bytes`)
+    const message: unknown = JSON.parse(Buffer.concat(frame.parts).toString('utf8'))
+    if (!isJsonObject(message) || typeof message.method !== 'string') return this.#events.onTrouble('a message without a method')
+    if (message.id !== undefined) return this.#asked(message)
+    if (message.method === 'notifications/progress') return this.#progress(message)
+    this.#events.onNotification(message)
+  }
+
+  #progress(message: JsonObject): void {
+    const { progressToken, ...progress } = isJsonObject(message.params) ? message.params : {}
+    const exchange = typeof progressToken === 'number' ? this.#exchanges.get(progressToken) : undefined
+    if (!exchange) return
+    exchange.timer?.refresh()
+    const id = progressToken as number
+    const { request, startedAt } = exchange
+    exchange.lastTimer ??= setTimeout(() => this.#timedOut(id, request.maximum), request.maximum - (performance.now() - startedAt))
+    request.onProgress?.(progress)
+  }
+
+  /** A request of the server's own. Only `ping` has an answer that concerns no client. */
+  #asked(message: JsonObject): void {
+    const answer =
+      message.method === 'ping'
+        ? { result: {} }
+        : { error: { code: -32601, message: `The client offers no ${String(message.method)}.` } }
+    this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answer }))
+  }
+
+  #timedOut(id: number, limit: number): void {
+    const exchange = this.#abandon(id, 'timed out')
+    exchange?.reject(
+      new SallyportError('UPSTREAM_TIMEOUT', `No answer to ${exchange.request.method} within ${formatDuration(limit)}.`, {
+        hint: 'Raise `timeouts.call` of the server if it needs longer.',
+      }),
+    )
+  }
+
+  #cancel(id: number, reason: string): void {
+    this.#abandon(id, reason)?.reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`))
+  }
+
+  /** Stops waiting, and tells the server unless closing its stream already did. */
+  #abandon(id: number, reason: string): Exchange | undefined {
+    const exchange = this.#settle(id)
+    if (!exchange) return undefined
+    const told = this.#transport.abandon(id)
+    // The handshake cannot be cancelled.
+    if (!told && exchange.request.method !== 'initialize') this.notify('notifications/cancelled', { requestId: id, reason })
+    return exchange
+  }
+
+  #settle(id: number): Exchange | undefined {
+    const exchange = this.#exchanges.get(id)
+    if (!exchange) return undefined
+    this.#exchanges.delete(id)
+    clearTimeout(exchange.timer)
+    clearTimeout(exchange.lastTimer)
+    exchange.request.cancellation?.onCancel(undefined)
+    return exchange
+  }
+
+  #closed(reason: string): void {
+    for (const id of [...this.#exchanges.keys()]) {
+      this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`))
+    }
+    this.#events.onClose(reason)
+  }
+}
+
+function withoutMeta(params: JsonObject): JsonObject {
+  if (params._meta === undefined) return params
+  const { _meta, ...rest } = params
+  return rest
+}

@@ -1,0 +1,77 @@
+import { MODERN_VERSION } from '@sallyport/core'
+import type { OutgoingRequest } from './transport.ts'
+
+const POST = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
+const STREAM = ['accept', 'text/event-stream']
+const PLAIN = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/
+const SENTINEL = /^=\?base64\?.*\?=$/i
+
+/** The headers of each request: the operator's own, and what the protocol wants in the era that was agreed. */
+export class McpHeaders {
+  readonly #own: readonly string[]
+  #version: string | undefined
+  #session: string | undefined
+  #legacyPost: readonly string[]
+
+  constructor(own: readonly string[]) {
+    this.#own = own
+    this.#legacyPost = [...POST, ...own]
+  }
+
+  get isModern(): boolean {
+    return this.#version !== undefined && this.#version >= MODERN_VERSION
+  }
+
+  get isLegacy(): boolean {
+    return this.#version !== undefined && this.#version < MODERN_VERSION
+  }
+
+  get session(): string | undefined {
+    return this.#session
+  }
+
+  agreed(version: string): void {
+    this.#version = version
+    this.#legacyPost = [...POST, ...this.#own, ...this.#legacyState()]
+  }
+
+  beginSession(id: string): void {
+    this.#session = id
+    this.#legacyPost = [...POST, ...this.#own, ...this.#legacyState()]
+  }
+
+  endSession(): void {
+    this.#session = undefined
+  }
+
+  /** The same array each time in the legacy era: this is on the path of every call. */
+  post({ method, name }: Pick<OutgoingRequest, 'method' | 'name'>): readonly string[] {
+    if (method === 'initialize') return [...POST, ...this.#own]
+    if (!this.isModern && method !== 'server/discover') return this.#legacyPost
+    const version = this.#version ?? MODERN_VERSION
+    const headers = [...POST, ...this.#own, 'mcp-protocol-version', version, 'mcp-method', headerText(method)]
+    if (name !== undefined) headers.push('mcp-name', headerText(name))
+    return headers
+  }
+
+  stream(lastEventId: string | undefined): readonly string[] {
+    const headers = [...STREAM, ...this.#own, ...this.#legacyState()]
+    if (lastEventId !== undefined) headers.push('last-event-id', lastEventId)
+    return headers
+  }
+
+  farewell(): readonly string[] {
+    return [...this.#own, ...this.#legacyState()]
+  }
+
+  #legacyState(): readonly string[] {
+    const version = this.#version === undefined ? [] : ['mcp-protocol-version', this.#version]
+    return this.#session === undefined ? version : [...version, 'mcp-session-id', this.#session]
+  }
+}
+
+/** A text as the value of an `mcp-…` header: as it is where HTTP carries it unchanged, else in base64 between marks. */
+export function headerText(value: string): string {
+  if (PLAIN.test(value) && !SENTINEL.test(value)) return value
+  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
+}

@@ -1,0 +1,29 @@
+import type { ResponseHeaders } from './http-exchange.ts'
+
+/** How the body of a response to a message is to be read. */
+export type ReplyKind =
+  /** Taken, and no answer comes this way. */
+  | 'none'
+  /** One message. */
+  | 'json'
+  /** A stream of messages. */
+  | 'events'
+  /** A status that is no success; the body may say why. */
+  | 'refusal'
+  /** Success, but nothing that we can read. */
+  | 'foreign'
+
+export function replyKind(status: number, headers: ResponseHeaders): ReplyKind {
+  if (status < 200 || status > 299) return 'refusal'
+  if (status === 202 || status === 204) return 'none'
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') return 'foreign'
+  const type = mediaType(headers)
+  if (type === 'text/event-stream') return 'events'
+  return type === undefined || type === 'application/json' || type.endsWith('+json') ? 'json' : 'foreign'
+}
+
+function mediaType(headers: ResponseHeaders): string | undefined {
+  const type = headers['content-type']
+  return typeof type === 'string' ? type.split(';', 1)[0]?.trim().toLowerCase() : undefined
+}

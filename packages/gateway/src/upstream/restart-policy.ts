@@ -1,0 +1,54 @@
+/** When a server that died is started again, and when it is left alone for a while. */
+export interface RestartPolicy {
+  readonly firstDelay: number
+  readonly longestDelay: number
+  /** So long without dying, and the count begins anew. */
+  readonly healthyAfter: number
+  readonly circuitDeaths: number
+  readonly circuitWindow: number
+  /** How long an open circuit waits before it lets one attempt through. */
+  readonly probeEvery: number
+}
+
+export const DEFAULT_RESTART_POLICY: RestartPolicy = {
+  firstDelay: 500,
+  longestDelay: 30_000,
+  healthyAfter: 60_000,
+  circuitDeaths: 6,
+  circuitWindow: 300_000,
+  probeEvery: 30_000,
+}
+
+/** What has gone wrong so far. */
+export interface DeathRecord {
+  /** Deaths since it was last healthy. */
+  readonly attempt: number
+  /** Times of the deaths within the circuit's window. */
+  readonly deaths: readonly number[]
+}
+
+export const NO_DEATHS: DeathRecord = { attempt: 0, deaths: [] }
+
+export interface RestartPlan {
+  readonly record: DeathRecord
+  readonly state: 'restarting' | 'broken'
+  readonly delay: number
+}
+
+export interface Death {
+  readonly at: number
+  /** How long it had been healthy before. */
+  readonly healthyFor: number
+  /** From 0 up to, but not including, 1. */
+  readonly random: number
+}
+
+/** Full jitter: the delay lies anywhere below the doubling limit, so that many servers do not come back at once. */
+export function planRestart(before: DeathRecord, death: Death, policy: RestartPolicy): RestartPlan {
+  const attempt = death.healthyFor >= policy.healthyAfter ? 0 : before.attempt
+  const deaths = [...before.deaths, death.at].filter((time) => death.at - time < policy.circuitWindow)
+  const record = { attempt: attempt + 1, deaths }
+  if (deaths.length >= policy.circuitDeaths) return { record, state: 'broken', delay: policy.probeEvery }
+  const limit = Math.min(policy.longestDelay, policy.firstDelay * 2 ** attempt)
+  return { record, state: 'restarting', delay: Math.floor(limit * death.random) }
+}

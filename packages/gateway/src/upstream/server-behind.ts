@@ -1,0 +1,36 @@
+import type { Cancellation, Era, JsonObject, SallyportEvent } from '@sallyport/core'
+import type { ServerConfig } from '../config/config.ts'
+import type { ServerCatalogue } from './server-catalogue.ts'
+import type { Frame } from './transport.ts'
+import type { UpstreamStatus } from './upstream-status.ts'
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly params: JsonObject
+  readonly name: string
+  /** Whose work it is: servers that must not be shared keep one process for each. */
+  readonly session: string
+  readonly cancellation?: Cancellation
+  readonly onProgress?: ((progress: JsonObject) => void) | undefined
+}
+
+/** What the server answered, and in which era it speaks. */
+export interface UpstreamReply {
+  readonly frame: Frame
+  readonly era: Era
+}
+
+export interface UpstreamListener {
+  onCatalogue(catalogue: ServerCatalogue): void
+  onEvent(event: SallyportEvent): void
+  onNotification(notification: JsonObject): void
+}
+
+/** A server behind the gateway, whatever it runs on and whatever state it is in. */
+export interface Upstream {
+  readonly config: ServerConfig
+  status(): UpstreamStatus
+  start(): void
+  request(request: UpstreamRequest): Promise<UpstreamReply>
+  close(): Promise<void>
+}

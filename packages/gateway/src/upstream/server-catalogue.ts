@@ -1,0 +1,100 @@
+import { isJsonObject, type Json, type JsonObject, type ToolDefinition } from '@sallyport/core'
+import { type Opening, resultOf } from './handshake.ts'
+import type { Link } from './link.ts'
+
+export interface LeftOut {
+  readonly name: string
+  readonly reason: string
+}
+
+/** Everything that one server offers. */
+export interface ServerCatalogue extends Opening {
+  readonly tools: readonly ToolDefinition[]
+  readonly resources: readonly JsonObject[]
+  readonly resourceTemplates: readonly JsonObject[]
+  readonly prompts: readonly JsonObject[]
+  /** What it listed and we do not offer, and why. */
+  readonly leftOut: readonly LeftOut[]
+}
+
+const MAX_PAGES = 200
+const MAX_ITEMS = 20_000
+const MAX_ITEM_BYTES = 256_000
+const MAX_NAME_LENGTH = 256
+
+interface ListPlan {
+  readonly method: string
+  readonly key: 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
+  readonly capability: string
+  readonly nameKey: string
+}
+
+const LISTS: readonly ListPlan[] = [
+  { method: 'tools/list', key: 'tools', capability: 'tools', nameKey: 'name' },
+  { method: 'resources/list', key: 'resources', capability: 'resources', nameKey: 'uri' },
+  { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources', nameKey: 'uriTemplate' },
+  { method: 'prompts/list', key: 'prompts', capability: 'prompts', nameKey: 'name' },
+]
+
+/** Walks every list to its end, with caps of our own, and leaves out what cannot be offered. */
+export async function fetchCatalogue(link: Link, opening: Opening, timeout: number): Promise<ServerCatalogue> {
+  const leftOut: LeftOut[] = []
+  const lists: Record<string, readonly JsonObject[]> = {}
+  for (const plan of LISTS) {
+    lists[plan.key] = opening.capabilities[plan.capability] === undefined ? [] : await fetchList(link, plan, { timeout, leftOut })
+  }
+  return { ...opening, ...(lists as unknown as Pick<ServerCatalogue, ListPlan['key']>), leftOut }
+}
+
+async function fetchList(link: Link, plan: ListPlan, options: { timeout: number; leftOut: LeftOut[] }): Promise<readonly JsonObject[]> {
+  const items: JsonObject[] = []
+  const cursors = new Set<string>()
+  let cursor: string | undefined
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const frame = await link.request({ method: plan.method, params, timeout: options.timeout, maximum: options.timeout })
+    // A server may declare resources and know no templates.
+    if (frame.envelope.error !== undefined && plan.key === 'resourceTemplates') return items
+    const result = resultOf(frame, plan.method)
+    collect(result[plan.key], { items, plan, leftOut: options.leftOut })
+    cursor = typeof result.nextCursor === 'string' ? result.nextCursor : undefined
+    if (cursor === undefined || cursors.has(cursor)) return items
+    cursors.add(cursor)
+  }
+  options.leftOut.push({ name: plan.method, reason: `more than ${MAX_PAGES} pages` })
+  return items
+}
+
+function collect(page: Json | undefined, into: { items: JsonObject[]; plan: ListPlan; leftOut: LeftOut[] }): void {
+  const { items, plan, leftOut } = into
+  const known = new Set(items.map((item) => item[plan.nameKey]))
+  for (const item of Array.isArray(page) ? page : []) {
+    const reason = flawOf(item, plan, known)
+    if (reason === undefined && items.length >= MAX_ITEMS) {
+      leftOut.push({ name: plan.method, reason: `more than ${MAX_ITEMS} entries` })
+      return
+    }
+    if (reason !== undefined) leftOut.push({ name: shownName(item, plan), reason })
+    else {
+      items.push(item as JsonObject)
+      known.add((item as JsonObject)[plan.nameKey])
+    }
+  }
+}
+
+function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json | undefined>): string | undefined {
+  if (!isJsonObject(item)) return 'it is not an object'
+  const name = item[nameKey]
+  if (typeof name !== 'string' || name === '') return `its ${nameKey} is missing`
+  if (key !== 'resources' && key !== 'resourceTemplates' && name.length > MAX_NAME_LENGTH) return `its name is longer than ${MAX_NAME_LENGTH} characters`
+  if (known.has(name)) return 'it is listed twice'
+  if (key === 'tools' && !isJsonObject(item.inputSchema)) return 'its inputSchema is not an object'
+  if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'
+  if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
+  return undefined
+}
+
+function shownName(item: Json, plan: ListPlan): string {
+  const name = isJsonObject(item) ? item[plan.nameKey] : undefined
+  return typeof name === 'string' ? name.slice(0, 80) : `an entry of ${plan.method}`
+}

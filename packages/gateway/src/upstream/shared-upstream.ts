@@ -1,0 +1,272 @@
+import { type Cancellation, type ErrorCode, formatDuration, type JsonObject, SallyportError } from '@sallyport/core'
+import type { ServerConfig } from '../config/config.ts'
+import { CatalogueRefresh } from './catalogue-refresh.ts'
+import { type Opening, shakeHands } from './handshake.ts'
+import { Link } from './link.ts'
+import { listenForChanges } from './list-changes.ts'
+import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
+import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
+import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { Transport } from './transport.ts'
+import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
+
+export interface SharedUpstreamOptions {
+  readonly config: ServerConfig
+  readonly createTransport: () => Transport & { readonly pid?: number | undefined }
+  readonly messages: { push(line: string): void; tail(): readonly string[] }
+  readonly listener: UpstreamListener
+  readonly clientInfo: JsonObject
+  readonly policy: RestartPolicy
+  readonly now: () => number
+  readonly random: () => number
+  /** The era that it spoke last time: spares the probe. */
+  readonly knownEra: 'legacy' | 'modern' | undefined
+}
+
+const REFUSALS: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
+  disabled: 'UPSTREAM_DISABLED',
+  restarting: 'UPSTREAM_RESTARTING',
+  broken: 'UPSTREAM_BROKEN',
+  'needs-login': 'UPSTREAM_NEEDS_LOGIN',
+  closed: 'UPSTREAM_UNAVAILABLE',
+}
+
+interface Waiter {
+  readonly resolve: () => void
+  readonly reject: (error: SallyportError) => void
+}
+
+/** One connection that all sessions share, brought back when it dies. */
+export class SharedUpstream implements Upstream {
+  readonly config: ServerConfig
+  readonly #options: SharedUpstreamOptions
+  #state: UpstreamState
+  #since: number
+  #reason: string | undefined
+  #retryAt: number | undefined
+  #link: Link | undefined
+  #transport: { readonly pid?: number | undefined } | undefined
+  #era: 'legacy' | 'modern' | undefined
+  #deaths: DeathRecord = NO_DEATHS
+  #restarts = 0
+  #waiters: Waiter[] = []
+  #restartTimer: NodeJS.Timeout | undefined
+  #idleTimer: NodeJS.Timeout | undefined
+  #opening: Opening | undefined
+  readonly #refresh = new CatalogueRefresh(() => this.#lookAgain())
+  #closing: Promise<void> | undefined
+  /** Connections on their way out: closing waits for the last of their processes. */
+  readonly #retiring = new Set<Promise<void>>()
+
+  constructor(options: SharedUpstreamOptions) {
+    this.#options = options
+    this.config = options.config
+    this.#era = options.knownEra
+    this.#state = options.config.enabled ? 'stopped' : 'disabled'
+    this.#since = options.now()
+  }
+
+  status(): UpstreamStatus {
+    return {
+      id: this.config.id,
+      kind: this.config.kind,
+      state: this.#state,
+      since: this.#since,
+      reason: this.#reason,
+      retryAt: this.#retryAt,
+      restarts: this.#restarts,
+      era: this.#state === 'ready' ? this.#era : undefined,
+      pid: this.#transport?.pid,
+      messages: this.#options.messages.tail(),
+    }
+  }
+
+  start(): void {
+    if (this.#state !== 'stopped') return
+    this.#become('starting')
+    void this.#connect()
+  }
+
+  async request(request: UpstreamRequest): Promise<UpstreamReply> {
+    if (this.#state === 'stopped') this.start()
+    if (this.#state === 'starting') await this.#untilReady(request.cancellation)
+    if (this.#state !== 'ready' || !this.#link) throw this.#refusal()
+    const { call, callMaximum } = this.config.timeouts
+    try {
+      const frame = await this.#link.request({ ...request, timeout: call, maximum: callMaximum })
+      return { frame, era: this.#era ?? 'legacy' }
+    } finally {
+      this.#restIfIdle()
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown()
+    return this.#closing
+  }
+
+  async #shutDown(): Promise<void> {
+    clearTimeout(this.#restartTimer)
+    clearTimeout(this.#idleTimer)
+    this.#refresh.stop()
+    const link = this.#link
+    this.#link = undefined
+    this.#become('closed', 'the gateway closed it')
+    this.#wake()
+    if (link) this.#retire(link)
+    await Promise.all(this.#retiring)
+  }
+
+  #retire(link: Link): void {
+    const gone = link.close().finally(() => this.#retiring.delete(gone))
+    this.#retiring.add(gone)
+  }
+
+  async #connect(): Promise<void> {
+    const startedAt = this.#options.now()
+    const transport = this.#options.createTransport()
+    const link = new Link(transport, this.#linkEvents(() => link), this.#options.clientInfo)
+    this.#link = link
+    this.#transport = transport
+    try {
+      await link.open()
+      const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
+      const opening = await shakeHands(link, { era, timeout: this.config.timeouts.startup, clientInfo: this.#options.clientInfo })
+      const catalogue = await fetchCatalogue(link, opening, this.config.timeouts.startup)
+      if (this.#link !== link) return
+      this.#opening = opening
+      this.#connected(link, catalogue, this.#options.now() - startedAt)
+    } catch (error) {
+      if (this.#link === link) this.#failed(link, error)
+    }
+  }
+
+  #linkEvents(link: () => Link) {
+    return {
+      onNotification: (notification: JsonObject) => this.#notified(notification),
+      onTrouble: (text: string) => this.#options.messages.push(text),
+      onClose: (reason: string) => {
+        if (this.#link === link() && this.#state === 'ready') this.#lost(reason)
+      },
+    }
+  }
+
+  #connected(link: Link, catalogue: ServerCatalogue, took: number): void {
+    this.#era = catalogue.era
+    const { id } = this.config
+    if (this.#deaths.attempt > 0) {
+      this.#restarts++
+      this.#options.listener.onEvent({ type: 'UPSTREAM_RESTARTED', server: id, attempt: this.#deaths.attempt, delay_ms: took })
+    } else this.#options.listener.onEvent({ type: 'UPSTREAM_CONNECTED', server: id, era: catalogue.era, took_ms: Math.round(took) })
+    this.#become('ready')
+    this.#options.listener.onCatalogue(catalogue)
+    if (catalogue.era === 'modern') listenForChanges(link, catalogue, () => this.#link === link && this.#state === 'ready')
+    this.#wake()
+    this.#restIfIdle()
+  }
+
+  /** The connection could not be made, or not be understood. */
+  #failed(link: Link, error: unknown): void {
+    const failure = error instanceof SallyportError ? error : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
+    const probing = this.config.era === 'auto' && this.#era === undefined && failure.code === 'UPSTREAM_DIED'
+    this.#link = undefined
+    this.#retire(link)
+    if (probing) {
+      // Some servers exit when they are asked for a method that they do not know.
+      this.#era = 'legacy'
+      void this.#connect()
+      return
+    }
+    if (this.config.era === 'auto') this.#era = undefined
+    if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
+      this.#become('needs-login', failure.text)
+      this.#wake()
+      return
+    }
+    this.#lost(failure.text)
+  }
+
+  #lost(reason: string): void {
+    const link = this.#link
+    this.#link = undefined
+    if (link) this.#retire(link)
+    const now = this.#options.now()
+    const healthyFor = this.#state === 'ready' ? now - this.#since : 0
+    const plan = planRestart(this.#deaths, { at: now, healthyFor, random: this.#options.random() }, this.#options.policy)
+    this.#deaths = plan.record
+    this.#options.listener.onEvent({ type: 'UPSTREAM_LOST', server: this.config.id, reason })
+    this.#become(plan.state, reason)
+    this.#retryAt = now + plan.delay
+    this.#restartTimer = setTimeout(() => void this.#connect(), plan.delay)
+    this.#wake()
+  }
+
+  #become(state: UpstreamState, reason?: string): void {
+    this.#state = state
+    this.#since = this.#options.now()
+    this.#reason = reason
+    this.#retryAt = undefined
+    clearTimeout(this.#restartTimer)
+  }
+
+  #notified(notification: JsonObject): void {
+    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(String(notification.method))) this.#refresh.soon()
+    else this.#options.listener.onNotification(notification)
+  }
+
+  async #lookAgain(): Promise<void> {
+    const link = this.#link
+    if (!link || !this.#opening || this.#state !== 'ready') return
+    try {
+      const catalogue = await fetchCatalogue(link, this.#opening, this.config.timeouts.startup)
+      if (this.#link === link) this.#options.listener.onCatalogue(catalogue)
+    } catch (error) {
+      this.#options.messages.push(`its lists could not be read again: ${messageOf(error)}`)
+    }
+  }
+
+  #untilReady(cancellation: Cancellation | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { resolve, reject }
+      this.#waiters.push(waiter)
+      cancellation?.onCancel((reason) => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter)
+        reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`))
+      })
+    })
+  }
+
+  /** The start has ended, well or badly: everybody who waited for it looks at the state anew. */
+  #wake(): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiters) waiter.resolve()
+  }
+
+  #restIfIdle(): void {
+    const { idle } = this.config.timeouts
+    if (idle === undefined || this.#state !== 'ready') return
+    clearTimeout(this.#idleTimer)
+    this.#idleTimer = setTimeout(() => this.#rest(), idle)
+  }
+
+  #rest(): void {
+    const link = this.#link
+    if (!link || this.#state !== 'ready') return
+    if (link.inFlight > 0) return this.#restIfIdle()
+    this.#link = undefined
+    this.#become('stopped', 'nobody called it for a while; it comes back on the next call')
+    this.#retire(link)
+  }
+
+  #refusal(): SallyportError {
+    const code = REFUSALS[this.#state] ?? 'UPSTREAM_UNAVAILABLE'
+    const next = this.#retryAt === undefined ? '' : ` Next attempt in ${formatDuration(Math.max(0, this.#retryAt - this.#options.now()))}.`
+    const reason = this.#reason === undefined ? '' : `: ${this.#reason.replace(/\.$/, '')}`
+    return new SallyportError(code, `Server ${this.config.id} is ${this.#state}${reason}.${next}`, {
+      hint: `See \`sallyport servers ${this.config.id}\`.`,
+    })
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,175 @@
+/** What an empty line ended. Its data went to the sink before, piece by piece. */
+export interface SseEvent {
+  readonly type: string
+  /** The id as its bytes in latin1, so that it goes back into a header unchanged. */
+  readonly id: string | undefined
+}
+
+export interface SseSink {
+  /** A piece of the current event's data, as it arrived. Lines are joined by a line feed. */
+  onData(piece: Buffer): void
+  /** Not told for an event without any data line. */
+  onEvent(event: SseEvent): void
+}
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const BOM = '\u00ef\u00bb\u00bf'
+const LONGEST_NAME = BOM.length + 'event'.length
+const LONGEST_VALUE = 1024
+const LINE_FEED = Buffer.from('\n')
+
+// What the bytes at hand belong to.
+const NAME = 0
+const AFTER_COLON = 1
+const DATA = 2
+const SHORT = 3
+const IGNORED = 4
+
+/** Reads `text/event-stream` bytes in chunks of any size. Data is passed on, all else is bounded: it never holds a line. */
+export class SseParser {
+  readonly #sink: SseSink
+  #place = NAME
+  #name = ''
+  #value = ''
+  #tooLong = false
+  #firstLine = true
+  #afterCr = false
+  #dataLines = 0
+  #type = ''
+  #id: string | undefined
+  #lastEventId: string | undefined
+  #retry: number | undefined
+
+  constructor(sink: SseSink) {
+    this.#sink = sink
+  }
+
+  /** The id up to which events were received whole, or nothing when the server gave none that can be sent back. */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId
+  }
+
+  /** Milliseconds that the server wants us to wait before we come back. */
+  get retry(): number | undefined {
+    return this.#retry
+  }
+
+  feed(chunk: Buffer): void {
+    let at = 0
+    // A carriage return is rare: looked for once per chunk, or every line would scan the whole rest for it.
+    let nextCr = indexOrEnd(chunk, CR, 0)
+    while (at < chunk.length) {
+      if (this.#afterCr) {
+        this.#afterCr = false
+        if (chunk[at] === LF) {
+          at++
+          continue
+        }
+      }
+      if (nextCr < at) nextCr = indexOrEnd(chunk, CR, at)
+      const end = Math.min(nextCr, indexOrEnd(chunk, LF, at))
+      this.#lineBytes(chunk, at, end)
+      if (end === chunk.length) return
+      this.#endLine()
+      this.#afterCr = end === nextCr
+      at = end + 1
+    }
+  }
+
+  /** The stream ended in good order. Servers that forget the last empty line are forgiven: a cut message is not JSON anyway. */
+  end(): void {
+    if (this.#place !== NAME || this.#name !== '') this.#endLine()
+    this.#endEvent()
+  }
+
+  #lineBytes(chunk: Buffer, from: number, end: number): void {
+    let at = from
+    if (this.#place === NAME) at = this.#nameBytes(chunk, at, end)
+    if (at === end) return
+    if (this.#place === AFTER_COLON) {
+      if (chunk[at] === SPACE) at++
+      this.#beginValue()
+      if (at === end) return
+    }
+    if (this.#place === DATA) this.#sink.onData(chunk.subarray(at, end))
+    else if (this.#place === SHORT) this.#shortBytes(chunk, at, end)
+  }
+
+  #nameBytes(chunk: Buffer, from: number, end: number): number {
+    let at = from
+    while (at < end) {
+      const byte = chunk[at++] as number
+      if (byte === COLON) {
+        this.#place = AFTER_COLON
+        return at
+      }
+      if (this.#name.length === LONGEST_NAME) {
+        this.#place = IGNORED
+        return end
+      }
+      this.#name += String.fromCharCode(byte)
+    }
+    return at
+  }
+
+  #shortBytes(chunk: Buffer, from: number, end: number): void {
+    if (this.#value.length + end - from > LONGEST_VALUE) this.#tooLong = true
+    else this.#value += chunk.latin1Slice(from, end)
+  }
+
+  /** The name is whole: it decides where the value goes. */
+  #beginValue(): void {
+    if (this.#firstLine && this.#name.startsWith(BOM)) this.#name = this.#name.slice(BOM.length)
+    if (this.#name === 'data') {
+      this.#place = DATA
+      if (this.#dataLines++ > 0) this.#sink.onData(LINE_FEED)
+      return
+    }
+    this.#place = this.#name === 'event' || this.#name === 'id' || this.#name === 'retry' ? SHORT : IGNORED
+  }
+
+  #endLine(): void {
+    const bare = this.#place === NAME
+    const isComment = this.#place === AFTER_COLON && this.#name === ''
+    if (bare || this.#place === AFTER_COLON) this.#beginValue()
+    if (bare && this.#name === '') this.#endEvent()
+    else if (this.#place === SHORT && !isComment) this.#takeField()
+    this.#place = NAME
+    this.#name = ''
+    this.#value = ''
+    this.#tooLong = false
+    this.#firstLine = false
+  }
+
+  #takeField(): void {
+    if (this.#name === 'event') this.#type = this.#tooLong ? '' : this.#value
+    else if (this.#name === 'id') this.#takeId()
+    else if (/^\d{1,9}$/.test(this.#value) && !this.#tooLong) this.#retry = Number(this.#value)
+  }
+
+  /** An id with a NUL is none by the standard; one with other control characters, or huge, could not be sent back. */
+  #takeId(): void {
+    if (this.#value.includes('\0')) return
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    this.#id = this.#tooLong || /[\x01-\x1f\x7f]/.test(this.#value) ? '' : this.#value
+  }
+
+  #endEvent(): void {
+    if (this.#id !== undefined) this.#lastEventId = this.#id === '' ? undefined : this.#id
+    const id = this.#lastEventId
+    const type = this.#type === '' ? 'message' : this.#type
+    const hadData = this.#dataLines > 0
+    this.#type = ''
+    this.#id = undefined
+    this.#dataLines = 0
+    if (hadData) this.#sink.onEvent({ type, id })
+  }
+}
+
+function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
+  const at = chunk.indexOf(byte, from)
+  return at === -1 ? chunk.length : at
+}

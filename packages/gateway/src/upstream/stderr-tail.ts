@@ -1,0 +1,101 @@
+import { cutText, plainText } from './visible-text.ts'
+
+export interface StderrTailOptions {
+  readonly lines?: number
+  /** A longer line is cut. */
+  readonly lineLength?: number
+}
+
+const LINE_FEED = 0x0a
+const MAX_BYTES_PER_CHARACTER = 4
+
+/**
+ * The last lines of what a server wrote to stderr.
+ *
+ * It never makes the server wait and never costs more than a look at each byte: of one chunk only the lines that can
+ * still be among the last are decoded, the others are counted.
+ */
+export class StderrTail {
+  readonly #limit: number
+  readonly #lineLength: number
+  readonly #kept: string[] = []
+  #written = 0
+  /** The line that has not ended yet, as bytes: a character may be cut between chunks. */
+  #open: Buffer | undefined
+  #openUsed = 0
+
+  constructor(options: StderrTailOptions = {}) {
+    this.#limit = options.lines ?? 100
+    this.#lineLength = options.lineLength ?? 2_000
+  }
+
+  /** How many lines were begun so far, kept or not. */
+  get written(): number {
+    return this.#written + (this.#openUsed > 0 ? 1 : 0)
+  }
+
+  /** How many lines are no longer kept. */
+  get dropped(): number {
+    return this.#written - this.#kept.length
+  }
+
+  push(chunk: Buffer): void {
+    let from = this.#skip(chunk)
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, from)
+      this.#extend(chunk.subarray(from, end < 0 ? chunk.length : end))
+      if (end < 0) return
+      this.#endLine()
+      from = end + 1
+    }
+  }
+
+  /** Ends the open line: the process that wrote it is gone. */
+  end(): void {
+    if (this.#openUsed > 0) this.#endLine()
+    this.#open = undefined
+  }
+
+  /** Oldest first, harmless to print. The first one says how many came before, if any did. */
+  tail(): readonly string[] {
+    const shown = (this.#openUsed > 0 ? [...this.#kept, this.#openText()] : this.#kept).slice(-this.#limit)
+    const missing = this.written - shown.length
+    return missing > 0 ? [`… ${missing} earlier lines are not kept`, ...shown] : shown
+  }
+
+  /** The last line that says something. */
+  lastLine(): string | undefined {
+    return this.tail().findLast((line) => line.trim() !== '')
+  }
+
+  /** Passes over the lines of a chunk that could not be among the last, and returns where the others begin. */
+  #skip(chunk: Buffer): number {
+    let from = chunk.length
+    for (let lines = 0; lines <= this.#limit; lines++) {
+      from = from === 0 ? -1 : chunk.lastIndexOf(LINE_FEED, from - 1)
+      if (from < 0) return 0
+    }
+    for (let at = 0; at <= from; at++) if (chunk[at] === LINE_FEED) this.#written++
+    this.#kept.length = 0
+    this.#openUsed = 0
+    return from + 1
+  }
+
+  #extend(part: Buffer): void {
+    if (part.length === 0) return
+    this.#open ??= Buffer.allocUnsafeSlow(this.#lineLength * MAX_BYTES_PER_CHARACTER + 1)
+    this.#openUsed += part.copy(this.#open, this.#openUsed)
+  }
+
+  #endLine(): void {
+    this.#kept.push(this.#openText())
+    this.#openUsed = 0
+    this.#written++
+    if (this.#kept.length > this.#limit) this.#kept.shift()
+  }
+
+  #openText(): string {
+    const text = this.#open?.toString('utf8', 0, this.#openUsed) ?? ''
+    return cutText(plainText(text.endsWith('\r') ? text.slice(0, -1) : text), this.#lineLength)
+  }
+}

@@ -1,0 +1,19 @@
+import type { ServerConfig } from '../config/config.ts'
+
+export type UpstreamState = 'disabled' | 'stopped' | 'starting' | 'ready' | 'restarting' | 'broken' | 'needs-login' | 'closed'
+
+export interface UpstreamStatus {
+  readonly id: string
+  readonly kind: ServerConfig['kind'] | 'built-in'
+  readonly state: UpstreamState
+  readonly since: number
+  /** Why it is not ready. */
+  readonly reason: string | undefined
+  /** When the next attempt will be made. */
+  readonly retryAt: number | undefined
+  readonly restarts: number
+  readonly era: string | undefined
+  readonly pid: number | undefined
+  /** The last lines that it or we had to say about it. */
+  readonly messages: readonly string[]
+}

@@ -1,0 +1,88 @@
+import type { JsonObject } from '@sallyport/core'
+import type { Prompt } from './prompt-definition.ts'
+import { Registry } from './registry.ts'
+import type { Resource } from './resource-definition.ts'
+import type { Tool } from './tool-definition.ts'
+
+/** The lists whose changes are told. Templates belong to the resources. */
+export type ListKind = 'tools' | 'resources' | 'prompts'
+
+/** Something that was thrown and is no tool error. It is for the log; the caller learns the incident only. */
+export interface Bug {
+  readonly incident: string
+  /** `tool search_records`, `resource notes://all`, … */
+  readonly where: string
+  readonly error: unknown
+}
+
+export interface ServerOptions {
+  readonly version: string
+  readonly title?: string
+  /** How a model should use the server as a whole. */
+  readonly instructions?: string
+  /** Where bugs are told. Absent: standard error. */
+  readonly onBug?: (bug: Bug) => void
+}
+
+/** All that a server offers: written by its author, read by its connections. */
+export class Definitions {
+  readonly info: JsonObject
+  readonly instructions: string | undefined
+  readonly tools = new Registry<Tool>('tool', () => this.#changed('tools'))
+  readonly resources = new Registry<Resource>('resource', () => this.#changed('resources'))
+  readonly templates = new Registry<Resource>('resource template', () => this.#changed('resources'))
+  readonly prompts = new Registry<Prompt>('prompt', () => this.#changed('prompts'))
+  readonly #onBug: (bug: Bug) => void
+  readonly #watchers = new Set<(kind: ListKind) => void>()
+  readonly #untold = new Set<ListKind>()
+
+  constructor(name: string, options: ServerOptions) {
+    this.info = { name, ...(options.title === undefined ? {} : { title: options.title }), version: options.version }
+    this.instructions = options.instructions
+    this.#onBug = options.onBug ?? printBug
+  }
+
+  offers(kind: ListKind): boolean {
+    if (kind === 'tools') return true
+    if (kind === 'prompts') return this.prompts.offered
+    return this.resources.offered || this.templates.offered
+  }
+
+  /** Called once for all changes of one turn. Returns the unsubscribe. */
+  watch(watcher: (kind: ListKind) => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  findResource(
+    uri: string,
+  ): { readonly resource: Resource; readonly variables: Readonly<Record<string, string>> } | undefined {
+    const exact = this.resources.get(uri)
+    if (exact !== undefined) return { resource: exact, variables: {} }
+    for (const resource of this.templates.list()) {
+      const variables = resource.match(uri)
+      if (variables !== undefined) return { resource, variables }
+    }
+    return undefined
+  }
+
+  /** Tells the log and returns the incident's name. */
+  reportBug(where: string, error: unknown): string {
+    const incident = crypto.randomUUID().slice(0, 8)
+    this.#onBug({ incident, where, error })
+    return incident
+  }
+
+  #changed(kind: ListKind): void {
+    if (this.#watchers.size === 0 || this.#untold.has(kind)) return
+    this.#untold.add(kind)
+    queueMicrotask(() => {
+      this.#untold.delete(kind)
+      for (const watcher of this.#watchers) watcher(kind)
+    })
+  }
+}
+
+function printBug({ incident, where, error }: Bug): void {
+  console.error(`incident ${incident} in ${where}:`, error)
+}

@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import {
+  type Answer,
+  INVALID_PARAMS,
+  isRequestId,
+  type RequestId,
+  type RpcError,
+  refuse,
+  UNSUPPORTED_PROTOCOL_VERSION,
+} from './json-rpc.ts'
+
+/** Legacy opens with a handshake; modern says who speaks what on every request. */
+export type Era = 'legacy' | 'modern'
+
+export const MODERN_VERSIONS: readonly string[] = ['2026-07-28']
+const NEWEST_LEGACY_VERSION = '2025-11-25'
+const LEGACY_VERSIONS: readonly string[] = [NEWEST_LEGACY_VERSION, '2025-06-18', '2025-03-26', '2024-11-05']
+
+const META_PREFIX = 'io.modelcontextprotocol/'
+const VERSION_KEY = `${META_PREFIX}protocolVersion`
+const CAPABILITIES_KEY = `${META_PREFIX}clientCapabilities`
+const LOG_LEVEL_KEY = `${META_PREFIX}logLevel`
+const SERVER_INFO_KEY = `${META_PREFIX}serverInfo`
+export const SUBSCRIPTION_KEY = `${META_PREFIX}subscriptionId`
+
+/** What a request says about itself in `_meta`. */
+export interface RequestMeta {
+  readonly era: Era
+  readonly progressToken: RequestId | undefined
+  /** Modern requests ask for logs one by one; without a level there are none. */
+  readonly logLevel: string | undefined
+}
+
+/** The version for a legacy handshake: the one asked for if we know it, else our newest. */
+export function agreeLegacyVersion(asked: unknown): string {
+  return LEGACY_VERSIONS.find((version) => version === asked) ?? NEWEST_LEGACY_VERSION
+}
+
+export function readMeta(params: JsonObject): RequestMeta | { readonly error: RpcError } {
+  const meta = isJsonObject(params._meta) ? params._meta : {}
+  const progressToken = isRequestId(meta.progressToken) ? meta.progressToken : undefined
+  const version = meta[VERSION_KEY]
+  if (version === undefined) return { era: 'legacy', progressToken, logLevel: undefined }
+  if (typeof version !== 'string') return refuse(INVALID_PARAMS, `_meta["${VERSION_KEY}"] is not a text.`)
+  if (!MODERN_VERSIONS.includes(version)) return unsupported(version)
+  if (!isJsonObject(meta[CAPABILITIES_KEY]))
+    return refuse(INVALID_PARAMS, `_meta["${CAPABILITIES_KEY}"] is missing; expected an object, which may be empty.`)
+  const level = meta[LOG_LEVEL_KEY]
+  return { era: 'modern', progressToken, logLevel: typeof level === 'string' ? level : undefined }
+}
+
+function unsupported(requested: string): { readonly error: RpcError } {
+  return refuse(UNSUPPORTED_PROTOCOL_VERSION, 'This protocol version is not supported.', {
+    supported: MODERN_VERSIONS,
+    requested: requested.slice(0, 64),
+  })
+}
+
+/** Nothing tells the eras apart before the handshake but these two openings. */
+export const NO_OPENING = refuse(
+  INVALID_PARAMS,
+  `Expected "initialize" first (${LEGACY_VERSIONS.join(', ')}), or _meta["${VERSION_KEY}"] and ` +
+    `_meta["${CAPABILITIES_KEY}"] on every request (${MODERN_VERSIONS.join(', ')}).`,
+)
+
+/** Who may share a cached answer. It is stale at once: changes are told by `list_changed`, not awaited. */
+export type CacheScope = 'public' | 'private'
+
+export interface Stamp {
+  readonly era: Era
+  readonly serverInfo: JsonObject
+  readonly cacheScope: CacheScope | undefined
+}
+
+/** The same result in the dress of the caller's era. */
+export function stampAnswer(answer: Answer, { era, serverInfo, cacheScope }: Stamp): Answer {
+  if (era === 'legacy' || 'error' in answer) return answer
+  const result = answer.result as JsonObject
+  const meta = isJsonObject(result._meta) ? result._meta : {}
+  return {
+    result: {
+      resultType: 'complete',
+      ...(cacheScope === undefined ? {} : { ttlMs: 0, cacheScope }),
+      ...result,
+      _meta: { ...meta, [SERVER_INFO_KEY]: serverInfo },
+    },
+  }
+}

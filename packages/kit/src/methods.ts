@@ -1,0 +1,165 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { CallContext } from './call-context.ts'
+import type { Definitions, ListKind } from './definitions.ts'
+import { type CacheScope, type Era, MODERN_VERSIONS } from './era.ts'
+import { checkArguments } from './input-schema.ts'
+import {
+  type Answer,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  RESOURCE_NOT_FOUND,
+  refuse,
+} from './json-rpc.ts'
+import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
+import { createResourceContents } from './resource-definition.ts'
+import type { Tool } from './tool-definition.ts'
+import { describeToolError, ToolRetryError } from './tool-error.ts'
+import { createErrorResult, createToolResult, type ToolResult } from './tool-result.ts'
+
+/** One request, with all that its answer depends on. */
+export interface MethodCall {
+  readonly definitions: Definitions
+  readonly era: Era
+  readonly params: JsonObject
+  readonly context: CallContext
+}
+
+export interface Method {
+  readonly answer: (call: MethodCall) => Answer | Promise<Answer>
+  /** Undefined: both eras have it. */
+  readonly era?: Era
+  /** A method of a list that the server does not offer is unknown. */
+  readonly of?: ListKind
+  readonly cacheScope?: CacheScope
+}
+
+/** The requests that need nothing of the connection they came on. */
+const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['ping', { era: 'legacy', answer: () => ({ result: {} }) }],
+  ['server/discover', { era: 'modern', cacheScope: 'public', answer: discover }],
+  ['tools/list', { of: 'tools', cacheScope: 'public', answer: (call) => list(call, 'tools') }],
+  ['tools/call', { of: 'tools', answer: callTool }],
+  ['resources/list', { of: 'resources', cacheScope: 'public', answer: (call) => list(call, 'resources') }],
+  ['resources/templates/list', { of: 'resources', cacheScope: 'public', answer: (call) => list(call, 'templates') }],
+  ['resources/read', { of: 'resources', cacheScope: 'private', answer: readResource }],
+  ['prompts/list', { of: 'prompts', cacheScope: 'public', answer: (call) => list(call, 'prompts') }],
+  ['prompts/get', { of: 'prompts', answer: getPrompt }],
+])
+
+export function findMethod(name: string, era: Era, definitions: Definitions): Method | undefined {
+  const method = METHODS.get(name)
+  if (method === undefined || (method.era !== undefined && method.era !== era)) return undefined
+  return method.of === undefined || definitions.offers(method.of) ? method : undefined
+}
+
+export const unknownMethod = (name: string): Answer =>
+  refuse(METHOD_NOT_FOUND, `There is no method ${JSON.stringify(name.slice(0, 80))} here.`)
+
+export function declareCapabilities(definitions: Definitions): JsonObject {
+  const changing = { listChanged: true }
+  return {
+    logging: {},
+    tools: changing,
+    ...(definitions.offers('resources') ? { resources: changing } : {}),
+    ...(definitions.offers('prompts') ? { prompts: changing } : {}),
+  }
+}
+
+/** The part of a discovery that a legacy handshake says as well. */
+export function introduce(definitions: Definitions): JsonObject {
+  const { instructions } = definitions
+  return {
+    capabilities: declareCapabilities(definitions),
+    ...(instructions === undefined ? {} : { instructions }),
+  }
+}
+
+function discover({ definitions }: MethodCall): Answer {
+  return { result: { supportedVersions: MODERN_VERSIONS, ...introduce(definitions) } }
+}
+
+const LIST_FIELDS = {
+  tools: 'tools',
+  resources: 'resources',
+  templates: 'resourceTemplates',
+  prompts: 'prompts',
+} as const
+
+/** Lists fit on one page: whoever asks for another made up its cursor. */
+function list({ definitions, params }: MethodCall, kind: keyof typeof LIST_FIELDS): Answer {
+  if (params.cursor !== undefined) return refuse(INVALID_PARAMS, 'This cursor was not given out by this server.')
+  const entries = definitions[kind].list().map(({ definition }) => definition)
+  return { result: { [LIST_FIELDS[kind]]: entries } }
+}
+
+async function callTool(call: MethodCall): Promise<Answer> {
+  const { definitions, params } = call
+  if (typeof params.name !== 'string') return refuse(INVALID_PARAMS, 'params.name is missing; expected a tool.')
+  const tool = definitions.tools.get(params.name)
+  if (tool === undefined)
+    return refuse(INVALID_PARAMS, `There is no tool ${JSON.stringify(params.name.slice(0, 128))} here.`)
+  const args = params.arguments ?? {}
+  if (!isJsonObject(args)) return refuse(INVALID_PARAMS, 'params.arguments is not an object.')
+  return { result: await runTool(tool, args, call) }
+}
+
+/** The one seam where a thrown error becomes a result. */
+async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<ToolResult> {
+  const where = `tool ${tool.definition.name}`
+  try {
+    const wrong = checkArguments(tool.input, args)
+    if (wrong !== undefined) throw new ToolRetryError(wrong)
+    return createToolResult(await tool.handler(args, call.context), call.era)
+  } catch (error) {
+    return createErrorResult(describeThrown(where, error, call))
+  }
+}
+
+async function readResource(call: MethodCall): Promise<Answer> {
+  const { uri } = call.params
+  if (typeof uri !== 'string') return refuse(INVALID_PARAMS, 'params.uri is missing; expected the URI of a resource.')
+  const found = call.definitions.findResource(uri)
+  if (found === undefined) return unknownResource(uri, call.era)
+  return orRefuse(`resource ${uri.slice(0, 200)}`, call, async () => {
+    const value = await found.resource.read({ uri, variables: found.variables }, call.context)
+    if (value === undefined) return unknownResource(uri, call.era)
+    return { result: createResourceContents(uri, value, found.resource.mimeType) }
+  })
+}
+
+function unknownResource(uri: string, era: Era): Answer {
+  const code = era === 'legacy' ? RESOURCE_NOT_FOUND : INVALID_PARAMS
+  return refuse(code, 'There is no such resource here.', { uri: uri.slice(0, 2048) })
+}
+
+async function getPrompt(call: MethodCall): Promise<Answer> {
+  const { name } = call.params
+  if (typeof name !== 'string') return refuse(INVALID_PARAMS, 'params.name is missing; expected a prompt.')
+  const prompt = call.definitions.prompts.get(name)
+  if (prompt === undefined) return refuse(INVALID_PARAMS, `There is no prompt ${JSON.stringify(name.slice(0, 128))} here.`)
+  const args = readPromptArguments(prompt, call.params.arguments)
+  if (typeof args === 'string') return refuse(INVALID_PARAMS, args)
+  return orRefuse(`prompt ${name}`, call, async () => ({
+    result: createPromptResult(prompt, await prompt.handler(args, call.context)),
+  }))
+}
+
+/** Prompts and resources have no error results: what a tool would say in one is said in the protocol's error. */
+async function orRefuse(where: string, call: MethodCall, work: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await work()
+  } catch (error) {
+    const failure = describeThrown(where, error, call)
+    const code = failure.kind === 'retry' ? INVALID_PARAMS : INTERNAL_ERROR
+    return refuse(code, failure.text, { 'sallyport/error': failure.facts })
+  }
+}
+
+function describeThrown(where: string, error: unknown, { context, definitions }: MethodCall) {
+  const failure = describeToolError(error, '')
+  if (failure.kind !== 'bug') return failure
+  // A handler that gave up because it was told to has no bug, and nobody waits for its answer.
+  const incident = context.signal.aborted ? 'none' : definitions.reportBug(where, error)
+  return describeToolError(error, incident)
+}

@@ -1,0 +1,90 @@
+import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import type { CallContext } from './call-context.ts'
+
+export interface ResourceOptions {
+  /** Absent: the URI itself. */
+  readonly name?: string
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+export interface ResourceRequest {
+  readonly uri: string
+  /** What stood in the place of each `{variable}` of a template. */
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** Text or bytes; `undefined` when there is no such resource. */
+export type ResourceReader = (
+  request: ResourceRequest,
+  context: CallContext,
+) => ResourceValue | Promise<ResourceValue>
+
+export type ResourceValue = string | Uint8Array | undefined
+
+export interface Resource {
+  readonly definition: JsonObject
+  readonly mimeType: string | undefined
+  readonly read: ResourceReader
+  /** The variables when this is the resource for the URI. */
+  match(uri: string): Readonly<Record<string, string>> | undefined
+}
+
+export function defineResource(uri: string, options: ResourceOptions, read: ResourceReader): Resource {
+  return {
+    definition: { uri, name: uri, ...(options as JsonObject) },
+    mimeType: options.mimeType,
+    read,
+    match: (asked) => (asked === uri ? {} : undefined),
+  }
+}
+
+const VARIABLE = /^\{([A-Za-z_]\w*)\}$/
+
+/** A template whose variables each fill a whole segment between slashes (`notes://{id}/text`), so that matching is linear. */
+export function defineResourceTemplate(template: string, options: ResourceOptions, read: ResourceReader): Resource {
+  const parts = template.split('/').map((part) => ({ part, variable: VARIABLE.exec(part)?.[1] }))
+  if (parts.some(({ part, variable }) => variable === undefined && /[{}]/.test(part)))
+    throw new SallyportError('USAGE', `"${template}" is a URI template that the kit cannot match.`, {
+      hint: 'Let each {variable} fill a whole segment between slashes, such as notes://{id}.',
+    })
+  return {
+    definition: { uriTemplate: template, name: template, ...(options as JsonObject) },
+    mimeType: options.mimeType,
+    read,
+    match: (asked) => matchSegments(asked.split('/'), parts),
+  }
+}
+
+function matchSegments(
+  segments: readonly string[],
+  parts: readonly { readonly part: string; readonly variable: string | undefined }[],
+): Readonly<Record<string, string>> | undefined {
+  if (segments.length !== parts.length) return undefined
+  const variables: [string, string][] = []
+  for (const [index, { part, variable }] of parts.entries()) {
+    const segment = segments[index] ?? ''
+    const value = variable === undefined ? undefined : decode(segment)
+    if (variable === undefined ? segment !== part : !value) return undefined
+    if (variable !== undefined && value !== undefined) variables.push([variable, value])
+  }
+  return Object.fromEntries(variables)
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+export function createResourceContents(uri: string, value: string | Uint8Array, mimeType: string | undefined): object {
+  const kind = mimeType === undefined ? {} : { mimeType }
+  if (typeof value === 'string') return { contents: [{ uri, ...kind, text: value }] }
+  return { contents: [{ uri, ...kind, blob: Buffer.from(value).toString('base64') }] }
+}
+
+export const isUriParams = (params: JsonObject): params is JsonObject & { readonly uri: string } =>
+  isJsonObject(params) && typeof params.uri === 'string'

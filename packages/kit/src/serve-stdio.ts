@@ -1,0 +1,93 @@
+import type { Readable, Writable } from 'node:stream'
+import { TextDecoder } from 'node:util'
+import type { McpServer } from './mcp-server.ts'
+
+export interface StdioStreams {
+  readonly stdin: Readable
+  readonly stdout: Writable
+  /** A longer line is refused without being kept. */
+  readonly maxMessageBytes?: number
+}
+
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+const NEWLINE = 0x0a
+
+/** Serves one peer over a pair of streams, one message a line, until the input ends. */
+export async function serveStdio(server: McpServer, streams: StdioStreams = process): Promise<void> {
+  const { stdin, stdout } = streams
+  const write = (message: object): void => {
+    const wantsMore = stdout.write(`${JSON.stringify(message)}\n`)
+    // A peer that does not read its answers is not asked for more questions.
+    if (!wantsMore && !stdin.isPaused()) {
+      stdin.pause()
+      stdout.once('drain', () => stdin.resume())
+    }
+  }
+  const connection = server.connect(write)
+  const lines = new LineReader(streams.maxMessageBytes ?? MAX_MESSAGE_BYTES, (line) => {
+    if ('error' in line) write({ jsonrpc: '2.0', id: null, error: line.error })
+    else connection.receive(line.message)
+  })
+  stdin.on('data', (chunk: Buffer | string) => lines.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
+  await ended(stdin, stdout)
+  connection.close()
+}
+
+/** A broken pipe is how a stdio peer leaves: both directions end the same way. */
+function ended(stdin: Readable, stdout: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    stdin.once('end', resolve).once('close', resolve).once('error', () => resolve())
+    stdout.once('close', resolve).on('error', () => resolve())
+  })
+}
+
+type Line = { readonly message: unknown } | { readonly error: { readonly code: number; readonly message: string } }
+
+/** Cuts a stream into lines in linear time, holding on to no more than the limit. */
+class LineReader {
+  readonly #limit: number
+  readonly #onLine: (line: Line) => void
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(limit: number, onLine: (line: Line) => void) {
+    this.#limit = limit
+    this.#onLine = onLine
+  }
+
+  feed(chunk: Buffer): void {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      this.#keep(chunk.subarray(start, end))
+      this.#finish()
+      start = end + 1
+    }
+    this.#keep(chunk.subarray(start))
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length
+    if (this.#bytes > this.#limit) this.#parts = []
+    else if (part.length > 0) this.#parts.push(part)
+  }
+
+  #finish(): void {
+    const oversized = this.#bytes > this.#limit
+    const line = Buffer.concat(this.#parts)
+    this.#parts = []
+    this.#bytes = 0
+    if (oversized) this.#onLine(refusal(-32600, `A message is over the limit of ${this.#limit} bytes.`))
+    else if (line.length > 0) this.#onLine(parseLine(line))
+  }
+}
+
+function parseLine(line: Buffer): Line {
+  try {
+    // The decoder drops a BOM and refuses what is no UTF-8.
+    return { message: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line)) }
+  } catch {
+    return refusal(-32700, 'A line is not JSON in UTF-8.')
+  }
+}
+
+const refusal = (code: number, message: string): Line => ({ error: { code, message } })
