@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { JsonObject } from '@sallyport/core'
 import { createCallContext, isLogLevel } from './call-context.ts'
 import type { Definitions, ListKind } from './definitions.ts'
 import { agreeLegacyVersion, NO_OPENING, type RequestMeta, readMeta, stampAnswer } from './era.ts'
@@ -7,9 +7,11 @@ import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
+  type Incoming,
   isRequestId,
   notification,
   type RequestId,
+  readMessage,
   refuse,
 } from './json-rpc.ts'
 import { findMethod, introduce, unknownMethod } from './methods.ts'
@@ -44,20 +46,12 @@ export class ServerConnection implements Connection {
 
   receive(message: unknown): void {
     if (this.#closed) return
-    if (!isJsonObject(message) || message.jsonrpc !== '2.0')
-      return this.#answer(null, refuse(INVALID_REQUEST, 'Expected one JSON-RPC 2.0 message: an object.'))
-    const { id, method } = message
-    if (typeof method !== 'string') return this.#withoutMethod(message)
-    const params = message.params ?? {}
-    if (!isJsonObject(params)) {
-      if (isRequestId(id)) this.#answer(id, refuse(INVALID_PARAMS, 'params is not an object.'))
-      return
-    }
-    if (id === undefined) return this.#notified(method, params)
-    if (!isRequestId(id)) return this.#answer(null, refuse(INVALID_REQUEST, 'The id is neither a text nor a number.'))
-    if (this.#calls.has(id) || this.#subscriptions.has(id))
-      return this.#answer(id, refuse(INVALID_REQUEST, 'A request with this id is still in flight.'))
-    this.#request(id, method, params)
+    const incoming = readMessage(message)
+    if (incoming.kind === 'bad') this.#answer(incoming.id, incoming)
+    if (incoming.kind === 'notification') this.#notified(incoming)
+    if (incoming.kind !== 'request') return
+    const answer = this.#request(incoming)
+    if (answer !== undefined) this.#answer(incoming.id, answer)
   }
 
   close(): void {
@@ -69,29 +63,25 @@ export class ServerConnection implements Connection {
     this.#calls.clear()
   }
 
-  /** We ask nothing of our peer, so an answer cannot be for us. */
-  #withoutMethod(message: JsonObject): void {
-    if ('result' in message || 'error' in message) return
-    this.#answer(isRequestId(message.id) ? message.id : null, refuse(INVALID_REQUEST, 'The method is missing.'))
-  }
-
-  #notified(method: string, params: JsonObject): void {
+  #notified({ method, params }: Incoming<'notification'>): void {
     if (method !== 'notifications/cancelled' || !isRequestId(params.requestId)) return
     this.#subscriptions.cancel(params.requestId)
     this.#calls.get(params.requestId)?.abort()
     this.#calls.delete(params.requestId)
   }
 
-  #request(id: RequestId, method: string, params: JsonObject): void {
+  /** The answer, where it is known at once. */
+  #request(request: Incoming<'request'>): Answer | undefined {
+    const { id, method, params } = request
+    if (this.#calls.has(id) || this.#subscriptions.has(id))
+      return refuse(INVALID_REQUEST, 'A request with this id is still in flight.')
     const meta = readMeta(params)
-    if ('error' in meta) return this.#answer(id, meta)
+    if ('error' in meta) return meta
     const own = meta.era === 'legacy' ? this.#legacyRequest(method, params) : undefined
-    if (own !== undefined) return this.#answer(id, own)
-    if (meta.era === 'modern' && method === 'subscriptions/listen') {
-      const refusal = this.#subscriptions.listen(id, params)
-      return refusal && this.#answer(id, refusal)
-    }
-    void this.#run(id, { method, params, meta })
+    if (own !== undefined) return own
+    if (meta.era === 'modern' && method === 'subscriptions/listen') return this.#subscriptions.listen(id, params)
+    this.#run(request, meta).catch((error) => this.#crashed(id, error))
+    return undefined
   }
 
   /** The requests of the legacy era that are about the connection itself. */
@@ -113,18 +103,26 @@ export class ServerConnection implements Connection {
     return { result: { protocolVersion, serverInfo: this.#definitions.info, ...introduce(this.#definitions) } }
   }
 
-  async #run(id: RequestId, request: { method: string; params: JsonObject; meta: RequestMeta }): Promise<void> {
-    const { params, meta } = request
-    const method = findMethod(request.method, meta.era, this.#definitions)
-    if (method === undefined) return this.#answer(id, unknownMethod(request.method))
+  async #run({ id, method: name, params }: Incoming<'request'>, meta: RequestMeta): Promise<void> {
+    const { era } = meta
+    const method = findMethod(name, era, this.#definitions)
+    if (method === undefined) {
+      this.#answer(id, unknownMethod(name))
+      return
+    }
     const call = new AbortController()
     this.#calls.set(id, call)
     const context = this.#context(id, call, meta)
-    const answer = await method.answer({ definitions: this.#definitions, era: meta.era, params, context })
+    const answer = await method.answer({ definitions: this.#definitions, era, params, context })
     if (this.#calls.get(id) !== call) return
     this.#calls.delete(id)
-    const stamp = { era: meta.era, serverInfo: this.#definitions.info, cacheScope: method.cacheScope }
-    this.#answer(id, stampAnswer(answer, stamp))
+    this.#answer(id, stampAnswer(answer, { era, serverInfo: this.#definitions.info, cacheScope: method.cacheScope }))
+  }
+
+  #crashed(id: RequestId, error: unknown): void {
+    this.#calls.delete(id)
+    const incident = this.#definitions.reportBug('the kit', error)
+    this.#answer(id, refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`))
   }
 
   #context(id: RequestId, call: AbortController, meta: RequestMeta) {

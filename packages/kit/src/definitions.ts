@@ -1,7 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
-import type { Resource } from './resource-definition.ts'
+import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
 import type { Tool } from './tool-definition.ts'
 
 /** The lists whose changes are told. Templates belong to the resources. */
@@ -30,7 +30,7 @@ export class Definitions {
   readonly instructions: string | undefined
   readonly tools = new Registry<Tool>('tool', () => this.#changed('tools'))
   readonly resources = new Registry<Resource>('resource', () => this.#changed('resources'))
-  readonly templates = new Registry<Resource>('resource template', () => this.#changed('resources'))
+  readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#changed('resources'))
   readonly prompts = new Registry<Prompt>('prompt', () => this.#changed('prompts'))
   readonly #onBug: (bug: Bug) => void
   readonly #watchers = new Set<(kind: ListKind) => void>()
@@ -54,9 +54,7 @@ export class Definitions {
     return () => this.#watchers.delete(watcher)
   }
 
-  findResource(
-    uri: string,
-  ): { readonly resource: Resource; readonly variables: Readonly<Record<string, string>> } | undefined {
+  findResource(uri: string): { readonly resource: Resource; readonly variables: Variables } | undefined {
     const exact = this.resources.get(uri)
     if (exact !== undefined) return { resource: exact, variables: {} }
     for (const resource of this.templates.list()) {
@@ -69,7 +67,11 @@ export class Definitions {
   /** Tells the log and returns the incident's name. */
   reportBug(where: string, error: unknown): string {
     const incident = crypto.randomUUID().slice(0, 8)
-    this.#onBug({ incident, where, error })
+    try {
+      this.#onBug({ incident, where, error })
+    } catch (failure) {
+      printBug({ incident, where: `the report of a bug in ${where}`, error: failure })
+    }
     return incident
   }
 

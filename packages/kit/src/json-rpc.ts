@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 
 export type RequestId = string | number
 
@@ -11,6 +11,7 @@ export interface RpcError {
 /** How one request ends. A refusal is a value: only bugs are thrown. */
 export type Answer = { readonly result: object } | { readonly error: RpcError }
 
+export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602
@@ -29,3 +30,37 @@ export const isRequestId = (value: unknown): value is RequestId =>
 export function notification(method: string, params?: JsonObject): object {
   return { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) }
 }
+
+type AnyIncoming =
+  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: JsonObject }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
+  | { readonly kind: 'response' }
+  | { readonly kind: 'bad'; readonly id: RequestId | null; readonly error: RpcError }
+
+/** A message that came in, of one kind or of any. */
+export type Incoming<Kind extends AnyIncoming['kind'] = AnyIncoming['kind']> = Extract<
+  AnyIncoming,
+  { readonly kind: Kind }
+>
+
+export function readMessage(message: unknown): Incoming {
+  if (!isJsonObject(message) || message.jsonrpc !== '2.0')
+    return bad(null, 'Expected one JSON-RPC 2.0 message: an object.')
+  const { id, method, params = {} } = message
+  const answerable = isRequestId(id) ? id : null
+  if (typeof method !== 'string')
+    return 'result' in message || 'error' in message
+      ? { kind: 'response' }
+      : bad(answerable, 'The method is missing; expected a text.')
+  if (id !== undefined && answerable === null) return bad(null, 'The id is neither a text nor a number.')
+  if (!isJsonObject(params)) return bad(answerable, 'The params are no object.')
+  return answerable === null
+    ? { kind: 'notification', method, params }
+    : { kind: 'request', id: answerable, method, params }
+}
+
+const bad = (id: RequestId | null, message: string): Incoming => ({
+  kind: 'bad',
+  id,
+  ...refuse(INVALID_REQUEST, message),
+})

@@ -14,7 +14,7 @@ import {
 import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
 import { createResourceContents } from './resource-definition.ts'
 import type { Tool } from './tool-definition.ts'
-import { describeToolError, ToolRetryError } from './tool-error.ts'
+import { describeToolError, type ToolFailure, ToolRetryError } from './tool-error.ts'
 import { createErrorResult, createToolResult, type ToolResult } from './tool-result.ts'
 
 /** One request, with all that its answer depends on. */
@@ -137,7 +137,8 @@ async function getPrompt(call: MethodCall): Promise<Answer> {
   const { name } = call.params
   if (typeof name !== 'string') return refuse(INVALID_PARAMS, 'params.name is missing; expected a prompt.')
   const prompt = call.definitions.prompts.get(name)
-  if (prompt === undefined) return refuse(INVALID_PARAMS, `There is no prompt ${JSON.stringify(name.slice(0, 128))} here.`)
+  if (prompt === undefined)
+    return refuse(INVALID_PARAMS, `There is no prompt ${JSON.stringify(name.slice(0, 128))} here.`)
   const args = readPromptArguments(prompt, call.params.arguments)
   if (typeof args === 'string') return refuse(INVALID_PARAMS, args)
   return orRefuse(`prompt ${name}`, call, async () => ({
@@ -156,10 +157,10 @@ async function orRefuse(where: string, call: MethodCall, work: () => Promise<Ans
   }
 }
 
-function describeThrown(where: string, error: unknown, { context, definitions }: MethodCall) {
-  const failure = describeToolError(error, '')
-  if (failure.kind !== 'bug') return failure
+function describeThrown(where: string, error: unknown, { context, definitions }: MethodCall): ToolFailure {
   // A handler that gave up because it was told to has no bug, and nobody waits for its answer.
-  const incident = context.signal.aborted ? 'none' : definitions.reportBug(where, error)
-  return describeToolError(error, incident)
+  const obeyed = context.signal.aborted && (error === context.signal.reason || isAbortError(error))
+  return describeToolError(error, () => (obeyed ? 'none' : definitions.reportBug(where, error)))
 }
+
+const isAbortError = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'

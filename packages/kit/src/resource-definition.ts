@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import { type JsonObject, SallyportError } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
 
 export interface ResourceOptions {
@@ -12,14 +12,11 @@ export interface ResourceOptions {
 export interface ResourceRequest {
   readonly uri: string
   /** What stood in the place of each `{variable}` of a template. */
-  readonly variables: Readonly<Record<string, string>>
+  readonly variables: Variables
 }
 
 /** Text or bytes; `undefined` when there is no such resource. */
-export type ResourceReader = (
-  request: ResourceRequest,
-  context: CallContext,
-) => ResourceValue | Promise<ResourceValue>
+export type ResourceReader = (request: ResourceRequest, context: CallContext) => ResourceValue | Promise<ResourceValue>
 
 export type ResourceValue = string | Uint8Array | undefined
 
@@ -27,8 +24,13 @@ export interface Resource {
   readonly definition: JsonObject
   readonly mimeType: string | undefined
   readonly read: ResourceReader
-  /** The variables when this is the resource for the URI. */
-  match(uri: string): Readonly<Record<string, string>> | undefined
+}
+
+export type Variables = Readonly<Record<string, string>>
+
+export interface ResourceTemplate extends Resource {
+  /** What its variables stand for in the URI, when it is one of the family. */
+  match(uri: string): Variables | undefined
 }
 
 export function defineResource(uri: string, options: ResourceOptions, read: ResourceReader): Resource {
@@ -36,14 +38,17 @@ export function defineResource(uri: string, options: ResourceOptions, read: Reso
     definition: { uri, name: uri, ...(options as JsonObject) },
     mimeType: options.mimeType,
     read,
-    match: (asked) => (asked === uri ? {} : undefined),
   }
 }
 
 const VARIABLE = /^\{([A-Za-z_]\w*)\}$/
 
 /** A template whose variables each fill a whole segment between slashes (`notes://{id}/text`), so that matching is linear. */
-export function defineResourceTemplate(template: string, options: ResourceOptions, read: ResourceReader): Resource {
+export function defineResourceTemplate(
+  template: string,
+  options: ResourceOptions,
+  read: ResourceReader,
+): ResourceTemplate {
   const parts = template.split('/').map((part) => ({ part, variable: VARIABLE.exec(part)?.[1] }))
   if (parts.some(({ part, variable }) => variable === undefined && /[{}]/.test(part)))
     throw new SallyportError('USAGE', `"${template}" is a URI template that the kit cannot match.`, {
@@ -53,14 +58,14 @@ export function defineResourceTemplate(template: string, options: ResourceOption
     definition: { uriTemplate: template, name: template, ...(options as JsonObject) },
     mimeType: options.mimeType,
     read,
-    match: (asked) => matchSegments(asked.split('/'), parts),
+    match: (uri) => matchSegments(uri.split('/'), parts),
   }
 }
 
 function matchSegments(
   segments: readonly string[],
   parts: readonly { readonly part: string; readonly variable: string | undefined }[],
-): Readonly<Record<string, string>> | undefined {
+): Variables | undefined {
   if (segments.length !== parts.length) return undefined
   const variables: [string, string][] = []
   for (const [index, { part, variable }] of parts.entries()) {
@@ -85,6 +90,3 @@ export function createResourceContents(uri: string, value: string | Uint8Array, 
   if (typeof value === 'string') return { contents: [{ uri, ...kind, text: value }] }
   return { contents: [{ uri, ...kind, blob: Buffer.from(value).toString('base64') }] }
 }
-
-export const isUriParams = (params: JsonObject): params is JsonObject & { readonly uri: string } =>
-  isJsonObject(params) && typeof params.uri === 'string'

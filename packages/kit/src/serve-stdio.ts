@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
+import { INVALID_REQUEST, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
 import type { McpServer } from './mcp-server.ts'
 
 export interface StdioStreams {
@@ -28,20 +29,26 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
     if ('error' in line) write({ jsonrpc: '2.0', id: null, error: line.error })
     else connection.receive(line.message)
   })
-  stdin.on('data', (chunk: Buffer | string) => lines.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
+  const feed = (chunk: Buffer | string): void => lines.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+  stdin.on('data', feed)
   await ended(stdin, stdout)
   connection.close()
+  // A paused input keeps no process alive, should the output have ended first.
+  stdin.off('data', feed).pause()
 }
 
 /** A broken pipe is how a stdio peer leaves: both directions end the same way. */
 function ended(stdin: Readable, stdout: Writable): Promise<void> {
   return new Promise((resolve) => {
-    stdin.once('end', resolve).once('close', resolve).once('error', () => resolve())
+    stdin
+      .once('end', resolve)
+      .once('close', resolve)
+      .once('error', () => resolve())
     stdout.once('close', resolve).on('error', () => resolve())
   })
 }
 
-type Line = { readonly message: unknown } | { readonly error: { readonly code: number; readonly message: string } }
+type Line = { readonly message: unknown } | { readonly error: RpcError }
 
 /** Cuts a stream into lines in linear time, holding on to no more than the limit. */
 class LineReader {
@@ -73,21 +80,22 @@ class LineReader {
 
   #finish(): void {
     const oversized = this.#bytes > this.#limit
-    const line = Buffer.concat(this.#parts)
+    const bytes = Buffer.concat(this.#parts)
     this.#parts = []
     this.#bytes = 0
-    if (oversized) this.#onLine(refusal(-32600, `A message is over the limit of ${this.#limit} bytes.`))
-    else if (line.length > 0) this.#onLine(parseLine(line))
+    const tooLong = refuse(INVALID_REQUEST, `A message is over the limit of ${this.#limit} bytes.`)
+    const line = oversized ? tooLong : parseLine(bytes)
+    if (line !== undefined) this.#onLine(line)
   }
 }
 
-function parseLine(line: Buffer): Line {
+/** Nothing when the line is blank. */
+function parseLine(line: Buffer): Line | undefined {
   try {
     // The decoder drops a BOM and refuses what is no UTF-8.
-    return { message: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line)) }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(line)
+    return text.trim() === '' ? undefined : { message: JSON.parse(text) }
   } catch {
-    return refusal(-32700, 'A line is not JSON in UTF-8.')
+    return refuse(PARSE_ERROR, 'A line is not JSON in UTF-8.')
   }
 }
-
-const refusal = (code: number, message: string): Line => ({ error: { code, message } })

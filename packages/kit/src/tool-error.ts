@@ -28,10 +28,11 @@ export interface ToolFailure {
   readonly facts: JsonObject
 }
 
-export function describeToolError(error: unknown, incident: string): ToolFailure {
+/** `reportBug` is asked only for what is no tool error, and gives the incident's name. */
+export function describeToolError(error: unknown, reportBug: () => string): ToolFailure {
   if (error instanceof ToolRetryError) return failure('retry', error.message)
   if (error instanceof ToolFatalError) return failure('fatal', error.message, error.nextStep)
-  return failure('bug', `Something went wrong inside the tool (incident ${incident}).`, 'The log has the details.')
+  return failure('bug', `Something went wrong inside the server (incident ${reportBug()}).`, 'Its log has the details.')
 }
 
 function failure(kind: ToolFailure['kind'], reason: string, nextStep?: string): ToolFailure {

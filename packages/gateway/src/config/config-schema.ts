@@ -1,3 +1,5 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
+
 import { z } from 'zod'
 import { byteSize, duration, flag, oneOf, plainText, text, textList, wholeNumber } from './schema-parts.ts'
 
@@ -182,7 +184,7 @@ interface SchemaNode {
 }
 
 /** What `$schema` offers to editors: every key in both spellings, values as they are written. */
-export function configJsonSchema(): Readonly<Record<string, unknown>> {
+export function buildJsonSchema(): Readonly<Record<string, unknown>> {
   const whole = sectionsSchema.extend({ mcpServers: z.record(z.string(), serverSchema).optional() })
   const schema = z.toJSONSchema(whole, { io: 'input', target: 'draft-7' })
   spellBothWays(schema as SchemaNode)

@@ -97,7 +97,8 @@ function parseText(text: string, lineCounter: LineCounter): Document.Parsed | un
       prettyErrors: false,
       // Compared here instead, in linear time and with both places.
       uniqueKeys: false,
-      logLevel: 'silent',
+      // `silent` would also pass over a second document.
+      logLevel: 'error',
       lineCounter,
     })
   } catch (error) {

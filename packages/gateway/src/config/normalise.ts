@@ -25,28 +25,34 @@ export interface NormaliseContext {
   readonly onUnset: (subject: Subject, problem: string) => void
 }
 
-interface Located extends Subject {
-  readonly node: LocatedNode
+interface Located<Node extends LocatedNode = LocatedNode> extends Subject {
+  readonly node: Node
 }
+
+type LocatedMap = Located<Extract<LocatedNode, { kind: 'map' }>>
+type LocatedList = Located<Extract<LocatedNode, { kind: 'list' }>>
+type LocatedLeaf = Located<Extract<LocatedNode, { kind: 'scalar' }>>
 
 type Member = readonly [step: string | number, normalised: Normalised]
 
 /** One spelling for every key, variables expanded, unknown keys reported: a plain tree that the schema can judge. */
 export function normalise(located: Located, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
-  const { node } = located
   const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema
-  if (node.kind === 'scalar') return normaliseScalar(located, inner, context)
-  if (node.kind === 'list') {
-    const element = inner instanceof z.ZodArray ? inner.element : ANYTHING
-    const members = node.items.map(
-      (item, index): Member => [index, normalise(step(located, index, item), element, context)],
-    )
-    return assemble(located, members)
+  if (isLeaf(located)) return normaliseLeaf(located, inner, context)
+  if (isList(located)) {
+    return assemble(located, normaliseItems(located, inner instanceof z.ZodArray ? inner.element : ANYTHING, context))
   }
-  if (inner instanceof z.ZodObject) return assemble(located, normaliseKeys(located, node.entries, inner, context))
-  const valueSchema = inner instanceof z.ZodRecord ? inner.valueType : ANYTHING
-  return assemble(located, normaliseVerbatim(located, node.entries, valueSchema, context))
+  if (!isMap(located)) throw new TypeError('A located node is a scalar, a list or a mapping.')
+  if (inner instanceof z.ZodObject) return assemble(located, normaliseKeys(located, inner, context))
+  return assemble(
+    located,
+    normaliseVerbatim(located, inner instanceof z.ZodRecord ? inner.valueType : ANYTHING, context),
+  )
 }
+
+const isLeaf = (located: Located): located is LocatedLeaf => located.node.kind === 'scalar'
+const isList = (located: Located): located is LocatedList => located.node.kind === 'list'
+const isMap = (located: Located): located is LocatedMap => located.node.kind === 'map'
 
 const ANYTHING = z.any()
 
@@ -63,15 +69,14 @@ function assemble(located: Located, members: readonly Member[]): Normalised {
   return { value: Object.fromEntries(members.map(([name, { value }]) => [name, value])), spot }
 }
 
-function normaliseKeys(
-  parent: Located,
-  entries: readonly LocatedEntry[],
-  schema: z.ZodObject,
-  context: NormaliseContext,
-): readonly Member[] {
+function normaliseItems(parent: LocatedList, schema: z.core.$ZodType, context: NormaliseContext): readonly Member[] {
+  return parent.node.items.map((item, index) => [index, normalise(step(parent, index, item), schema, context)])
+}
+
+function normaliseKeys(parent: LocatedMap, schema: z.ZodObject, context: NormaliseContext): readonly Member[] {
   const members: Member[] = []
   const seen = new Map<string, LocatedEntry>()
-  for (const entry of entries) {
+  for (const entry of parent.node.entries) {
     const key = camelCase(entry.key)
     const located = step(parent, entry.key, entry)
     const member = Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined
@@ -111,14 +116,9 @@ function reportTwin(subject: Subject, earlier: LocatedEntry, log: IssueLog): voi
 }
 
 /** Names of variables and headers are other people's: no spelling is changed. */
-function normaliseVerbatim(
-  parent: Located,
-  entries: readonly LocatedEntry[],
-  schema: z.core.$ZodType,
-  context: NormaliseContext,
-): readonly Member[] {
+function normaliseVerbatim(parent: LocatedMap, schema: z.core.$ZodType, context: NormaliseContext): readonly Member[] {
   const members: Member[] = []
-  for (const entry of entries) {
+  for (const entry of parent.node.entries) {
     const located = step(parent, entry.key, entry)
     if (entry.key === '__proto__') context.log.error(located, 'this name cannot be used.')
     else members.push([entry.key, normalise(located, schema, context)])
@@ -126,8 +126,7 @@ function normaliseVerbatim(
   return members
 }
 
-function normaliseScalar(located: Located, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
-  if (located.node.kind !== 'scalar') throw new TypeError('not a scalar')
+function normaliseLeaf(located: LocatedLeaf, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
   const { value, source } = located.node
   const spot = { offset: located.offset, key: located.key, children: NO_CHILDREN }
   // `1.10` is meant as it is written where a text is needed, not as the number 1.1.

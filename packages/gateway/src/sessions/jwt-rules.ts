@@ -1,14 +1,11 @@
 import { didYouMean, SallyportError } from '@sallyport/core'
-import type { JwtSettings } from '../config/settings.ts'
+import type { JwtSettings } from '../config/config.ts'
 
 const HMAC = ['HS256', 'HS384', 'HS512']
 const PUBLIC_KEY = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
-
-/** One token shows enough to guess a shorter secret offline (RFC 7518, 3.2). */
-const MIN_SECRET_BYTES = 32
 
 /** What the keys are: a shared secret or a published set, never both. */
 export type KeySource =
@@ -17,8 +14,11 @@ export type KeySource =
 
 /** Judges `auth.jwt` and says where its keys come from. Throws CONFIG_INVALID for a combination that could let a forged token pass. */
 export function keySourceOf(settings: JwtSettings): KeySource {
-  if (settings.issuers.length === 0)
-    throw invalid('auth.jwt.issuers is empty.', 'List the exact `iss` value of each issuer that you trust.')
+  if (settings.issuers.length === 0 && settings.jwksUri !== undefined)
+    throw invalid(
+      'auth.jwt.issuers is empty, and the keys of jwks_uri may sign for others too.',
+      'List the exact `iss` value of each issuer that you trust.',
+    )
   const source = readSource(settings)
   checkAlgorithms(settings.algorithms, source)
   return source
@@ -30,18 +30,10 @@ function readSource({ secret, jwksUri }: JwtSettings): KeySource {
       'auth.jwt has both secret and jwks_uri; one of them is expected.',
       'Keep secret for HS256 and the like, or jwks_uri for public keys: with both, a public key could pass as a secret.',
     )
-  if (secret !== undefined) return { kind: 'secret', secret: readSecret(secret) }
+  if (secret === '') throw invalid('auth.jwt.secret is empty.', 'Make one with `openssl rand -base64 48`.')
+  if (secret !== undefined) return { kind: 'secret', secret: new TextEncoder().encode(secret) }
   if (jwksUri !== undefined) return { kind: 'jwks', url: readUrl(jwksUri) }
   throw invalid('auth.jwt has neither secret nor jwks_uri.', 'Say with which key tokens are signed.')
-}
-
-function readSecret(text: string): Uint8Array {
-  const secret = new TextEncoder().encode(text)
-  if (secret.length >= MIN_SECRET_BYTES) return secret
-  throw invalid(
-    `auth.jwt.secret has ${secret.length} bytes; at least ${MIN_SECRET_BYTES} are expected.`,
-    'Make one with `openssl rand -base64 48`.',
-  )
 }
 
 function readUrl(text: string): string {

@@ -1,26 +1,22 @@
 import { createHmac } from 'node:crypto'
 import { exportSPKI, type JWTPayload, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { JwtSettings } from '../config/settings.ts'
-import type { Credential } from './credential.ts'
-import { createJwtVerifier, type JwtRefusal } from './jwt-verifier.ts'
-import { createSigningKey, type KeyServer, openKeyServer, type SigningKey, sign } from './key-server.test-kit.ts'
+import type { JwtSettings } from '../config/config.ts'
+import { createJwtVerifier } from './jwt-verifier.ts'
+import {
+  CLAIMS,
+  createSigningKey,
+  type KeyServer,
+  NOW,
+  openKeyServer,
+  problemOf,
+  SETTINGS,
+  type SigningKey,
+  START,
+  sign,
+} from './key-server.test-kit.ts'
 
-const START = Date.UTC(2030, 0, 1)
-const NOW = START / 1_000
-const ISSUER = 'https://issuer.example'
 const SECRET = 'a shared secret of more than 32 bytes'
-
-const CLAIMS: JWTPayload = { iss: ISSUER, aud: 'sallyport', sub: 'ada', exp: NOW + 60 }
-
-const SETTINGS: JwtSettings = {
-  issuers: [ISSUER],
-  audience: ['sallyport'],
-  algorithms: ['ES256', 'EdDSA', 'RS256'],
-  jwksUri: undefined,
-  secret: undefined,
-  toleranceSeconds: 5,
-}
 
 const key: SigningKey = await createSigningKey('k1')
 
@@ -42,8 +38,6 @@ const verifierOfSecret = () =>
 
 const signedBySecret = (claims: JWTPayload, secret: string) =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
-
-const problemOf = (outcome: Credential | JwtRefusal) => ('problem' in outcome ? outcome.problem : 'accepted')
 
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
@@ -100,9 +94,9 @@ describe('a token is refused', () => {
     ['never expires', { exp: undefined }],
     ['expires at a text', { exp: `${NOW + 60}` }],
     ['is not valid yet', { nbf: NOW + 6 }],
-    ['has another issuer', { iss: `${ISSUER}/` }],
+    ['has another issuer', { iss: `${CLAIMS.iss}/` }],
     ['has no issuer', { iss: undefined }],
-    ['has a list of issuers', { iss: [ISSUER] }],
+    ['has a list of issuers', { iss: [CLAIMS.iss] }],
     ['is for another audience', { aud: 'other' }],
     ['is for nobody', { aud: undefined }],
     ['is for an object', { aud: { sallyport: true } }],
@@ -226,99 +220,5 @@ describe('a token is refused', () => {
     const body = `${base64({ alg: 'HS256' })}.${base64(claims)}`
     const token = `${body}.${createHmac('sha256', SECRET).update(body).digest('base64url')}`
     expect(await verifierOfSecret().verify(token)).toMatchObject({ certainty: 'final' })
-  })
-})
-
-describe('the issuer’s keys', () => {
-  it('are fetched once for many tokens', async () => {
-    const verifier = verifierFor()
-    const tokens = await Promise.all(Array.from({ length: 20 }, (_, i) => sign(key, { ...CLAIMS, sub: `user-${i}` })))
-    const outcomes = await Promise.all(tokens.map((token) => verifier.verify(token)))
-    expect(outcomes.map(problemOf)).toEqual(tokens.map(() => 'accepted'))
-    expect(issuer.fetches).toBe(1)
-  })
-
-  it('are followed through a rotation', async () => {
-    const verifier = verifierFor()
-    expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toBe('accepted')
-    const next = await createSigningKey('k2')
-    issuer.keys = [next.jwk]
-    expect(problemOf(await verifier.verify(await sign(next, CLAIMS)))).toBe('accepted')
-    expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toContain('unknown key')
-  })
-
-  it('stop counting within ten minutes of being withdrawn', async () => {
-    const verifier = verifierFor()
-    const token = await sign(key, { ...CLAIMS, exp: NOW + 3600 })
-    expect(problemOf(await verifier.verify(token))).toBe('accepted')
-    issuer.keys = [(await createSigningKey('k2')).jwk]
-    clock += 10 * 60_000
-    expect(problemOf(await verifier.verify(token))).toContain('unknown key')
-  })
-
-  it.each(['../../etc/passwd', 'k1/../k2', 'K1', 'k1\u0000', '', '__proto__', 'http://127.0.0.1/x'])(
-    'are not found by the key id %j',
-    async (kid) => {
-      expect(await verifierFor().verify(await sign(key, CLAIMS, { kid }))).toHaveProperty('certainty')
-    },
-  )
-
-  it('are asked for once more by unknown key ids, not once for each', async () => {
-    const verifier = verifierFor()
-    await verifier.verify(await sign(key, CLAIMS))
-    const strangers = await Promise.all(
-      Array.from({ length: 30 }, (_, i) => sign(key, CLAIMS, { kid: `unknown-${i}` })),
-    )
-    const together = await Promise.all(strangers.slice(0, 15).map((token) => verifier.verify(token)))
-    for (const token of strangers.slice(15)) await verifier.verify(token)
-    expect(together.every((outcome) => 'problem' in outcome && outcome.certainty === 'for-now')).toBe(true)
-    expect(issuer.fetches).toBe(2)
-    clock += 10_000
-    for (const token of strangers) await verifier.verify(token)
-    expect(issuer.fetches).toBe(3)
-  })
-
-  it('that cannot be had make tokens unverifiable, and are asked for again after a pause', async () => {
-    const verifier = verifierFor()
-    const token = await sign(key, CLAIMS)
-    issuer.answer = (response) => response.writeHead(500).end()
-    expect(await verifier.verify(token)).toMatchObject({ certainty: 'unverifiable' })
-    expect(await verifier.verify(token)).toMatchObject({ certainty: 'unverifiable' })
-    expect(issuer.fetches).toBe(1)
-    issuer.answer = undefined
-    clock += 3_000
-    expect(problemOf(await verifier.verify(token))).toBe('accepted')
-  })
-
-  it('go on counting for an hour while the issuer is down, and no longer', async () => {
-    const verifier = verifierFor()
-    const token = await sign(key, { ...CLAIMS, exp: NOW + 2 * 3600 })
-    await verifier.verify(token)
-    issuer.answer = (response) => response.destroy()
-    clock += 59 * 60_000
-    expect(problemOf(await verifier.verify(token))).toBe('accepted')
-    clock += 60_000
-    expect(await verifier.verify(token)).toMatchObject({ certainty: 'unverifiable' })
-  })
-
-  it.each([
-    ['a redirect', (response) => response.writeHead(302, { location: issuer.url }).end()],
-    ['no JSON', (response) => response.end('<html>')],
-    ['no key set', (response) => response.end('{"keys":{}}')],
-    [
-      'half an answer',
-      (response) => response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy()),
-    ],
-    ['an endless answer', (response) => response.end('x'.repeat(1024 * 1024))],
-  ] satisfies [string, NonNullable<KeyServer['answer']>][])('are not taken from %s', async (_, answer) => {
-    issuer.answer = answer
-    expect(await verifierFor().verify(await sign(key, CLAIMS))).toMatchObject({ certainty: 'unverifiable' })
-    expect(issuer.fetches).toBe(1)
-  })
-
-  it('of two that fit, none is guessed', async () => {
-    issuer.keys = [key.jwk, (await createSigningKey('k2')).jwk]
-    const token = await sign(key, CLAIMS, { kid: undefined })
-    expect(problemOf(await verifierFor().verify(token))).toContain('which of several keys')
   })
 })

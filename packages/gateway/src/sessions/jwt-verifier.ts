@@ -1,6 +1,6 @@
 import { type Principal, SallyportError } from '@sallyport/core'
 import type { JWTPayload, JWTVerifyOptions } from 'jose'
-import type { JwtSettings } from '../config/settings.ts'
+import type { JwtSettings } from '../config/config.ts'
 import { isClaimText } from './claim-text.ts'
 import type { Credential } from './credential.ts'
 import { type KeySource, keySourceOf } from './jwt-rules.ts'
@@ -84,10 +84,10 @@ async function judge({ jose, verify }: OpenVerifier, question: Question): Promis
 function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
   return {
     algorithms: [...settings.algorithms],
-    issuer: [...settings.issuers],
     clockTolerance: settings.toleranceSeconds,
     currentDate: new Date(now),
     requiredClaims: ['exp', 'sub'],
+    ...(settings.issuers.length > 0 ? { issuer: [...settings.issuers] } : {}),
     ...(settings.audience.length > 0 ? { audience: [...settings.audience] } : {}),
   }
 }

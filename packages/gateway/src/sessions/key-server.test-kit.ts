@@ -2,6 +2,29 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import type { JwtSettings } from '../config/config.ts'
+import type { Credential } from './credential.ts'
+import type { JwtRefusal } from './jwt-verifier.ts'
+
+/** The moment at which every test of tokens begins, in milliseconds and in the seconds of JWTs. */
+export const START = Date.UTC(2030, 0, 1)
+export const NOW = START / 1_000
+
+const ISSUER = 'https://issuer.example'
+
+export const CLAIMS = { iss: ISSUER, aud: 'sallyport', sub: 'ada', exp: NOW + 60 } as const
+
+export const SETTINGS: JwtSettings = {
+  issuers: [ISSUER],
+  audience: ['sallyport'],
+  algorithms: ['ES256', 'EdDSA', 'RS256'],
+  jwksUri: undefined,
+  secret: undefined,
+  toleranceSeconds: 5,
+}
+
+export const problemOf = (outcome: Credential | JwtRefusal): string =>
+  'problem' in outcome ? outcome.problem : 'accepted'
 
 export interface SigningKey {
   readonly kid: string

@@ -1,6 +1,7 @@
 import type { Principal } from '@sallyport/core'
-import { osUser } from './os-user.ts'
+import { ExpiringMap } from './expiring-map.ts'
 import { digest, type RandomBytes, randomBytes, randomSecret } from './secret.ts'
+import { standingPrincipal } from './standing-token.ts'
 
 export interface LoginsOptions {
   readonly now?: () => number
@@ -24,52 +25,43 @@ export function createLogins(options: LoginsOptions = {}): Logins {
 export class Logins {
   readonly #now: () => number
   readonly #randomBytes: RandomBytes
-  readonly #principal: Principal
-  readonly #codes: Expiring
-  readonly #sessions: Expiring
+  readonly #codes: ExpiringMap<'login'>
+  readonly #sessions: ExpiringMap<Principal>
 
   constructor(options: LoginsOptions) {
     this.#now = options.now ?? Date.now
     this.#randomBytes = options.randomBytes ?? randomBytes
-    this.#principal = Object.freeze({
-      user: osUser(),
-      agent: 'any',
-      profile: 'default',
-      session: 'operator',
-      role: 'operator',
-    })
-    this.#codes = new Expiring(MAX_CODES)
-    this.#sessions = new Expiring(MAX_SESSIONS)
+    this.#codes = new ExpiringMap(MAX_CODES, this.#now)
+    this.#sessions = new ExpiringMap(MAX_SESSIONS, this.#now)
   }
 
   /** The secret part of a login link; good once, for ten minutes. */
   mintLoginCode(): string {
-    return this.#mint(this.#codes, CODE_LIFE_MS)
+    const code = randomSecret(this.#randomBytes)
+    this.#codes.put(digest(code), 'login', this.#now() + CODE_LIFE_MS)
+    return code
   }
 
   /** Trades a code for the value of a session cookie. */
   redeem(code: string): string | undefined {
-    if (!SECRET.test(code) || !this.#codes.take(digest(code), this.#now())) return undefined
-    return this.#mint(this.#sessions, IDLE_LIFE_MS)
+    if (!SECRET.test(code) || this.#codes.take(digest(code)) === undefined) return undefined
+    const value = randomSecret(this.#randomBytes)
+    this.#sessions.put(digest(value), standingPrincipal('operator'), this.#now() + IDLE_LIFE_MS)
+    return value
   }
 
   /** The operator, when the Cookie header carries a living session; that use keeps it alive. */
   verifyCookie(header: string | undefined): Principal | undefined {
     const key = sessionKey(header)
-    if (key === undefined || !this.#sessions.take(key, this.#now())) return undefined
-    this.#sessions.put(key, this.#now() + IDLE_LIFE_MS)
-    return this.#principal
+    const principal = key === undefined ? undefined : this.#sessions.get(key)
+    if (key === undefined || principal === undefined) return undefined
+    this.#sessions.put(key, principal, this.#now() + IDLE_LIFE_MS)
+    return principal
   }
 
   logout(header: string | undefined): void {
     const key = sessionKey(header)
-    if (key !== undefined) this.#sessions.take(key, this.#now())
-  }
-
-  #mint(into: Expiring, lifeMs: number): string {
-    const secret = randomSecret(this.#randomBytes)
-    into.put(digest(secret), this.#now() + lifeMs)
-    return secret
+    if (key !== undefined) this.#sessions.take(key)
   }
 }
 
@@ -81,29 +73,6 @@ export function sessionCookie(value: string): string {
 /** The Set-Cookie value that makes the browser forget it. */
 export function clearedCookie(): string {
   return `${COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`
-}
-
-/** Keys that count until a time; the one put longest ago gives way when there are too many. */
-class Expiring {
-  readonly #limit: number
-  readonly #until = new Map<string, number>()
-
-  constructor(limit: number) {
-    this.#limit = limit
-  }
-
-  put(key: string, until: number): void {
-    const oldest = this.#until.size >= this.#limit ? this.#until.keys().next() : undefined
-    if (oldest?.done === false) this.#until.delete(oldest.value)
-    this.#until.set(key, until)
-  }
-
-  /** Removes the key; true when it still counted. */
-  take(key: string, now: number): boolean {
-    const until = this.#until.get(key)
-    this.#until.delete(key)
-    return until !== undefined && now < until
-  }
 }
 
 /** Two cookies of our name mean that another page of this host planted one (cookies know no ports): neither counts. */

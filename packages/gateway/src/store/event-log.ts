@@ -1,4 +1,4 @@
-import { closeSync, constants, fchmodSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { closeSync, constants, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type LoggedEvent, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { diskFix, diskReason } from './disk-trouble.ts'
@@ -21,7 +21,7 @@ export interface EventLogOptions {
 const SEGMENT_BYTES = 64 * 1024 * 1024
 /** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
 const SYNC_DELAY = { process: 40, power: 0 } as const
-const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
+const { O_RDWR, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /** Opens the log for its one writer, and cuts off what a crash tore. */
 export function openEventLog(options: EventLogOptions): SegmentedLog {
@@ -111,18 +111,15 @@ export class SegmentedLog implements EventLog {
     this.#watchers.tell(logged)
   }
 
+  /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */
   #writeWhole(bytes: Buffer): void {
-    let written = 0
-    let cause: unknown
     try {
-      written = writeSync(this.#fd, bytes)
-    } catch (thrown) {
-      cause = thrown
+      for (let written = 0; written < bytes.length; ) written += writeSync(this.#fd, bytes, written)
+    } catch (cause) {
+      this.#torn = true
+      this.#cutTorn()
+      throw unavailable(this.#segment.path, cause)
     }
-    if (written === bytes.length) return
-    this.#torn = true
-    this.#cutTorn()
-    throw unavailable(this.#segment.path, cause ?? new Error(`only ${written} of ${bytes.length} bytes fitted`))
   }
 
   #prepare(): void {
@@ -145,18 +142,13 @@ export class SegmentedLog implements EventLog {
   #startSegment(): void {
     const segment = segmentAt(this.folder, this.#nextSeq)
     if (segment.firstSeq === this.#segment.firstSeq) return
-    let fd: number
-    try {
-      fd = openSegment(segment)
-    } catch {
-      return
-    }
+    const fd = createSegment(this.folder, segment)
+    if (fd === undefined) return
     this.#sync.moveTo(fd)
     this.#segment = segment
     this.#fd = fd
-    this.#size = fstatSync(fd).size
+    this.#size = 0
     this.#abandoned = false
-    syncFolder(this.folder)
   }
 
   #abandon(): void {
@@ -174,15 +166,31 @@ export class SegmentedLog implements EventLog {
   }
 
   #payOwed(event: SallyportEvent): void {
-    this.#write(event)
     this.#owed = undefined
+    try {
+      this.#write(event)
+    } catch (error) {
+      this.#owed = event
+      throw error
+    }
   }
 }
 
-function openSegment({ path }: Segment): number {
-  const fd = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
-  if ((fstatSync(fd).mode & 0o077) !== 0) fchmodSync(fd, 0o600)
-  return fd
+const openSegment = ({ path }: Segment): number => openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+
+/** It must not stay behind when it cannot be used: its name claims the numbers that the old segment goes on with. */
+function createSegment(folder: string, segment: Segment): number | undefined {
+  let fd: number | undefined
+  try {
+    fd = openSync(segment.path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    syncFolder(folder)
+    return fd
+  } catch {
+    if (fd === undefined) return undefined
+    closeSync(fd)
+    rmSync(segment.path, { force: true })
+    return undefined
+  }
 }
 
 function unavailable(path: string, cause: unknown): SallyportError {

@@ -1,4 +1,12 @@
-import { type Era, isJsonObject, type JsonObject, LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import {
+  type Era,
+  isJsonObject,
+  type JsonObject,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  MODERN_VERSION,
+  SallyportError,
+} from '@sallyport/core'
 import type { Link } from './link.ts'
 import type { Frame } from './transport.ts'
 
@@ -44,10 +52,16 @@ function unlessGone(error: unknown): undefined {
 }
 
 async function discover(link: Link, timeout: number): Promise<Opening> {
-  const result = resultOf(await link.request({ method: 'server/discover', params: {}, timeout, maximum: timeout }), 'server/discover')
+  const result = resultOf(
+    await link.request({ method: 'server/discover', params: {}, timeout, maximum: timeout }),
+    'server/discover',
+  )
   const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : []
   if (!versions.includes(MODERN_VERSION)) {
-    throw new SallyportError('UPSTREAM_PROTOCOL', `The server speaks ${versions.join(', ') || 'no version'} and not ${MODERN_VERSION}.`)
+    throw new SallyportError(
+      'UPSTREAM_PROTOCOL',
+      `The server speaks ${versions.join(', ') || 'no version'} and not ${MODERN_VERSION}.`,
+    )
   }
   link.agree('modern', MODERN_VERSION)
   return opening('modern', MODERN_VERSION, result)
@@ -58,9 +72,13 @@ async function initialize(link: Link, { timeout, clientInfo }: HandshakeOptions)
   const result = resultOf(await link.request({ method: 'initialize', params, timeout, maximum: timeout }), 'initialize')
   const version = result.protocolVersion
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
-    throw new SallyportError('UPSTREAM_PROTOCOL', `The server wants protocol version ${JSON.stringify(version)}, which is unknown.`, {
-      hint: `Known are ${LEGACY_VERSIONS.join(', ')} and ${MODERN_VERSION}.`,
-    })
+    throw new SallyportError(
+      'UPSTREAM_PROTOCOL',
+      `The server wants protocol version ${JSON.stringify(version)}, which is unknown.`,
+      {
+        hint: `Known are ${LEGACY_VERSIONS.join(', ')} and ${MODERN_VERSION}.`,
+      },
+    )
   }
   link.agree('legacy', version)
   link.notify('notifications/initialized')
@@ -82,5 +100,8 @@ export function resultOf(frame: Frame, method: string): JsonObject {
   const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
   if (isJsonObject(message.result)) return message.result
   const error = isJsonObject(message.error) ? message.error : {}
-  throw new SallyportError('UPSTREAM_PROTOCOL', `The server refused ${method}: ${String(error.message ?? 'no reason given')} (${String(error.code ?? '?')}).`)
+  throw new SallyportError(
+    'UPSTREAM_PROTOCOL',
+    `The server refused ${method}: ${String(error.message ?? 'no reason given')} (${String(error.code ?? '?')}).`,
+  )
 }

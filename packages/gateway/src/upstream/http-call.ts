@@ -5,6 +5,7 @@ import { HttpExchange, type ResponseHeaders } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
+import { isSessionLost } from './session-loss.ts'
 import type { Frame, OutgoingRequest } from './transport.ts'
 
 /** What the calls of one transport share, and whom they tell. */
@@ -67,11 +68,13 @@ export class HttpCall implements ReplyListener {
       if (!frame.envelope.hasMethod) this.onTrouble('a second answer to one request')
       return
     }
-    if (frame.envelope.hasMethod) return this.#port.onFrame(frame, id)
-    if (frame.envelope.numericId === id) return this.#answer(frame)
-    const addressed = Number.isFinite(frame.envelope.numericId) ? undefined : addressedError(frame, id)
-    if (addressed === undefined) this.onTrouble('an answer with the id of another request')
-    else this.#answer(addressed)
+    if (frame.envelope.hasMethod) {
+      this.#port.onFrame(frame, id)
+      return
+    }
+    const answer = Number.isFinite(frame.envelope.numericId ?? Number.NaN) ? frame : addressedError(frame, id)
+    if (answer?.envelope.numericId === id) this.#answer(answer)
+    else this.onTrouble('an answer with the id of another request')
   }
 
   onTrouble(text: string): void {
@@ -91,10 +94,9 @@ export class HttpCall implements ReplyListener {
 
   onEnd(end: ReplyEnd): void {
     if (this.#cancelled) return
-    if (this.#answered) return this.#over(end)
-    if (end.kind === 'refused' && this.#resumes === 0) return this.#refused(end)
-    if (end.kind !== 'refused' && this.#resumeLater()) return
-    this.#over(end.kind === 'done' ? this.#unanswered() : end)
+    if (this.#answered) this.#over(end)
+    else if (end.kind === 'refused') this.#refused(end)
+    else if (!this.#resumeLater()) this.#over(end.kind === 'done' ? { kind: 'broken', error: this.#unanswered() } : end)
   }
 
   #answer(frame: Frame): void {
@@ -105,12 +107,29 @@ export class HttpCall implements ReplyListener {
 
   /** A client error may carry the answer in its body. It came as the response to this very request, whatever id it has. */
   #refused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
+    if (this.#resumes > 0) {
+      this.#notResumed(end)
+      return
+    }
     const { status, frame } = end
-    const isAnswer = status >= 400 && status < 500 && status !== 401 && status !== 403 && !this.#port.headers.isForgotten(end)
-    const answer = isAnswer && frame !== undefined ? addressedError(frame, this.request.id) : undefined
-    if (answer === undefined) return this.#over(end)
-    this.#answer(answer)
+    const mayAnswer = status >= 400 && status < 500 && status !== 401 && status !== 403
+    if (mayAnswer && frame !== undefined && !isSessionLost(end, this.#port.headers.session)) {
+      const answer = addressedError(frame, this.request.id)
+      if (answer !== undefined) this.#answer(answer)
+    }
     this.#over(end)
+  }
+
+  /** What is refused here is only the way back to the stream. */
+  #notResumed(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
+    if (isSessionLost(end, this.#port.headers.session)) {
+      this.#over(end)
+      return
+    }
+    if (end.status >= 500 && this.#resumeLater()) return
+    const { origin } = this.#port.endpoint.peer
+    const message = `${origin} lost its stream before the answer, and does not resume it (HTTP ${end.status}).`
+    this.#over({ kind: 'broken', error: new SallyportError('UPSTREAM_DIED', message) })
   }
 
   #over(end: ReplyEnd): void {
@@ -118,12 +137,11 @@ export class HttpCall implements ReplyListener {
     else this.#port.onOver(this, end)
   }
 
-  #unanswered(): UnansweredEnd {
+  #unanswered(): SallyportError {
     const { origin } = this.#port.endpoint.peer
-    const error = this.#reply.isStream
+    return this.#reply.isStream
       ? new SallyportError('UPSTREAM_DIED', `${origin} ended its stream before the answer.`)
-      : new SallyportError('UPSTREAM_PROTOCOL', `${origin} answered ${this.request.method} with no answer to it.`)
-    return { kind: 'broken', error }
+      : new SallyportError('UPSTREAM_PROTOCOL', `${origin} sent no answer to ${this.request.method} in its response.`)
   }
 
   /** A legacy server that numbers its events keeps them for a client that comes back (Last-Event-ID). */
@@ -140,7 +158,12 @@ export class HttpCall implements ReplyListener {
   #resume(): void {
     const { endpoint, headers } = this.#port
     this.#reply = new HttpReply(endpoint, this)
-    const stream = { method: 'GET', lane: 'side', path: endpoint.path, headers: headers.stream(this.#lastEventId) } as const
+    const stream = {
+      method: 'GET',
+      lane: 'side',
+      path: endpoint.path,
+      headers: headers.stream(this.#lastEventId),
+    } as const
     this.#exchange = new HttpExchange(endpoint, stream, this.#reply)
   }
 }

@@ -10,7 +10,8 @@ export type Lane = 'calls' | 'side'
 const CONNECTIONS = { calls: 128, side: 32 } as const
 
 /** Headers that the protocol or HTTP itself decides; the operator's words on them are not passed on. */
-const OURS = /^(accept|accept-encoding|connection|content-.*|expect|keep-alive|last-event-id|mcp-.*|te|trailer|transfer-encoding|upgrade)$/i
+const OURS =
+  /^(accept|accept-encoding|connection|content-.*|expect|keep-alive|last-event-id|mcp-.*|te|trailer|transfer-encoding|upgrade)$/i
 
 /** Where a server is, what to say to it on every request, and the connections to it. */
 export class HttpEndpoint {

@@ -61,7 +61,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#redirect !== undefined) return this.#follow(this.#redirect)
+    if (this.#redirect !== undefined) {
+      this.#follow(this.#redirect)
+      return
+    }
     const listener = this.#listener
     this.#listener = undefined
     listener?.onEnd()

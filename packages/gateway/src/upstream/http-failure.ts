@@ -1,4 +1,5 @@
 import { SallyportError } from '@sallyport/core'
+import { cutText, visibleText } from './visible-text.ts'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
 export interface Peer {
@@ -8,7 +9,11 @@ export interface Peer {
 
 const HINTS: readonly (readonly [codes: RegExp, what: string, hint: string])[] = [
   [/^ECONNREFUSED$/, 'refused the connection', 'Start the server, or correct its url'],
-  [/^(ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, 'could not be found by name', 'Check the host name in its url, and the network'],
+  [
+    /^(ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/,
+    'could not be found by name',
+    'Check the host name in its url, and the network',
+  ],
   [/TIMEOUT|^ETIMEDOUT$/, 'did not accept a connection in time', 'Check that it runs and that no firewall is between'],
   [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, 'cannot be reached from here', 'Check the network and its url'],
   [
@@ -24,7 +29,10 @@ export function networkFailure(cause: Error, peer: Peer, reach: 'sent' | 'unsent
   if (reach === 'unsent') return unreachable(cause, code, peer)
   if (code.startsWith('HPE_') || code.startsWith('UND_ERR_HEADERS') || code.startsWith('UND_ERR_RES_')) {
     const hint = `Check that the url of "${peer.server}" leads to an MCP server.`
-    return new SallyportError('UPSTREAM_PROTOCOL', `${peer.origin} answered with broken HTTP (${code}).`, { hint, cause })
+    return new SallyportError('UPSTREAM_PROTOCOL', `${peer.origin} answered with broken HTTP (${code}).`, {
+      hint,
+      cause,
+    })
   }
   return new SallyportError('UPSTREAM_DIED', `${peer.origin} closed the connection before its answer (${code}).`, {
     hint: 'The request may have been carried out all the same.',
@@ -49,18 +57,26 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
     })
   }
   if (status === 403) {
-    return new SallyportError('UPSTREAM_NEEDS_LOGIN', `${origin} does not allow this with the given login (HTTP 403).${quote}`, {
-      hint: `Check what the credentials under \`headers\` of "${server}" may do.`,
-    })
+    return new SallyportError(
+      'UPSTREAM_NEEDS_LOGIN',
+      `${origin} does not allow this with the given login (HTTP 403).${quote}`,
+      {
+        hint: `Check what the credentials under \`headers\` of "${server}" may do.`,
+      },
+    )
   }
   if (status === 429 || (status >= 502 && status <= 504)) {
     return new SallyportError('UPSTREAM_UNAVAILABLE', `${origin} is not able to answer now (HTTP ${status}).${quote}`, {
       hint: 'Try again later.',
     })
   }
-  return new SallyportError('UPSTREAM_PROTOCOL', `${origin} answered with HTTP ${status} instead of a message.${quote}`, {
-    hint: `Check that the url of "${server}" is the one of its MCP endpoint.`,
-  })
+  return new SallyportError(
+    'UPSTREAM_PROTOCOL',
+    `${origin} answered with HTTP ${status} instead of a message.${quote}`,
+    {
+      hint: `Check that the url of "${server}" is the one of its MCP endpoint.`,
+    },
+  )
 }
 
 /** A success whose body is neither JSON nor an event stream: most likely a web page. */
@@ -73,20 +89,22 @@ export function strangeBody({ server, origin }: Peer, said: string): SallyportEr
 
 /** `target` is the value of a Location header; only its origin is shown. */
 export function redirectFailure(status: number, peer: Peer, target: URL | undefined): SallyportError {
-  const where = target === undefined ? 'nowhere' : target.origin === peer.origin ? 'another path of its own' : target.origin
-  return new SallyportError('UPSTREAM_PROTOCOL', `${peer.origin} redirects to ${where} (HTTP ${status}), which is not followed.`, {
-    hint: `If that is where the server is now, write its new url for "${peer.server}" in config.yaml.`,
-  })
+  const where =
+    target === undefined ? 'nowhere' : target.origin === peer.origin ? 'another path of its own' : target.origin
+  return new SallyportError(
+    'UPSTREAM_PROTOCOL',
+    `${peer.origin} redirects to ${where} (HTTP ${status}), which is not followed.`,
+    {
+      hint: `If that is where the server is now, write its new url for "${peer.server}" in config.yaml.`,
+    },
+  )
 }
 
 const LONGEST_QUOTE = 160
 
-/** What a body said, without markup, control characters and anything that is secret; empty when nothing is left. */
-export function quotable(sample: string, secrets: readonly string[]): string {
-  let text = sample.replaceAll(/<(script|style)\b[\s\S]*?(<\/\1>|$)/gi, ' ').replaceAll(/<[^>]*(>|$)/g, ' ')
+/** The beginning of a body as one short line, without markup and without what is secret; empty when nothing is left. */
+export function quotable(body: string, secrets: readonly string[]): string {
+  let text = body.replaceAll(/<(script|style)\b.*?(<\/\1>|$)/gis, ' ').replaceAll(/<[^>]*(>|$)/g, ' ')
   for (const secret of secrets) text = text.replaceAll(secret, '…')
-  text = text.replaceAll(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
-  // A sample is cut at a fixed length; a secret that was cut in two would not have been recognised.
-  if (sample.length >= 190) text = text.replace(/\S*$/, '').trim()
-  return text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text
+  return cutText(visibleText(text.replaceAll(/\s+/g, ' ').trim()), LONGEST_QUOTE)
 }

@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import type { SallyportError } from '@sallyport/core'
 import { type FrameOutcome, FrameReader } from './frame-reader.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import type { ExchangeListener, ResponseHeaders } from './http-exchange.ts'
@@ -12,7 +12,12 @@ export type ReplyEnd =
   /** In good order; what it had to say was told as frames. */
   | { readonly kind: 'done' }
   /** With a status or a body that is no answer. `frame` is the body, where that is JSON. */
-  | { readonly kind: 'refused'; readonly status: number; readonly frame: Frame | undefined; readonly error: SallyportError }
+  | {
+      readonly kind: 'refused'
+      readonly status: number
+      readonly frame: Frame | undefined
+      readonly error: SallyportError
+    }
   /** Without an end: the connection failed. */
   | { readonly kind: 'broken'; readonly error: SallyportError }
 
@@ -27,6 +32,7 @@ export interface ReplyListener {
 }
 
 const MAX_REFUSAL_BYTES = 1_000_000
+const SAMPLE_BYTES = 2_048
 
 /** Reads a response as messages: one in a JSON body, many in an event stream. */
 export class HttpReply implements ExchangeListener {
@@ -38,6 +44,8 @@ export class HttpReply implements ExchangeListener {
   #reader: FrameReader
   #parser: SseParser | undefined
   #toldTooLarge = false
+  /** The beginning of a body that is no answer. */
+  #sample: Buffer = Buffer.alloc(0)
 
   constructor(endpoint: HttpEndpoint, listener: ReplyListener) {
     this.#endpoint = endpoint
@@ -80,6 +88,9 @@ export class HttpReply implements ExchangeListener {
     if (this.#parser !== undefined) this.#parser.feed(chunk)
     else this.#reader.feed(chunk)
     if (this.#kind === 'json' || this.#kind === 'events') this.#checkSize(this.#reader.bytes)
+    else if (this.#sample.length < SAMPLE_BYTES) {
+      this.#sample = Buffer.concat([this.#sample, chunk.subarray(0, SAMPLE_BYTES - this.#sample.length)])
+    }
   }
 
   onEnd(): void {
@@ -112,10 +123,14 @@ export class HttpReply implements ExchangeListener {
   #refusal(outcome: FrameOutcome): ReplyEnd {
     const { peer, secrets } = this.#endpoint
     const frame = outcome.kind === 'frame' ? outcome.frame : undefined
-    const said = quotable(outcome.kind === 'garbage' ? outcome.sample : opening(frame), secrets)
+    const said = quotable(this.#said(), secrets)
     const error = this.#kind === 'foreign' ? strangeBody(peer, said) : statusFailure(this.#status, peer, said)
     return { kind: 'refused', status: this.#status, frame, error }
   }
-}
 
-const opening = (frame: Frame | undefined): string => frame?.parts[0]?.subarray(0, 200).toString('utf8') ?? ''
+  /** Without its last word where it was cut: half a secret would not be recognised as one. */
+  #said(): string {
+    const text = this.#sample.toString('utf8')
+    return this.#sample.length < SAMPLE_BYTES ? text : text.replace(/\S*$/, '')
+  }
+}

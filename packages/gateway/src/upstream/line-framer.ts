@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { type Envelope, SallyportError } from '@sallyport/core'
 import { FrameReader } from './frame-reader.ts'
 import type { TransportEvents } from './transport.ts'
 
@@ -32,15 +32,19 @@ export class LineFramer {
     this.#events = options.events
   }
 
-  push(chunk: Buffer): void {
+  /** Returns how many lines ended in it. */
+  push(chunk: Buffer): number {
+    let lines = 0
     let from = 0
     while (from < chunk.length) {
       const end = chunk.indexOf(LINE_FEED, from)
       this.#feed(chunk.subarray(from, end < 0 ? chunk.length : end))
-      if (end < 0) return
+      if (end < 0) return lines
       this.#finish()
+      lines++
       from = end + 1
     }
+    return lines
   }
 
   /** Nothing more will come. A last line without its line feed still counts. */
@@ -92,11 +96,13 @@ export class LineFramer {
     this.#returnHeld = false
     const outcome = this.#reader.finish()
     if (outcome.kind === 'frame') this.#events.onFrame(outcome.frame, undefined)
-    else if (outcome.kind === 'oversized') this.#refuse(outcome.bytes, outcome.envelope?.numericId)
+    else if (outcome.kind === 'oversized') this.#refuse(outcome.bytes, outcome.envelope)
     else if (outcome.kind === 'garbage') this.#tellGarbage(outcome.reason, outcome.sample)
   }
 
-  #refuse(bytes: number, id: number | undefined): void {
+  #refuse(bytes: number, envelope: Envelope | undefined): void {
+    // A request of the server has an id of the server's choosing: it must not fail a call of ours.
+    const id = envelope?.hasMethod ? undefined : envelope?.numericId
     const what = `A message of ${bytes} bytes came; at most ${this.#limit} are accepted.`
     if (id === undefined) {
       this.#events.onTrouble(`${what} It names no call and was dropped.`)

@@ -1,4 +1,13 @@
-import { type Cancellation, type Era, formatDuration, isJsonObject, type JsonObject, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import {
+  type Cancellation,
+  type Era,
+  formatDuration,
+  isJsonObject,
+  type JsonObject,
+  META,
+  MODERN_VERSION,
+  SallyportError,
+} from '@sallyport/core'
 import { createRequestIds } from './request-ids.ts'
 import type { Frame, Transport } from './transport.ts'
 
@@ -72,7 +81,14 @@ export class Link {
   request(request: LinkRequest): Promise<Frame> {
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
-      const exchange: Exchange = { request, startedAt: performance.now(), resolve, reject, timer: undefined, lastTimer: undefined }
+      const exchange: Exchange = {
+        request,
+        startedAt: performance.now(),
+        resolve,
+        reject,
+        timer: undefined,
+        lastTimer: undefined,
+      }
       this.#exchanges.set(id, exchange)
       exchange.timer = setTimeout(() => this.#timedOut(id, request.timeout), request.timeout)
       this.#transport.request({ id, method: request.method, name: request.name, text: this.#write(id, request) })
@@ -115,16 +131,20 @@ export class Link {
     const exchange = this.#settle(envelope.numericId)
     if (!exchange) return this.#events.onTrouble(`an answer to no open request (id ${envelope.numericId})`)
     if ((envelope.result === undefined) === (envelope.error === undefined)) {
-      exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', 'The server answered with neither or both of a result and an error.'))
+      exchange.reject(
+        new SallyportError('UPSTREAM_PROTOCOL', 'The server answered with neither or both of a result and an error.'),
+      )
       return
     }
     exchange.resolve(frame)
   }
 
   #message(frame: Frame): void {
-    if (frame.envelope.bytes > MAX_METHOD_BYTES) return this.#events.onTrouble(`a notification of ${frame.envelope.bytes} bytes`)
+    if (frame.envelope.bytes > MAX_METHOD_BYTES)
+      return this.#events.onTrouble(`a notification of ${frame.envelope.bytes} bytes`)
     const message: unknown = JSON.parse(Buffer.concat(frame.parts).toString('utf8'))
-    if (!isJsonObject(message) || typeof message.method !== 'string') return this.#events.onTrouble('a message without a method')
+    if (!isJsonObject(message) || typeof message.method !== 'string')
+      return this.#events.onTrouble('a message without a method')
     if (message.id !== undefined) return this.#asked(message)
     if (message.method === 'notifications/progress') return this.#progress(message)
     this.#events.onNotification(message)
@@ -137,7 +157,10 @@ export class Link {
     exchange.timer?.refresh()
     const id = progressToken as number
     const { request, startedAt } = exchange
-    exchange.lastTimer ??= setTimeout(() => this.#timedOut(id, request.maximum), request.maximum - (performance.now() - startedAt))
+    exchange.lastTimer ??= setTimeout(
+      () => this.#timedOut(id, request.maximum),
+      request.maximum - (performance.now() - startedAt),
+    )
     request.onProgress?.(progress)
   }
 
@@ -153,9 +176,13 @@ export class Link {
   #timedOut(id: number, limit: number): void {
     const exchange = this.#abandon(id, 'timed out')
     exchange?.reject(
-      new SallyportError('UPSTREAM_TIMEOUT', `No answer to ${exchange.request.method} within ${formatDuration(limit)}.`, {
-        hint: 'Raise `timeouts.call` of the server if it needs longer.',
-      }),
+      new SallyportError(
+        'UPSTREAM_TIMEOUT',
+        `No answer to ${exchange.request.method} within ${formatDuration(limit)}.`,
+        {
+          hint: 'Raise `timeouts.call` of the server if it needs longer.',
+        },
+      ),
     )
   }
 
@@ -169,7 +196,8 @@ export class Link {
     if (!exchange) return undefined
     const told = this.#transport.abandon(id)
     // The handshake cannot be cancelled.
-    if (!told && exchange.request.method !== 'initialize') this.notify('notifications/cancelled', { requestId: id, reason })
+    if (!told && exchange.request.method !== 'initialize')
+      this.notify('notifications/cancelled', { requestId: id, reason })
     return exchange
   }
 
@@ -185,7 +213,9 @@ export class Link {
 
   #closed(reason: string): void {
     for (const id of [...this.#exchanges.keys()]) {
-      this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`))
+      this.#settle(id)?.reject(
+        new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`),
+      )
     }
     this.#events.onClose(reason)
   }

@@ -49,7 +49,8 @@ export class McpHeaders {
     if (method === 'initialize') return [...POST, ...this.#own]
     if (!this.isModern && method !== 'server/discover') return this.#legacyPost
     const version = this.#version ?? MODERN_VERSION
-    const headers = [...POST, ...this.#own, 'mcp-protocol-version', version, 'mcp-method', headerText(method)]
+    const headers = [...POST, ...this.#own, 'mcp-protocol-version', version]
+    if (method !== '') headers.push('mcp-method', headerText(method))
     if (name !== undefined) headers.push('mcp-name', headerText(name))
     return headers
   }

@@ -13,7 +13,10 @@ const PART = /^[A-Za-z0-9_-]+$/
 export function createMark(...parts: readonly string[]): string {
   const bad = parts.find((part) => !PART.test(part))
   if (bad !== undefined || parts.length === 0) {
-    throw new SallyportError('INTERNAL', `A mark was to be made of ${JSON.stringify(bad ?? '')}, which is no plain word.`)
+    throw new SallyportError(
+      'INTERNAL',
+      `A mark was to be made of ${JSON.stringify(bad ?? '')}, which is no plain word.`,
+    )
   }
   return parts.join('.')
 }

@@ -1,7 +1,7 @@
 import type { Cancellation, Era, JsonObject, SallyportEvent } from '@sallyport/core'
-import type { ServerConfig } from '../config/config.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import type { Frame } from './transport.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
 export interface UpstreamRequest {
@@ -28,7 +28,7 @@ export interface UpstreamListener {
 
 /** A server behind the gateway, whatever it runs on and whatever state it is in. */
 export interface Upstream {
-  readonly config: ServerConfig
+  readonly config: UpstreamConfig
   status(): UpstreamStatus
   start(): void
   request(request: UpstreamRequest): Promise<UpstreamReply>

@@ -41,18 +41,28 @@ export async function fetchCatalogue(link: Link, opening: Opening, timeout: numb
   const leftOut: LeftOut[] = []
   const lists: Record<string, readonly JsonObject[]> = {}
   for (const plan of LISTS) {
-    lists[plan.key] = opening.capabilities[plan.capability] === undefined ? [] : await fetchList(link, plan, { timeout, leftOut })
+    lists[plan.key] =
+      opening.capabilities[plan.capability] === undefined ? [] : await fetchList(link, plan, { timeout, leftOut })
   }
   return { ...opening, ...(lists as unknown as Pick<ServerCatalogue, ListPlan['key']>), leftOut }
 }
 
-async function fetchList(link: Link, plan: ListPlan, options: { timeout: number; leftOut: LeftOut[] }): Promise<readonly JsonObject[]> {
+async function fetchList(
+  link: Link,
+  plan: ListPlan,
+  options: { timeout: number; leftOut: LeftOut[] },
+): Promise<readonly JsonObject[]> {
   const items: JsonObject[] = []
   const cursors = new Set<string>()
   let cursor: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {
     const params = cursor === undefined ? {} : { cursor }
-    const frame = await link.request({ method: plan.method, params, timeout: options.timeout, maximum: options.timeout })
+    const frame = await link.request({
+      method: plan.method,
+      params,
+      timeout: options.timeout,
+      maximum: options.timeout,
+    })
     // A server may declare resources and know no templates.
     if (frame.envelope.error !== undefined && plan.key === 'resourceTemplates') return items
     const result = resultOf(frame, plan.method)
@@ -86,7 +96,8 @@ function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json 
   if (!isJsonObject(item)) return 'it is not an object'
   const name = item[nameKey]
   if (typeof name !== 'string' || name === '') return `its ${nameKey} is missing`
-  if (key !== 'resources' && key !== 'resourceTemplates' && name.length > MAX_NAME_LENGTH) return `its name is longer than ${MAX_NAME_LENGTH} characters`
+  if (key !== 'resources' && key !== 'resourceTemplates' && name.length > MAX_NAME_LENGTH)
+    return `its name is longer than ${MAX_NAME_LENGTH} characters`
   if (known.has(name)) return 'it is listed twice'
   if (key === 'tools' && !isJsonObject(item.inputSchema)) return 'its inputSchema is not an object'
   if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'

@@ -1,19 +1,20 @@
 import { type Cancellation, type ErrorCode, formatDuration, type JsonObject, SallyportError } from '@sallyport/core'
-import type { ServerConfig } from '../config/config.ts'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { Link } from './link.ts'
 import { listenForChanges } from './list-changes.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
-import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
 import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
+import type { StderrTail } from './stderr-tail.ts'
 import type { Transport } from './transport.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
 
 export interface SharedUpstreamOptions {
-  readonly config: ServerConfig
+  readonly config: UpstreamConfig
   readonly createTransport: () => Transport & { readonly pid?: number | undefined }
-  readonly messages: { push(line: string): void; tail(): readonly string[] }
+  readonly messages: StderrTail
   readonly listener: UpstreamListener
   readonly clientInfo: JsonObject
   readonly policy: RestartPolicy
@@ -38,7 +39,7 @@ interface Waiter {
 
 /** One connection that all sessions share, brought back when it dies. */
 export class SharedUpstream implements Upstream {
-  readonly config: ServerConfig
+  readonly config: UpstreamConfig
   readonly #options: SharedUpstreamOptions
   #state: UpstreamState
   #since: number
@@ -125,13 +126,21 @@ export class SharedUpstream implements Upstream {
   async #connect(): Promise<void> {
     const startedAt = this.#options.now()
     const transport = this.#options.createTransport()
-    const link = new Link(transport, this.#linkEvents(() => link), this.#options.clientInfo)
+    const link = new Link(
+      transport,
+      this.#linkEvents(() => link),
+      this.#options.clientInfo,
+    )
     this.#link = link
     this.#transport = transport
     try {
       await link.open()
       const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
-      const opening = await shakeHands(link, { era, timeout: this.config.timeouts.startup, clientInfo: this.#options.clientInfo })
+      const opening = await shakeHands(link, {
+        era,
+        timeout: this.config.timeouts.startup,
+        clientInfo: this.#options.clientInfo,
+      })
       const catalogue = await fetchCatalogue(link, opening, this.config.timeouts.startup)
       if (this.#link !== link) return
       this.#opening = opening
@@ -144,7 +153,7 @@ export class SharedUpstream implements Upstream {
   #linkEvents(link: () => Link) {
     return {
       onNotification: (notification: JsonObject) => this.#notified(notification),
-      onTrouble: (text: string) => this.#options.messages.push(text),
+      onTrouble: (text: string) => this.#note(text),
       onClose: (reason: string) => {
         if (this.#link === link() && this.#state === 'ready') this.#lost(reason)
       },
@@ -156,18 +165,33 @@ export class SharedUpstream implements Upstream {
     const { id } = this.config
     if (this.#deaths.attempt > 0) {
       this.#restarts++
-      this.#options.listener.onEvent({ type: 'UPSTREAM_RESTARTED', server: id, attempt: this.#deaths.attempt, delay_ms: took })
-    } else this.#options.listener.onEvent({ type: 'UPSTREAM_CONNECTED', server: id, era: catalogue.era, took_ms: Math.round(took) })
+      this.#options.listener.onEvent({
+        type: 'UPSTREAM_RESTARTED',
+        server: id,
+        attempt: this.#deaths.attempt,
+        delay_ms: took,
+      })
+    } else
+      this.#options.listener.onEvent({
+        type: 'UPSTREAM_CONNECTED',
+        server: id,
+        era: catalogue.era,
+        took_ms: Math.round(took),
+      })
     this.#become('ready')
     this.#options.listener.onCatalogue(catalogue)
-    if (catalogue.era === 'modern') listenForChanges(link, catalogue, () => this.#link === link && this.#state === 'ready')
+    if (catalogue.era === 'modern')
+      listenForChanges(link, catalogue, () => this.#link === link && this.#state === 'ready')
     this.#wake()
     this.#restIfIdle()
   }
 
   /** The connection could not be made, or not be understood. */
   #failed(link: Link, error: unknown): void {
-    const failure = error instanceof SallyportError ? error : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
+    const failure =
+      error instanceof SallyportError
+        ? error
+        : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
     const probing = this.config.era === 'auto' && this.#era === undefined && failure.code === 'UPSTREAM_DIED'
     this.#link = undefined
     this.#retire(link)
@@ -192,7 +216,11 @@ export class SharedUpstream implements Upstream {
     if (link) this.#retire(link)
     const now = this.#options.now()
     const healthyFor = this.#state === 'ready' ? now - this.#since : 0
-    const plan = planRestart(this.#deaths, { at: now, healthyFor, random: this.#options.random() }, this.#options.policy)
+    const plan = planRestart(
+      this.#deaths,
+      { at: now, healthyFor, random: this.#options.random() },
+      this.#options.policy,
+    )
     this.#deaths = plan.record
     this.#options.listener.onEvent({ type: 'UPSTREAM_LOST', server: this.config.id, reason })
     this.#become(plan.state, reason)
@@ -210,7 +238,8 @@ export class SharedUpstream implements Upstream {
   }
 
   #notified(notification: JsonObject): void {
-    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(String(notification.method))) this.#refresh.soon()
+    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(String(notification.method)))
+      this.#refresh.soon()
     else this.#options.listener.onNotification(notification)
   }
 
@@ -221,8 +250,13 @@ export class SharedUpstream implements Upstream {
       const catalogue = await fetchCatalogue(link, this.#opening, this.config.timeouts.startup)
       if (this.#link === link) this.#options.listener.onCatalogue(catalogue)
     } catch (error) {
-      this.#options.messages.push(`its lists could not be read again: ${messageOf(error)}`)
+      this.#note(`its lists could not be read again: ${messageOf(error)}`)
     }
+  }
+
+  /** Our own remarks stand among the server's words, marked as ours. */
+  #note(text: string): void {
+    this.#options.messages.push(Buffer.from(`[sallyport] ${text}\n`))
   }
 
   #untilReady(cancellation: Cancellation | undefined): Promise<void> {
@@ -261,7 +295,10 @@ export class SharedUpstream implements Upstream {
 
   #refusal(): SallyportError {
     const code = REFUSALS[this.#state] ?? 'UPSTREAM_UNAVAILABLE'
-    const next = this.#retryAt === undefined ? '' : ` Next attempt in ${formatDuration(Math.max(0, this.#retryAt - this.#options.now()))}.`
+    const next =
+      this.#retryAt === undefined
+        ? ''
+        : ` Next attempt in ${formatDuration(Math.max(0, this.#retryAt - this.#options.now()))}.`
     const reason = this.#reason === undefined ? '' : `: ${this.#reason.replace(/\.$/, '')}`
     return new SallyportError(code, `Server ${this.config.id} is ${this.#state}${reason}.${next}`, {
       hint: `See \`sallyport servers ${this.config.id}\`.`,

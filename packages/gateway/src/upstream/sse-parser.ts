@@ -117,7 +117,7 @@ export class SseParser {
 
   #shortBytes(chunk: Buffer, from: number, end: number): void {
     if (this.#value.length + end - from > LONGEST_VALUE) this.#tooLong = true
-    else this.#value += chunk.latin1Slice(from, end)
+    else this.#value += chunk.toString('latin1', from, end)
   }
 
   /** The name is whole: it decides where the value goes. */
@@ -133,10 +133,9 @@ export class SseParser {
 
   #endLine(): void {
     const bare = this.#place === NAME
-    const isComment = this.#place === AFTER_COLON && this.#name === ''
     if (bare || this.#place === AFTER_COLON) this.#beginValue()
     if (bare && this.#name === '') this.#endEvent()
-    else if (this.#place === SHORT && !isComment) this.#takeField()
+    else if (this.#place === SHORT) this.#takeField()
     this.#place = NAME
     this.#name = ''
     this.#value = ''

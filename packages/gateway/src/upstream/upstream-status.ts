@@ -1,10 +1,18 @@
-import type { ServerConfig } from '../config/config.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
 
-export type UpstreamState = 'disabled' | 'stopped' | 'starting' | 'ready' | 'restarting' | 'broken' | 'needs-login' | 'closed'
+export type UpstreamState =
+  | 'disabled'
+  | 'stopped'
+  | 'starting'
+  | 'ready'
+  | 'restarting'
+  | 'broken'
+  | 'needs-login'
+  | 'closed'
 
 export interface UpstreamStatus {
   readonly id: string
-  readonly kind: ServerConfig['kind'] | 'built-in'
+  readonly kind: UpstreamConfig['kind']
   readonly state: UpstreamState
   readonly since: number
   /** Why it is not ready. */

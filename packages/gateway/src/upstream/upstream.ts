@@ -1,7 +1,8 @@
-import type { JsonObject } from '@sallyport/core'
+import type { Era, JsonObject } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import { LegacySseTransport } from './legacy-sse-transport.ts'
-import type { RestartPolicy } from './restart-policy.ts'
+import { createMark } from './process-mark.ts'
+import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
 import { SessionUpstreams } from './session-upstreams.ts'
 import { SharedUpstream } from './shared-upstream.ts'
@@ -9,10 +10,74 @@ import { StderrTail } from './stderr-tail.ts'
 import { StdioTransport } from './stdio-transport.ts'
 import { StreamableHttpTransport } from './streamable-http-transport.ts'
 import type { Transport } from './transport.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
 import type { Watchdog } from './watchdog.ts'
 
-export { DEFAULT_RESTART_POLICY, type RestartPolicy } from './restart-policy.ts'
+export { createBuiltInServer } from './built-in-server.ts'
+export { Fleet, type FleetChange } from './fleet.ts'
+export { InProcessTransport } from './in-process-transport.ts'
+export { createMark } from './process-mark.ts'
+export { sweepProcesses } from './process-sweep.ts'
 export type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 export type { LeftOut, ServerCatalogue } from './server-catalogue.ts'
 export type { Frame } from './transport.ts'
+export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
 export type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
+export { openWatchdog, type Watchdog } from './watchdog.ts'
+
+/** What all servers of one gateway share. */
+export interface UpstreamContext {
+  readonly clientInfo: JsonObject
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly watchdog: Watchdog
+  /** Under this stand the marks of all processes that we start. */
+  readonly runMark: string
+  readonly knownEra: (server: string) => Era | undefined
+  readonly now: () => number
+  readonly random: () => number
+}
+
+let started = 0
+
+/** Opens a server as its entry describes it. It is not started yet. */
+export function openUpstream(config: ServerConfig, listener: UpstreamListener, context: UpstreamContext): Upstream {
+  const openOne = (one: ServerConfig, hearer: UpstreamListener): Upstream => {
+    const stderr = new StderrTail()
+    return openOver(
+      { config: one, listener: hearer, messages: stderr, createTransport: () => transportOf(one, stderr, context) },
+      context,
+    )
+  }
+  if (config.kind === 'stdio' && config.per === 'session') return new SessionUpstreams({ config, listener, openOne })
+  return openOne(config, listener)
+}
+
+export interface OwnUpstream {
+  readonly config: UpstreamConfig
+  readonly listener: UpstreamListener
+  readonly messages?: StderrTail
+  readonly createTransport: () => Transport
+}
+
+/** Opens a server over any transport: the gateway's own tools come this way. */
+export function openOver({ messages = new StderrTail(), ...own }: OwnUpstream, context: UpstreamContext): Upstream {
+  const { clientInfo, now, random } = context
+  return new SharedUpstream({
+    ...own,
+    messages,
+    clientInfo,
+    now,
+    random,
+    policy: DEFAULT_RESTART_POLICY,
+    knownEra: context.knownEra(own.config.id),
+  })
+}
+
+function transportOf(config: ServerConfig, stderr: StderrTail, context: UpstreamContext): Transport {
+  if (config.kind === 'stdio') {
+    const { environment, watchdog, runMark } = context
+    const mark = `${runMark}.${createMark(config.id, String(++started))}`
+    return new StdioTransport({ config, environment, mark, watchdog, stderr })
+  }
+  return config.kind === 'http' ? new StreamableHttpTransport({ config }) : new LegacySseTransport({ config })
+}

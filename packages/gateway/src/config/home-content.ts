@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { constants, type FileHandle, open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { errorCode } from './system-error.ts'
+
+/** The files of a home that decide what the gateway does. */
+export const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
+
+/** The first one that is there is read. */
+export const CONFIG_FILES = ['config.yaml', 'config.json'] as const satisfies readonly HomeFile[]
+
+export type HomeFile = (typeof HOME_FILES)[number]
+
+/** The bytes of a home, read once: what is judged, parsed and trusted are the same bytes. */
+export interface HomeContent {
+  readonly path: string
+  readonly files: ReadonlyMap<HomeFile, Buffer>
+  /** Of all the files, names included: what trust is about. */
+  readonly digest: string
+  /** Of the config files alone. */
+  readonly configDigest: string
+}
+
+const MAX_BYTES = 4 * 1024 ** 2
+const CHUNK_BYTES = 64 * 1024
+
+/** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
+export async function readHome(path: string): Promise<HomeContent> {
+  await refuseFile(path)
+  const files = new Map<HomeFile, Buffer>()
+  for (const name of HOME_FILES) {
+    const bytes = await readIfThere(join(path, name))
+    if (bytes !== undefined) files.set(name, bytes)
+  }
+  return { path, files, digest: digestOf(files, HOME_FILES), configDigest: digestOf(files, CONFIG_FILES) }
+}
+
+async function refuseFile(path: string): Promise<void> {
+  const found = await stat(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw unreadable(path, error)
+  })
+  if (found === undefined || found.isDirectory()) return
+  throw new SallyportError('HOME_UNREADABLE', `The home ${path} is not a folder.`, {
+    hint: 'Name the folder that holds config.yaml, with --home or SALLYPORT_HOME.',
+  })
+}
+
+async function readIfThere(file: string): Promise<Buffer | undefined> {
+  let handle: FileHandle
+  try {
+    // Without O_NONBLOCK a named pipe in somebody's repository would hold us up for ever.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw unreadable(file, error)
+  }
+  try {
+    return await readRegular(file, handle)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function readRegular(file: string, handle: FileHandle): Promise<Buffer> {
+  if (!(await handle.stat()).isFile()) {
+    throw new SallyportError('HOME_UNREADABLE', `${file} is not a regular file.`, {
+      hint: 'Replace it by a file, or remove it.',
+    })
+  }
+  const chunks: Buffer[] = []
+  let length = 0
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, length)
+    if (bytesRead === 0) return Buffer.concat(chunks)
+    chunks.push(chunk.subarray(0, bytesRead))
+    length += bytesRead
+    if (length > MAX_BYTES) throw tooLarge(file)
+  }
+}
+
+function tooLarge(file: string): SallyportError {
+  return new SallyportError('HOME_UNREADABLE', `${file} has more than 4 MB, which is the most that is read.`, {
+    hint: 'Remove what is not needed from it.',
+  })
+}
+
+function unreadable(path: string, cause: unknown): SallyportError {
+  const code = errorCode(cause) ?? 'unknown error'
+  const hint =
+    code === 'EACCES' || code === 'EPERM'
+      ? 'Give the user who starts the gateway the right to read it, or name another home with --home.'
+      : 'Check the path, or name another home with --home.'
+  return new SallyportError('HOME_UNREADABLE', `${path} cannot be read (${code}).`, { hint, cause })
+}
+
+function digestOf(files: ReadonlyMap<HomeFile, Buffer>, names: readonly HomeFile[]): string {
+  const hash = createHash('sha256')
+  for (const name of names) {
+    const bytes = files.get(name)
+    if (bytes !== undefined) hash.update(`${name}\0${bytes.length}\0`).update(bytes)
+  }
+  return hash.digest('hex')
+}

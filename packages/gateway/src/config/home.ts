@@ -1,0 +1,73 @@
+import { lstatSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { type Environment, lookupIn, readEnvironment } from './environment.ts'
+
+export interface Home {
+  readonly path: string
+  /** Which rule found it. `project` is somebody else's word until it is trusted. */
+  readonly origin: 'flag' | 'environment' | 'project' | 'user'
+}
+
+export interface LocateOptions {
+  /** The value of `--home` or `--state`. */
+  readonly flag: string | undefined
+  readonly environment: Environment
+  readonly cwd: string
+}
+
+/** `--home`, else `$SALLYPORT_HOME`, else `./.sallyport` if there, else `$XDG_CONFIG_HOME/sallyport`. */
+export function locateHome(options: LocateOptions): Home {
+  const { flag, environment } = options
+  if (flag !== undefined) return { path: named(flag, '--home', options), origin: 'flag' }
+  const fromVariable = readEnvironment(environment).home
+  if (fromVariable !== undefined) return { path: absolute(fromVariable, options), origin: 'environment' }
+  const project = resolve(options.cwd, '.sallyport')
+  // Also when it is a dangling link or a file: to pass over it in silence would start something unexpected.
+  if (lstatSync(project, { throwIfNoEntry: false }) !== undefined) return { path: project, origin: 'project' }
+  return { path: join(xdgFolder(environment, 'XDG_CONFIG_HOME', '.config'), 'sallyport'), origin: 'user' }
+}
+
+/** `--state`, else `$SALLYPORT_STATE`, else `$XDG_STATE_HOME/sallyport`. */
+export function locateState(options: LocateOptions): string {
+  const { flag, environment } = options
+  if (flag !== undefined) return named(flag, '--state', options)
+  const fromVariable = readEnvironment(environment).state
+  if (fromVariable !== undefined) return absolute(fromVariable, options)
+  return join(xdgFolder(environment, 'XDG_STATE_HOME', join('.local', 'state')), 'sallyport')
+}
+
+/** A home that somebody named must be there: an empty gateway after a typing error would puzzle more than an error. */
+export function requireHome(home: Home): void {
+  if (home.origin === 'user' || home.origin === 'project') return
+  const found = statSync(home.path, { throwIfNoEntry: false })
+  if (found !== undefined) return
+  throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist.`, {
+    hint: `Correct ${home.origin === 'flag' ? '--home' : 'SALLYPORT_HOME'}, or make the folder.`,
+  })
+}
+
+/** The user's own folder, by the environment first: tests and `sudo -E` rely on it. */
+export function userHomeOf(environment: Environment): string {
+  const home = lookupIn(environment)('HOME')
+  return home !== undefined && isAbsolute(home) ? home : homedir()
+}
+
+function named(path: string, flag: string, options: LocateOptions): string {
+  if (path.trim() !== '') return absolute(path, options)
+  throw new SallyportError('USAGE', `${flag} is empty; expected the path of a folder.`, {
+    hint: `Write ${flag} <folder>.`,
+  })
+}
+
+function absolute(path: string, { environment, cwd }: LocateOptions): string {
+  if (path === '~') return userHomeOf(environment)
+  return path.startsWith('~/') ? join(userHomeOf(environment), path.slice(2)) : resolve(cwd, path)
+}
+
+function xdgFolder(environment: Environment, variable: string, fallback: string): string {
+  const value = lookupIn(environment)(variable)
+  // The XDG base directory specification: a relative path is invalid and is to be ignored.
+  return value !== undefined && isAbsolute(value) ? value : join(userHomeOf(environment), fallback)
+}

@@ -1,0 +1,322 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
+
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { describeIssue } from './config-issue.ts'
+import { asOrdinaryUser, failure, homeWith, load, mistakes, temporaryFolder } from './home.test-kit.ts'
+import { loadSettings } from './load-settings.ts'
+import { sameServer } from './same-server.ts'
+
+const warningsOf = async (yaml: string, environment = {}): Promise<readonly string[]> =>
+  (await load(yaml, environment)).warnings.map(describeIssue)
+
+describe('a home without a config file', () => {
+  it('has no servers, every default, and a warning that names the path', async () => {
+    const home = await temporaryFolder()
+    const { settings, warnings } = await loadSettings({ home, environment: {} })
+    expect(settings.servers).toEqual([])
+    expect(settings.gateway).toMatchObject({ host: '127.0.0.1', port: 4747, naming: 'prefixed', startupWait: 1000 })
+    expect(settings.audit).toEqual({ durability: 'process', required: true })
+    expect(warnings.map(describeIssue).join()).toContain(join(home, 'config.yaml'))
+  })
+
+  it('points at a config.yml that is not read', async () => {
+    const home = await homeWith({ 'config.yml': 'mcp_servers: {}' })
+    const { warnings } = await loadSettings({ home, environment: {} })
+    expect(warnings[0]?.problem).toContain('rename it to config.yaml')
+  })
+
+  it('reads config.json instead, and says so when there are both', async () => {
+    const json = '{"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"]}}}'
+    const home = await homeWith({ 'config.json': json })
+    expect((await loadSettings({ home, environment: {} })).settings.servers).toHaveLength(1)
+    await writeFile(join(home, 'config.yaml'), 'gateway: {port: 1}')
+    const both = await loadSettings({ home, environment: {} })
+    expect(both.settings.gateway.port).toBe(1)
+    expect(both.warnings.map(describeIssue)).toEqual([expect.stringContaining('config.json: this file is not read')])
+  })
+
+  it.each(['', '# only a comment\n', '---\n', 'null', '{}', 'mcp_servers:', 'gateway:\nauth:\n  jwt:\n'])(
+    'is the same as an empty one: %j',
+    async (yaml) => {
+      const { settings, warnings } = await load(yaml)
+      expect(settings.servers).toEqual([])
+      expect(settings.jwt).toBeUndefined()
+      expect(warnings).toEqual([])
+    },
+  )
+})
+
+describe('the spelling of keys', () => {
+  it('takes camelCase and snake_case as the same', async () => {
+    const snake = await load(
+      'mcp_servers: {a: {url: "http://h/mcp", include_tools: [x], max_message: 1MB}}\ngateway: {max_calls_in_flight: 7}',
+    )
+    const camel = await load(
+      'mcpServers: {a: {url: "http://h/mcp", includeTools: [x], maxMessage: 1MB}}\ngateway: {maxCallsInFlight: 7}',
+    )
+    expect(snake.settings.gateway).toEqual(camel.settings.gateway)
+    expect(snake.settings.servers[0]).toMatchObject({ includeTools: ['x'], maxMessageBytes: 1024 ** 2 })
+    expect(snake.warnings).toEqual([])
+  })
+
+  it('leaves names in env and headers as they are', async () => {
+    const { settings } = await load(
+      'mcp_servers:\n  a: {command: x, env: {MY_KEY: a, myKey: b, my_key: c}}\n  b: {url: "http://h", headers: {X_Api_Key: k}}',
+    )
+    expect(settings.servers[0]).toMatchObject({ env: { MY_KEY: 'a', myKey: 'b', my_key: 'c' } })
+    expect(settings.servers[1]).toMatchObject({ headers: { X_Api_Key: 'k' } })
+  })
+
+  it('refuses both spellings of one key at once, with both lines', async () => {
+    expect(await mistakes('mcpServers: {}\nmcp_servers: {}')).toEqual([
+      'config.yaml:2:1 mcp_servers: the same key stands in line 1 as "mcpServers". Keep one of them.',
+    ])
+    expect(await mistakes('gateway:\n  max_body: 1MB\n  maxBody: 2MB')).toEqual([
+      expect.stringContaining('config.yaml:3:3 gateway.maxBody: the same key stands in line 2'),
+    ])
+  })
+
+  it('refuses a key that stands twice, with both lines', async () => {
+    expect(await mistakes('mcp_servers:\n  a: {command: x}\n  b: {command: x}\n  a: {command: y}')).toEqual([
+      'config.yaml:4:3: this key stands twice; the first is in line 2.',
+    ])
+  })
+
+  it('warns of an unknown key at any level, and guesses what was meant', async () => {
+    expect(
+      await warningsOf(
+        'gatway: {}\nmcp_servers:\n  a: {comand: x, command: y, timeouts: {cal: 1s}}\n  b: {command: y, excludeTool: [z]}',
+      ),
+    ).toEqual([
+      'config.yaml:1:1 gatway: this key is not known and is ignored. Did you mean "gateway"?',
+      'config.yaml:3:7 mcp_servers.a.comand: this key is not known and is ignored. Did you mean "command"?',
+      'config.yaml:3:41 mcp_servers.a.timeouts.cal: this key is not known and is ignored. Did you mean "call"?',
+      'config.yaml:4:19 mcp_servers.b.excludeTool: this key is not known and is ignored. Did you mean "excludeTools"?',
+    ])
+  })
+
+  it('takes the keys of other features, $schema and x- keys without a word, and does not expand them', async () => {
+    const yaml = `
+$schema: https://example.org/schema.json
+x-shared: &env {A: "1"}
+governance: {enforce: true, approval_timeout: 300s}
+isolation: {model: {api_key: "\${NOT_SET}"}}
+store: "sqlite:"
+telemetry: {prometheus: true}
+sandbox: {driver: auto}
+context: {presets: {}}
+mcp_servers:
+  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, url_isolated: "\${NOT_SET}"}
+`
+    const { settings, warnings } = await load(yaml)
+    expect(warnings).toEqual([])
+    expect(settings.servers[0]).toMatchObject({ env: { A: '1' } })
+  })
+})
+
+describe('the text of the file', () => {
+  it.each([
+    ['a broken quote', 'gateway: {host: "127.0.0.1\n'],
+    ['a tab', 'gateway:\n\tport: 1'],
+    ['two documents', 'gateway: {}\n---\ngateway: {}'],
+    ['an unknown tag', 'gateway: !!js/function "x"'],
+    ['a merge key', 'x-a: &a {port: 1}\ngateway: {<<: *a}'],
+    ['an alias without anchor', 'gateway: *nobody'],
+    ['an alias to itself', 'gateway: &a [*a]'],
+    ['a list at the top', '- a\n- b'],
+    ['a mapping as a key', 'gateway: {[a]: 1}'],
+    ['a prototype', 'mcp_servers: {a: {command: x, env: {__proto__: y}}}'],
+  ])('is refused with a place for %s', async (_, yaml) => {
+    expect((await mistakes(yaml))[0]).toMatch(/^config\.yaml:\d+:\d+/)
+  })
+
+  it('is refused when it is not UTF-8', async () => {
+    const home = await homeWith({ 'config.yaml': Uint8Array.of(0x61, 0xff, 0xfe) })
+    expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('is not UTF-8')
+  })
+
+  it('may have a BOM and CRLF', async () => {
+    const { settings } = await load('\uFEFFgateway:\r\n  port: 5\r\n')
+    expect(settings.gateway.port).toBe(5)
+  })
+
+  it('cannot be made huge by aliases', async () => {
+    const levels = Array.from(
+      { length: 30 },
+      (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
+    )
+    const yaml = `x-laughs:\n  l0: &l0 [lol]\n${levels.join('\n')}\nmcp_servers: {a: {command: x, args: *l30}}`
+    expect((await mistakes(yaml)).join()).toContain('too large to be meant')
+  })
+
+  it.each(['['.repeat(50_000), '{a: '.repeat(20_000), '- '.repeat(50_000), `a: ${'[*a, '.repeat(1000)}`])(
+    'cannot exhaust the stack by nesting (case %#)',
+    async (yaml) => {
+      expect((await mistakes(yaml)).length).toBeGreaterThan(0)
+    },
+  )
+
+  it('gets an answer, whatever it is', async () => {
+    const { readConfig } = await import('./read-config.ts')
+    const word = fc.constantFrom(
+      'mcp_servers',
+      'gateway',
+      'a',
+      'command',
+      'url',
+      'env',
+      ': ',
+      '\n',
+      '  ',
+      '- ',
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '&a ',
+      '*a',
+      '${A}',
+      '!!int ',
+      '|',
+      '>',
+      '#',
+      '%',
+      '? ',
+      '\t',
+      '0',
+      'null',
+      ',',
+    )
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 40 }), (words) => {
+        const read = readConfig({
+          file: 'config.yaml',
+          text: words.join(''),
+          home: '/h',
+          userHome: '/u',
+          lookup: () => 'S3CRET',
+        })
+        expect(JSON.stringify([read.errors, read.warnings])).not.toContain('S3CRET')
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('secrets', () => {
+  it('never appear in what is said about the file', async () => {
+    const secret = 'S3CRET-9f2c'
+    const yaml = `
+gateway: {host: "\${S}", port: "\${S}", naming: "\${S}", allowed_hosts: ["\${S} x"], startup_wait: "\${S}"}
+auth: {jwt: {secret: "\${S}", algorithms: ["\${S}"]}}
+mcp_servers:
+  a: {command: [["\${S}"]], args: "\${S}", env: ["\${S}"], type: "\${S}", timeout: "\${S}"}
+  b: {url: "\${S}", headers: {"X Y": "\${S}"}, per: "\${S}"}
+  c: {url: "http://u:\${S}@h/", headers: {A: "\${S}\\n"}}
+  d: {url: "http://u:${secret}@h/", headers: {A: "${secret}\\n", b: [${secret}]}, args: {a: ${secret}}}
+`
+    const error = await failure(load(yaml, { S: secret }))
+    expect(error.message.split('\n').length).toBeGreaterThan(8)
+    expect(`${error.text}${error.stack}`).not.toContain(secret)
+  })
+
+  it('are not quoted from a line that is not YAML', async () => {
+    const error = await failure(load('auth: {jwt: {secret: "S3CRET\n}}\n\tS3CRET: [S3CRET'))
+    expect(error.text).not.toContain('S3CRET')
+  })
+})
+
+describe('variables', () => {
+  it('are expanded in every text that is read', async () => {
+    const { settings } = await load(
+      'gateway: {port: "${P}", allow_remote: "${R}"}\nmcp_servers: {a: {command: "${C}", args: ["--k=${K}", "$${K}"], env: {U: "${U:-d}"}}}',
+      { P: '99', C: 'npx', K: 'v', R: 'true' },
+    )
+    expect(settings.gateway.port).toBe(99)
+    expect(settings.servers[0]).toMatchObject({ command: 'npx', args: ['--k=v', '${K}'], env: { U: 'd' } })
+  })
+
+  it('that are not set are errors that name the key and the variable', async () => {
+    expect(
+      await mistakes('mcp_servers:\n  db:\n    command: x\n    env:\n      URL: ${DB_URL}\n      T: "${T:?ask Ann}"'),
+    ).toEqual([
+      'config.yaml:5:7 mcp_servers.db.env.URL: the variable DB_URL is not set.',
+      'config.yaml:6:7 mcp_servers.db.env.T: the variable T is not set: ask Ann.',
+    ])
+  })
+
+  it('are not asked for by a server that is switched off or is not for the gateway', async () => {
+    const { settings, warnings } = await load(
+      'mcp_servers:\n  a: {command: x, env: {K: "${NOPE}"}, disabled: true}\n  b: {url: "${NOPE}", enabled: false}\n  c: {type: client, url: "${NOPE}"}\n  d: {type: server, name: d}',
+    )
+    expect(settings.servers.map(({ id, enabled }) => [id, enabled])).toEqual([
+      ['a', false],
+      ['b', false],
+    ])
+    expect(warnings).toEqual([])
+  })
+
+  it('are never what every object has', async () => {
+    expect(await mistakes('gateway: {host: "${constructor}${toString}"}')).toHaveLength(2)
+  })
+})
+
+describe('what is loaded', () => {
+  const yaml = 'mcp_servers:\n  a: {command: x, args: [b], env: {K: v}}\n  c: {url: "http://h/mcp"}'
+
+  it('is frozen through and through', async () => {
+    const { settings } = await load(yaml)
+    const everyObject = (value: unknown): readonly object[] =>
+      typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(everyObject)] : []
+    expect(everyObject(settings).every(Object.isFrozen)).toBe(true)
+  })
+
+  it('can be compared server by server, wherever they stand', async () => {
+    const [before, after] = [(await load(yaml)).settings.servers, (await load(`# moved\n\n${yaml}`)).settings.servers]
+    expect(before.length).toBe(2)
+    before.forEach((server, index) => {
+      const other = after[index]
+      expect(other !== undefined && sameServer(server, other)).toBe(true)
+      expect(other !== undefined && sameServer(server, { ...other, enabled: false })).toBe(false)
+    })
+  })
+
+  it('comes from the bytes that were read before, if there are such', async () => {
+    const home = await homeWith({ 'config.yaml': 'gateway: {port: 1}' })
+    const { content } = await loadSettings({ home, environment: {} })
+    await writeFile(join(home, 'config.yaml'), 'gateway: {port: 2}')
+    expect((await loadSettings({ home, environment: {}, content })).settings.gateway.port).toBe(1)
+  })
+})
+
+describe('a home that cannot be read', () => {
+  it('is told apart: a file, a folder in the place of a file, a pipe', async () => {
+    const home = await homeWith({ file: '' })
+    expect(await failure(loadSettings({ home: join(home, 'file'), environment: {} }))).toMatchObject({
+      code: 'HOME_UNREADABLE',
+    })
+    await mkdir(join(home, 'config.yaml'))
+    expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('not a regular file')
+    const piped = await temporaryFolder()
+    await symlink('/dev/zero', join(piped, 'config.yaml'))
+    expect((await failure(loadSettings({ home: piped, environment: {} }))).message).toContain('not a regular file')
+  })
+
+  it('says who may not read it', async () => {
+    const home = await homeWith({ 'config.yaml': '' })
+    const { chmod } = await import('node:fs/promises')
+    await chmod(join(home, 'config.yaml'), 0)
+    await chmod(home, 0o755)
+    const error = await asOrdinaryUser(() => failure(loadSettings({ home, environment: {} })))
+    expect(error).toMatchObject({ code: 'HOME_UNREADABLE', hint: expect.stringContaining('right to read') })
+  })
+
+  it('is refused when a file is far too large', async () => {
+    const home = await homeWith({ 'config.yaml': '#'.repeat(4 * 1024 ** 2 + 1) })
+    expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('more than 4 MB')
+  })
+})

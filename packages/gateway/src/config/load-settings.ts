@@ -1,0 +1,99 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { type ConfigIssue, describeIssue } from './config-issue.ts'
+import { DEFAULT_SETTINGS } from './defaults.ts'
+import { type Environment, lookupIn } from './environment.ts'
+import { userHomeOf } from './home.ts'
+import { type HomeContent, readHome } from './home-content.ts'
+import type { Settings } from './settings.ts'
+
+export interface LoadOptions {
+  readonly home: string
+  readonly environment: Environment
+  /** What was read from the home before, when its digest was judged. */
+  readonly content?: HomeContent
+}
+
+export interface LoadedSettings {
+  readonly settings: Settings
+  readonly warnings: readonly ConfigIssue[]
+  /** The bytes that these settings came from. */
+  readonly content: HomeContent
+}
+
+/** Reads and judges the config of a home; throws CONFIG_INVALID with everything that is wrong in it. */
+export async function loadSettings(options: LoadOptions): Promise<LoadedSettings> {
+  const content = options.content ?? (await readHome(options.home))
+  const chosen = chooseConfig(content)
+  if (chosen === undefined) {
+    return { settings: deepFreeze(DEFAULT_SETTINGS), warnings: [await missingConfig(options.home)], content }
+  }
+  const { text, file } = decode(chosen)
+  // The parser and the schema take longer to load than all the rest: who needs only a path is not made to wait.
+  const { readConfig } = await import('./read-config.ts')
+  const { settings, errors, warnings } = readConfig({
+    file,
+    text,
+    home: options.home,
+    userHome: userHomeOf(options.environment),
+    lookup: lookupIn(options.environment),
+  })
+  if (errors.length > 0) throw invalid(file, errors)
+  return { settings: deepFreeze(settings), warnings: inOrder([...chosen.warnings, ...warnings]), content }
+}
+
+interface ChosenConfig {
+  readonly file: string
+  readonly bytes: Buffer
+  readonly warnings: readonly ConfigIssue[]
+}
+
+function chooseConfig({ path, files }: HomeContent): ChosenConfig | undefined {
+  const yaml = files.get('config.yaml')
+  const json = files.get('config.json')
+  if (yaml === undefined) return json && { file: join(path, 'config.json'), bytes: json, warnings: [] }
+  const passedOver = wholeFile(
+    join(path, 'config.json'),
+    'this file is not read, since there is a config.yaml beside it.',
+  )
+  return { file: join(path, 'config.yaml'), bytes: yaml, warnings: json === undefined ? [] : [passedOver] }
+}
+
+function decode({ file, bytes }: ChosenConfig): { readonly file: string; readonly text: string } {
+  try {
+    return { file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch (cause) {
+    throw new SallyportError('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'Save it as UTF-8.', cause })
+  }
+}
+
+async function missingConfig(home: string): Promise<ConfigIssue> {
+  const misnamed = await stat(join(home, 'config.yml')).catch(() => undefined)
+  const hint = misnamed === undefined ? '' : ' There is a config.yml: rename it to config.yaml.'
+  const file = join(home, 'config.yaml')
+  return wholeFile(file, `there is no ${file}: the gateway has no servers.${hint}`)
+}
+
+const wholeFile = (file: string, problem: string): ConfigIssue => ({ file, line: 0, column: 0, key: '', problem })
+
+const inOrder = (issues: readonly ConfigIssue[]): readonly ConfigIssue[] =>
+  issues.toSorted((a, b) => a.line - b.line || a.column - b.column)
+
+const MAX_LISTED = 50
+
+function invalid(file: string, errors: readonly ConfigIssue[]): SallyportError {
+  const sorted = inOrder(errors)
+  const listed = sorted.slice(0, MAX_LISTED).map((issue) => `  ${describeIssue(issue)}`)
+  if (sorted.length > MAX_LISTED) listed.push(`  … and ${sorted.length - MAX_LISTED} more`)
+  const count = errors.length === 1 ? 'one mistake' : `${errors.length} mistakes`
+  return new SallyportError('CONFIG_INVALID', [`${file} has ${count}:`, ...listed].join('\n'), {
+    hint: 'Correct the file; every key is explained in docs/configuration.md.',
+  })
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const member of Object.values(value)) deepFreeze(member)
+  return Object.freeze(value)
+}

@@ -1,0 +1,109 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
+
+import { describe, expect, it } from 'vitest'
+import { describeIssue } from './config-issue.ts'
+import { load, mistakes } from './home.test-kit.ts'
+
+const LONG = 'x'.repeat(32)
+
+describe('the gateway section', () => {
+  it('sets what it names and leaves the rest', async () => {
+    const { settings } = await load(
+      'gateway: {host: "::1", port: 0, startup_wait: 0, linger: 2s, max_body: 512KB, max_sessions: 5, allowed_hosts: [a.example:80], allowed_origins: ["https://a.example"]}',
+    )
+    expect(settings.gateway).toEqual({
+      host: '::1',
+      port: 0,
+      naming: 'prefixed',
+      allowedHosts: ['a.example:80'],
+      allowedOrigins: ['https://a.example'],
+      startupWait: 0,
+      linger: 2000,
+      maxBodyBytes: 512 * 1024,
+      maxSessions: 5,
+      maxCallsInFlight: 1024,
+    })
+  })
+
+  it.each(['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.evil.example', '0x7f000001'])(
+    'does not listen on %s unless the danger is spelt out',
+    async (host) => {
+      expect((await mistakes(`gateway: {host: "${host}"}`)).join()).toContain('allow_remote: true')
+      expect((await load(`gateway: {host: "${host}", allow_remote: true}`)).settings.gateway.host).toBe(host)
+    },
+  )
+
+  it.each([
+    ['port: 65536', 'a whole number from 0 to 65535; got 65536'],
+    ['port: 1.5', 'got 1.5'],
+    ['port: http', 'got "http"'],
+    ['naming: bar', 'Did you mean "bare"?'],
+    ['max_body: 1', 'from 1KB to 1GB'],
+    ['max_body: lots', 'got "lots"'],
+    ['max_sessions: 0', 'from 1'],
+    ['allowed_hosts: ["*"]', 'expected a host name'],
+    ['allowed_origins: ["*"]', 'expected an exact origin'],
+    ['allowed_origins: ["https://a.example/"]', 'without a path'],
+    ['allowed_origins: "https://a.example"', 'expected a list of origins'],
+    ['startup_wait: 5', 'with its unit'],
+  ])('is refused for {%s}', async (entry, problem) => {
+    expect((await mistakes(`gateway: {${entry}}`)).join('\n')).toContain(problem)
+  })
+
+  it('allows bare names with one enabled server only', async () => {
+    const one = 'gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x, disabled: true}}'
+    expect((await load(one)).settings.gateway.naming).toBe('bare')
+    expect(await mistakes('gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x}}')).toEqual([
+      'config.yaml:1:11 gateway.naming: "bare" names are possible with one enabled server; got 2. Use "prefixed".',
+    ])
+  })
+})
+
+describe('the auth section', () => {
+  it('verifies with a shared secret by HS256 only, unless told otherwise', async () => {
+    const { settings, warnings } = await load('auth: {jwt: {secret: "${S}", audience: me}}', { S: LONG })
+    expect(settings.jwt).toEqual({
+      issuers: [],
+      audience: ['me'],
+      algorithms: ['HS256'],
+      jwksUri: undefined,
+      secret: LONG,
+      toleranceSeconds: 5,
+    })
+    expect(warnings).toEqual([])
+  })
+
+  it('verifies with the keys of an issuer, never by a shared secret', async () => {
+    const { settings } = await load(
+      'auth: {jwt: {jwks_uri: "https://i/jwks", issuers: ["https://i"], clock_tolerance: 30}}',
+    )
+    expect(settings.jwt).toMatchObject({ algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'], toleranceSeconds: 30 })
+  })
+
+  it.each([
+    ['issuers: [a]', 'got neither'],
+    ['secret: "${S}", algorithms: []', 'at least one algorithm'],
+    ['secret: "${S}", algorithms: [none]', 'expected one of "HS256"'],
+    ['secret: "${S}", algorithms: [RS256]', 'RS256 needs "jwks_uri"'],
+    ['jwks_uri: "https://i", issuers: [i], algorithms: [HS256]', 'HS256 needs "secret"'],
+    ['jwks_uri: "http://i", issuers: [i]', 'expected an https address'],
+    ['jwks_uri: "https://i"', 'expected "issuers"'],
+  ])('is refused for {%s}', async (entry, problem) => {
+    expect((await mistakes(`auth: {jwt: {${entry}}}`, { S: LONG })).join('\n')).toContain(problem)
+  })
+
+  it('warns of a secret that is short or stands in the file', async () => {
+    const { warnings } = await load('auth: {jwt: {secret: hunter2}}')
+    expect(warnings.map(describeIssue).join('\n')).toMatch(/stands in the file[^]*short enough to be guessed/)
+    expect(warnings.map(describeIssue).join('\n')).not.toContain('hunter2')
+  })
+})
+
+describe('the audit section', () => {
+  it('sets how durable the record is', async () => {
+    expect((await load('audit: {durability: power, required: false}')).settings.audit).toEqual({
+      durability: 'power',
+      required: false,
+    })
+  })
+})

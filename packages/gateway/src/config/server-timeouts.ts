@@ -1,0 +1,63 @@
+import { formatDuration } from '@sallyport/core'
+import type { ServerEntry } from './config-schema.ts'
+import { DEFAULT_TIMEOUTS } from './defaults.ts'
+import type { IssueLog } from './issue-log.ts'
+import type { Spot } from './normalise.ts'
+import type { Timeouts } from './settings.ts'
+
+type Limit = 'startup' | 'call' | 'max' | 'idle'
+type TimeoutKey = Exclude<Extract<keyof ServerEntry, `${string}imeout${string}`>, 'timeouts'> | 'idle'
+
+/** The names that the ecosystem has for the same limits. */
+const LIMIT_OF: Readonly<Record<TimeoutKey, Limit>> = {
+  timeout: 'call',
+  readTimeout: 'call',
+  timeoutSeconds: 'call',
+  toolTimeoutSec: 'call',
+  toolTimeoutMs: 'call',
+  startupTimeout: 'startup',
+  startupTimeoutSec: 'startup',
+  startupTimeoutMs: 'startup',
+  idle: 'idle',
+}
+
+interface Given {
+  readonly ms: number
+  readonly spot: Spot | undefined
+}
+
+export function readTimeouts(entry: ServerEntry, spot: Spot, log: IssueLog): Timeouts {
+  const given = collect(entry, spot, log)
+  const call = given.get('call')?.ms ?? DEFAULT_TIMEOUTS.call
+  const max = given.get('max')
+  if (max !== undefined && max.ms < call) {
+    log.error(
+      max.spot ?? spot,
+      `expected at least the call timeout of ${formatDuration(call)}; got ${formatDuration(max.ms)}.`,
+    )
+  }
+  return {
+    startup: given.get('startup')?.ms ?? DEFAULT_TIMEOUTS.startup,
+    call,
+    callMaximum: max?.ms ?? Math.max(call, DEFAULT_TIMEOUTS.callMaximum),
+    idle: given.get('idle')?.ms,
+  }
+}
+
+function collect(entry: ServerEntry, spot: Spot, log: IssueLog): ReadonlyMap<Limit, Given> {
+  const given = new Map<Limit, Given>()
+  const add = (limit: Limit, ms: number | undefined, at: Spot | undefined): void => {
+    if (ms === undefined) return
+    const earlier = given.get(limit)
+    if (earlier === undefined) given.set(limit, { ms, spot: at })
+    else log.error(at ?? spot, `this sets the same limit as ${earlier.spot?.key}. Keep one of them.`)
+  }
+  const group = spot.children.get('timeouts')
+  for (const limit of ['startup', 'call', 'max', 'idle'] as const) {
+    add(limit, entry.timeouts?.[limit], group?.children.get(limit))
+  }
+  for (const [key, limit] of Object.entries(LIMIT_OF) as [TimeoutKey, Limit][]) {
+    add(limit, entry[key], spot.children.get(key))
+  }
+  return given
+}

@@ -1,0 +1,305 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  BUILT_IN_SERVER,
+  compileSelection,
+  type JsonObject,
+  type SallyportEvent,
+  type Selection,
+} from '@sallyport/core'
+import type { McpServer } from '@sallyport/kit'
+import { Catalog } from './catalog/catalog.ts'
+import { CatalogueShelf } from './catalog/catalogue-shelf.ts'
+import {
+  type Environment,
+  type Home,
+  type LoadedSettings,
+  type Settings,
+  type SettingsWatch,
+  watchSettings,
+} from './config/config.ts'
+import { CallGauge, LISTING_STEPS, Listings, Pipeline } from './pipeline/pipeline.ts'
+import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
+import {
+  type Authenticator,
+  createAuthenticator,
+  createJwtVerifier,
+  createLogins,
+  type LocalTokens,
+  type Logins,
+  openLocalTokens,
+} from './sessions/sessions.ts'
+import type { Store } from './store/store.ts'
+import {
+  builtInConfig,
+  createBuiltInServer,
+  createMark,
+  Fleet,
+  InProcessTransport,
+  openOver,
+  openUpstream,
+  openWatchdog,
+  type ServerCatalogue,
+  sweepProcesses,
+  type UpstreamContext,
+  type Watchdog,
+} from './upstream/upstream.ts'
+import { VERSION } from './version.ts'
+
+export interface GatewayParts {
+  readonly home: Home
+  readonly state: string
+  readonly loaded: LoadedSettings
+  readonly environment: Environment
+  readonly store: Store
+  /** Everybody on loopback is the local agent: for trying things. */
+  readonly noAuth: boolean
+  /** A changed configuration is asked about first; refused ones stay out. */
+  readonly mayReload: (digest: string) => Promise<void>
+  readonly onWarning: (text: string) => void
+}
+
+/** The gateway without its doors: everything between a request that was read and the servers behind. */
+export class Gateway {
+  readonly home: Home
+  readonly state: string
+  readonly store: Store
+  readonly startedAt = Date.now()
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly gauge: CallGauge
+  readonly fleet: Fleet
+  readonly hub = new ChangeHub()
+  readonly ids = createIds()
+  readonly methods: Methods
+  readonly sessions: LegacySessions
+  readonly httpMcp: HttpMcp
+  readonly tokens: LocalTokens
+  readonly logins: Logins
+  readonly authenticator: Authenticator
+  readonly builtIns: McpServer
+  readonly noAuth: boolean
+  readonly #parts: GatewayParts
+  readonly #watchdog: Watchdog
+  readonly #shelf: CatalogueShelf
+  readonly #context: UpstreamContext
+  #settings: Settings
+  #selections = new Map<string, Selection>()
+  #watch: SettingsWatch | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(parts: GatewayParts, tokens: LocalTokens, marks: { readonly run: string }) {
+    this.#parts = parts
+    this.#settings = parts.loaded.settings
+    this.home = parts.home
+    this.state = parts.state
+    this.store = parts.store
+    this.tokens = tokens
+    this.noAuth = parts.noAuth
+    this.#shelf = new CatalogueShelf(parts.store.catalogues)
+    this.#watchdog = openWatchdog({ runMark: marks.run, environment: parts.environment, onTrouble: parts.onWarning })
+    this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
+    this.gauge = new CallGauge(this.#settings.gateway.maxCallsInFlight)
+    this.listings = new Listings({
+      catalog: this.catalog,
+      steps: LISTING_STEPS,
+      rulesOf: (server) => this.#rulesOf(server),
+    })
+    this.#context = {
+      clientInfo: { name: 'sallyport', title: 'Sallyport', version: VERSION },
+      environment: parts.environment,
+      watchdog: this.#watchdog,
+      runMark: marks.run,
+      knownEra: (server) => this.#shelf.eraOf(server),
+      now: () => Date.now(),
+      random: () => Math.random(),
+    }
+    this.fleet = this.#openFleet()
+    this.pipeline = new Pipeline({
+      listings: this.listings,
+      gauge: this.gauge,
+      log: this.store.log,
+      audit: () => this.#settings.audit,
+      upstream: (server) => this.fleet.get(server),
+    })
+    const untilKnown = (): Promise<void> | undefined => this.fleet.untilKnown(this.#settings.gateway.startupWait)
+    this.methods = new Methods({ ...this, version: VERSION, untilKnown })
+    this.sessions = new LegacySessions({
+      hub: this.hub,
+      most: this.#settings.gateway.maxSessions,
+      now: () => Date.now(),
+    })
+    this.httpMcp = new HttpMcp({
+      methods: this.methods,
+      sessions: this.sessions,
+      maxBodyBytes: this.#settings.gateway.maxBodyBytes,
+    })
+    this.logins = createLogins()
+    const { jwt } = this.#settings
+    this.authenticator = createAuthenticator({ tokens, noAuth: parts.noAuth, jwt: jwt && createJwtVerifier(jwt) })
+    this.builtIns = createBuiltInServer({
+      workspaceRoot: this.#workspaceRoot(),
+      version: VERSION,
+      onBug: (bug) => parts.onWarning(String(bug)),
+    })
+    this.catalog.onChange((change) => this.hub.listsChanged(change))
+  }
+
+  get settings(): Settings {
+    return this.#settings
+  }
+
+  /** Puts the servers to work. What was known of them from before is on offer already. */
+  start(): void {
+    const { servers } = this.#settings
+    for (const config of servers) {
+      const known = config.enabled ? this.#shelf.load(config) : undefined
+      if (known) this.catalog.put(config.id, known)
+    }
+    this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
+    this.adopt(BUILT_IN_SERVER, this.builtIns)
+    this.fleet.arrange(servers, this.#own)
+    const { home, environment, loaded } = this.#parts
+    this.#watch = watchSettings({
+      home: home.path,
+      environment,
+      current: loaded,
+      onChange: (change) => void (change.ok ? this.#reload(change.loaded) : this.#rejected(change.error.text)),
+    })
+  }
+
+  readonly #own = new Set<string>()
+
+  /** Serves tools that run in this process, under a server id of their own. */
+  adopt(server: string, own: McpServer): void {
+    const config = builtInConfig(server)
+    this.#own.add(server)
+    this.catalog.arrange(this.#order(), this.#settings.gateway.naming)
+    const createTransport = (): InProcessTransport =>
+      new InProcessTransport({ server: own, maxMessageBytes: config.maxMessageBytes })
+    this.fleet.adopt(server, (listener) => openOver({ config, listener, createTransport }, this.#context))
+  }
+
+  /** What cannot be recorded here concerns no call; it is told, not lost silently. */
+  record(event: SallyportEvent): void {
+    try {
+      this.store.log.append(event)
+    } catch (error) {
+      this.#parts.onWarning(
+        `${event.type} could not be recorded: ${error instanceof Error ? error.message : String(error)}`,
+      )
+    }
+  }
+
+  close(reason: string): Promise<void> {
+    this.#closing ??= this.#shutDown(reason)
+    return this.#closing
+  }
+
+  async #shutDown(reason: string): Promise<void> {
+    await this.#watch?.close()
+    this.sessions.endAll(reason)
+    await this.fleet.close()
+    this.record({ type: 'GATEWAY_STOPPED', reason })
+    this.authenticator.close()
+    this.tokens.close()
+    await this.#watchdog.close()
+    await this.store.close()
+  }
+
+  #openFleet(): Fleet {
+    return new Fleet({
+      open: (config, listener) => openUpstream(config, listener, this.#context),
+      isKnown: (server) => this.catalog.knows(server),
+      now: () => Date.now(),
+      listener: {
+        onCatalogue: (server, catalogue) => this.#discovered(server, catalogue),
+        onEvent: (event) => this.record(event),
+        onNotification: (_server, notification) => this.#notified(notification),
+      },
+    })
+  }
+
+  #discovered(server: string, catalogue: ServerCatalogue): void {
+    const before = this.catalog.snapshot.catalogueOf(server)
+    this.catalog.put(server, catalogue)
+    const config = this.#settings.servers.find(({ id }) => id === server)
+    if (config) this.#shelf.save(config, catalogue)
+    const event = discoveryOf(server, before, catalogue)
+    if (event) this.record(event)
+  }
+
+  #notified(notification: JsonObject): void {
+    const params = notification.params as JsonObject | undefined
+    if (notification.method === 'notifications/resources/updated' && typeof params?.uri === 'string')
+      this.hub.resourceUpdated(params.uri)
+  }
+
+  async #reload(loaded: LoadedSettings): Promise<void> {
+    try {
+      await this.#parts.mayReload(loaded.digest)
+    } catch (error) {
+      return this.#rejected(error instanceof Error ? error.message : String(error))
+    }
+    for (const warning of loaded.warnings) this.#parts.onWarning(`${warning.file}:${warning.line} ${warning.problem}`)
+    this.#settings = loaded.settings
+    this.#selections = new Map()
+    const change = this.fleet.arrange(loaded.settings.servers, this.#own)
+    this.listings.forget()
+    this.catalog.arrange(this.#order(), loaded.settings.gateway.naming)
+    this.record({ type: 'CONFIG_RELOADED', ...change })
+  }
+
+  #rejected(message: string): void {
+    this.#parts.onWarning(`The changed configuration is not used: ${message}`)
+    this.record({ type: 'CONFIG_REJECTED', message })
+  }
+
+  #rulesOf(server: string) {
+    const config = this.#settings.servers.find(({ id }) => id === server)
+    let selection = this.#selections.get(server)
+    if (!selection) {
+      selection = compileSelection(config?.includeTools, config?.excludeTools ?? [])
+      this.#selections.set(server, selection)
+    }
+    return { selection, place: config?.place }
+  }
+
+  #order(): readonly string[] {
+    return [...this.#own, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
+  }
+
+  #workspaceRoot(): string {
+    const root = join(this.state, 'workspaces', 'default')
+    mkdirSync(root, { recursive: true, mode: 0o700 })
+    return root
+  }
+}
+
+/** Opens everything that has to be there before the first request, and nothing that can come after it. */
+export async function openGateway(parts: GatewayParts): Promise<Gateway> {
+  const stateMark = createMark(createHash('sha256').update(parts.state).digest('hex').slice(0, 16))
+  const tokens = await openLocalTokens({ state: parts.state, onTrouble: parts.onWarning })
+  const gateway = new Gateway(parts, tokens, { run: `${stateMark}.${randomBytes(8).toString('hex')}` })
+  // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
+  await sweepProcesses({ mark: stateMark })
+  gateway.start()
+  return gateway
+}
+
+function discoveryOf(
+  server: string,
+  before: ServerCatalogue | undefined,
+  after: ServerCatalogue,
+): SallyportEvent | undefined {
+  const printed = (catalogue: ServerCatalogue | undefined) =>
+    new Map((catalogue?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
+  const [old, now] = [printed(before), printed(after)]
+  const added = [...now.keys()].filter((name) => !old.has(name))
+  const removed = [...old.keys()].filter((name) => !now.has(name))
+  const changed = [...now].filter(([name, text]) => old.has(name) && old.get(name) !== text).map(([name]) => name)
+  if (added.length + removed.length + changed.length === 0) return undefined
+  return { type: 'TOOLS_DISCOVERED', server, added, removed, changed }
+}

@@ -1,0 +1,32 @@
+import type { SallyportEvent } from '@sallyport/core'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Home, Settings } from '../config/config.ts'
+import type { CallGauge, Listings, Pipeline } from '../pipeline/pipeline.ts'
+import type { LocalTokens, Logins } from '../sessions/sessions.ts'
+import type { Store } from '../store/store.ts'
+import type { Fleet } from '../upstream/upstream.ts'
+import type { Ids } from './ids.ts'
+import type { LegacySessions } from './legacy-sessions.ts'
+
+/** What the admin plane shows and changes. */
+export interface AdminContext {
+  readonly version: string
+  readonly home: Home
+  readonly state: string
+  readonly startedAt: number
+  readonly noAuth: boolean
+  readonly settings: Settings
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly gauge: CallGauge
+  readonly fleet: Fleet
+  readonly sessions: LegacySessions
+  readonly store: Store
+  readonly tokens: LocalTokens
+  readonly logins: Logins
+  readonly ids: Ids
+  /** Where clients reach it over HTTP. */
+  urls(): readonly string[]
+  record(event: SallyportEvent): void
+}

@@ -1,0 +1,209 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
+import { beginEventStream } from './event-stream.ts'
+import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
+import { type Incoming, readMessage } from './incoming.ts'
+import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
+import type { Methods } from './methods.ts'
+import { envelopeFlaw, headerFlaw, isModern } from './modern-envelope.ts'
+import { resultMessage } from './wire-message.ts'
+
+export interface HttpMcpOptions {
+  readonly methods: Methods
+  readonly sessions: LegacySessions
+  readonly maxBodyBytes: number
+}
+
+interface Visit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly principal: Principal
+}
+
+type ClientCall = Extract<Incoming, { kind: 'request' }>
+
+/** MCP over HTTP: both eras on one endpoint, told apart message by message. */
+export class HttpMcp {
+  readonly #options: HttpMcpOptions
+
+  constructor(options: HttpMcpOptions) {
+    this.#options = options
+  }
+
+  /** Answers every request itself, whatever happens. */
+  async handle(visit: Visit): Promise<void> {
+    try {
+      if (visit.request.method === 'POST') await this.#post(visit)
+      else if (visit.request.method === 'GET') this.#openStream(visit)
+      else if (visit.request.method === 'DELETE') this.#endSession(visit)
+      else throw wrongVerb()
+    } catch (error) {
+      if (!(error instanceof SallyportError)) throw error
+      sendRefusal(
+        visit.response,
+        error,
+        error.code === 'VERB_REFUSED' ? { headers: { allow: 'POST, GET, DELETE' } } : {},
+      )
+      // What is left of the body is not read any more.
+      if (!visit.request.complete) visit.response.once('finish', () => visit.request.destroy())
+    }
+  }
+
+  async #post({ request, response, principal }: Visit): Promise<void> {
+    if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) {
+      throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
+    }
+    if (!acceptsJson(request) && !acceptsStream(request)) {
+      throw new SallyportError(
+        'ACCEPT_REFUSED',
+        'The answer comes as application/json or text/event-stream: accept both.',
+      )
+    }
+    const message = readMessage(await readBody(request, this.#options.maxBodyBytes))
+    if ('error' in message)
+      return sendRefusal(response, message.error, { id: message.id as string | number | undefined })
+    const visit = { request, response, principal }
+    if (message.kind !== 'response' && isModern(message, request.headers)) return this.#modern(visit, message)
+    return this.#legacy(visit, message)
+  }
+
+  async #modern(
+    { request, response, principal }: Visit,
+    message: Exclude<Incoming, { kind: 'response' }>,
+  ): Promise<void> {
+    const flaw = envelopeFlaw(message) ?? headerFlaw(message, request.headers)
+    if (flaw) {
+      const data = flaw.code === 'VERSION_UNSUPPORTED' ? { supported: [MODERN_VERSION, ...LEGACY_VERSIONS] } : {}
+      return sendRefusal(response, flaw, { id: message.kind === 'request' ? message.id : undefined, data })
+    }
+    if (message.kind === 'notification') return accepted(response)
+    const exchange = new HttpExchange(request, response)
+    exchange.cancelOnClose()
+    await this.#answer(exchange, message, { principal, era: 'modern', traceparent: traceparentOf(request) })
+  }
+
+  async #legacy(visit: Visit, message: Incoming): Promise<void> {
+    const { request, response, principal } = visit
+    checkLegacyVersion(request)
+    if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(visit, message)
+    const session = this.#sessionOf(visit)
+    if (message.kind === 'notification') return this.#notified(session, message, response)
+    if (message.kind === 'response') return accepted(response)
+    if (session.inFlight.has(message.id)) {
+      throw new SallyportError(
+        'INVALID_REQUEST',
+        `The id ${JSON.stringify(message.id)} is in use by a request under way.`,
+      )
+    }
+    const exchange = new HttpExchange(request, response)
+    session.inFlight.set(message.id, exchange.cancellation)
+    try {
+      const { subscriptions } = session
+      await this.#answer(exchange, message, {
+        principal,
+        era: 'legacy',
+        subscriptions,
+        traceparent: traceparentOf(request),
+      })
+    } finally {
+      session.inFlight.delete(message.id)
+    }
+  }
+
+  async #answer(exchange: HttpExchange, message: ClientCall, context: AnswerContext): Promise<void> {
+    const { id, method, params } = message
+    const notify = exchange.notify.bind(exchange)
+    exchange.reply(
+      await this.#options.methods.answer({
+        id,
+        method,
+        params,
+        cancellation: exchange.cancellation,
+        notify,
+        ...context,
+      }),
+    )
+  }
+
+  #initialize({ response, principal }: Visit, message: ClientCall): void {
+    const session = this.#options.sessions.open(principal)
+    const result = this.#options.methods.initializeResult(principal, message.params.protocolVersion)
+    sendMessage(response, { message: resultMessage(message.id, result), status: 200 }, { 'mcp-session-id': session.id })
+  }
+
+  #notified(
+    session: LegacySession,
+    { method, params }: Extract<Incoming, { kind: 'notification' }>,
+    response: ServerResponse,
+  ): void {
+    const id = isJsonObject(params) ? params.requestId : undefined
+    if (method === 'notifications/cancelled' && (typeof id === 'string' || typeof id === 'number')) {
+      session.inFlight.get(id)?.cancel('the client cancelled it')
+    }
+    accepted(response)
+  }
+
+  #openStream(visit: Visit): void {
+    const session = this.#sessionOf(visit)
+    if (!acceptsStream(visit.request))
+      throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream.')
+    session.stream?.end()
+    session.stream = visit.response
+    beginEventStream(visit.response, { 'mcp-session-id': session.id })
+    visit.response.once('close', () => {
+      if (session.stream === visit.response) session.stream = undefined
+    })
+  }
+
+  #endSession(visit: Visit): void {
+    this.#options.sessions.end(this.#sessionOf(visit), 'the client ended the session')
+    visit.response.writeHead(204).end()
+  }
+
+  #sessionOf({ request, principal }: Visit): LegacySession {
+    const id = request.headers['mcp-session-id']
+    if (typeof id !== 'string') {
+      if (request.method !== 'POST') throw wrongVerb()
+      throw new SallyportError('SESSION_REQUIRED', 'The header Mcp-Session-Id is missing.', {
+        hint: 'Send initialize first, or the _meta envelope of 2026-07-28.',
+      })
+    }
+    const session = this.#options.sessions.find(id, principal)
+    if (!session)
+      throw new SallyportError('SESSION_UNKNOWN', 'There is no such session (any more).', {
+        hint: 'Send initialize again.',
+      })
+    return session
+  }
+}
+
+interface AnswerContext {
+  readonly principal: Principal
+  readonly era: 'legacy' | 'modern'
+  readonly traceparent: string | undefined
+  readonly subscriptions?: Set<string>
+}
+
+function checkLegacyVersion(request: IncomingMessage): void {
+  const version = request.headers['mcp-protocol-version']
+  if (version === undefined || LEGACY_VERSIONS.includes(String(version))) return
+  throw new SallyportError(
+    'INVALID_REQUEST',
+    `The header MCP-Protocol-Version names ${JSON.stringify(version)}, which is unknown.`,
+    {
+      hint: `Known are ${[MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')}.`,
+    },
+  )
+}
+
+function traceparentOf(request: IncomingMessage): string | undefined {
+  const { traceparent } = request.headers
+  return typeof traceparent === 'string' ? traceparent : undefined
+}
+
+const wrongVerb = (): SallyportError =>
+  new SallyportError('VERB_REFUSED', 'This endpoint takes POST; GET and DELETE only with a session.')
+
+function accepted(response: ServerResponse): void {
+  response.writeHead(202, { 'content-length': 0 }).end()
+}

@@ -1,0 +1,188 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { type Principal, SallyportError } from '@sallyport/core'
+import { type Authenticator, isRefusal } from '../sessions/sessions.ts'
+import { sendRefusal } from './http-exchange.ts'
+import type { HttpMcp } from './http-mcp.ts'
+import { createRequestGuard, type RequestGuard } from './request-guard.ts'
+
+/** Answers a request whose caller is known. */
+export type RequestHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  principal: Principal,
+) => void | Promise<void>
+
+export interface Routes {
+  readonly mcp: HttpMcp
+  readonly authenticator: Authenticator
+  /** The admin plane; it judges the caller's role itself, since browsers come with a cookie. */
+  readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
+  readonly isReady: () => boolean
+  readonly onBug: (error: unknown, where: string) => string
+}
+
+export interface HttpServerOptions extends Routes {
+  readonly host: string
+  readonly port: number
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+}
+
+export interface HttpListener {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Slow or silent peers lose their connection; a call under way may take as long as it likes. */
+const TIMEOUTS = {
+  headersTimeout: 15_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 120_000,
+  connectionsCheckingInterval: 5_000,
+}
+
+export async function openHttpServer(options: HttpServerOptions): Promise<HttpListener> {
+  let guard: RequestGuard | undefined
+  const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
+    const refused = guard?.(request)
+    if (refused) return sendRefusal(response, refused, { headers: { connection: 'close' } })
+    void route(request, response, options)
+  })
+  refuseNonsense(server)
+  const { port } = await listen(server, options)
+  const { host, allowedHosts, allowedOrigins } = options
+  guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins })
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, close: () => closeServer(server) }
+}
+
+/** Every path that the gateway answers on. */
+export async function route(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
+  try {
+    const path = pathOf(request)
+    if (path === '/healthz') return sendWord(response, 200, 'ok')
+    if (path === '/readyz')
+      return routes.isReady() ? sendWord(response, 200, 'ready') : sendWord(response, 503, 'starting')
+    if (path === '/mcp' || path.startsWith('/mcp/')) return await routeMcp(path, { request, response, routes })
+    const bearer =
+      request.headers.authorization === undefined ? undefined : await principalOf(request, response, routes)
+    if (bearer === null) return
+    await routes.admin(request, response, bearer)
+  } catch (error) {
+    const known = error instanceof SallyportError
+    if (known) return sendRefusal(response, error)
+    const incident = routes.onBug(error, `${request.method} ${request.url}`)
+    sendRefusal(response, new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`))
+  }
+}
+
+interface McpVisit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly routes: Routes
+}
+
+async function routeMcp(path: string, { request, response, routes }: McpVisit): Promise<void> {
+  const authentication = routes.authenticator.authenticate(request.headers.authorization)
+  const principal =
+    authentication instanceof Promise
+      ? await principalOf(request, response, routes)
+      : refusedOr(authentication, response)
+  if (principal) await routes.mcp.handle({ request, response, principal: atPath(principal, path) })
+}
+
+/** Null when the refusal has been sent already. */
+async function principalOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  routes: Routes,
+): Promise<Principal | null> {
+  return refusedOr(await routes.authenticator.authenticate(request.headers.authorization), response)
+}
+
+function refusedOr(
+  authentication: Awaited<ReturnType<Authenticator['authenticate']>>,
+  response: ServerResponse,
+): Principal | null {
+  if (!isRefusal(authentication)) return authentication
+  const { refused, challenge } = authentication
+  sendRefusal(response, refused, challenge === undefined ? {} : { headers: { 'www-authenticate': challenge } })
+  return null
+}
+
+/** `/mcp/<agent>.<variant>` chooses a profile; a credential that was made for one can choose no other. */
+function atPath(principal: Principal, path: string): Principal {
+  if (path === '/mcp') return principal
+  const match = /^\/mcp\/([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{1,64})$/.exec(path)
+  if (!match) throw new SallyportError('ROUTE_UNKNOWN', 'The path must be /mcp or /mcp/<agent>.<variant>.')
+  const [, agent = '', profile = ''] = match
+  const fits = (given: string, free: string, wanted: string): boolean => given === free || given === wanted
+  if (!fits(principal.agent, 'any', agent) || !fits(principal.profile, 'default', profile)) {
+    throw new SallyportError(
+      'FORBIDDEN',
+      `This credential was made for ${principal.agent}.${principal.profile}, not for ${agent}.${profile}.`,
+    )
+  }
+  return { ...principal, agent, profile }
+}
+
+export function pathOf(request: IncomingMessage): string {
+  const url = request.url ?? '/'
+  const end = url.indexOf('?')
+  return end < 0 ? url : url.slice(0, end)
+}
+
+function sendWord(response: ServerResponse, status: number, word: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'content-length': word.length }).end(word)
+}
+
+function listen(server: Server, { host, port }: { host: string; port: number }): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenFailure(error, host, port)))
+    server.listen({ host, port, backlog: 1_024 }, () => {
+      server.removeAllListeners('error')
+      server.on('error', () => {})
+      resolve(server.address() as AddressInfo)
+    })
+  })
+}
+
+function listenFailure(error: NodeJS.ErrnoException, host: string, port: number): SallyportError {
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another program listens there already',
+    EACCES: 'this user may not listen there',
+    EADDRNOTAVAIL: 'this machine has no such address',
+  }
+  const reason = reasons[error.code ?? ''] ?? error.message
+  return new SallyportError('PORT_UNAVAILABLE', `Cannot listen on ${host}:${port}: ${reason}.`, {
+    hint: 'Choose another with --port (0 takes any free one), or stop the other program.',
+    cause: error,
+  })
+}
+
+/** What is no HTTP at all gets a status that says why, and the connection ends. */
+function refuseNonsense(server: Server): void {
+  const statuses: Readonly<Record<string, string>> = {
+    HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+    ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  }
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (socket.writable)
+      socket.end(
+        `HTTP/1.1 ${statuses[error.code ?? ''] ?? '400 Bad Request'}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+      )
+    socket.destroySoon()
+  })
+  server.on('upgrade', (_request, socket) =>
+    socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'),
+  )
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+    // Calls under way have been answered or cancelled by now; what is left is idle streams.
+    setTimeout(() => server.closeAllConnections(), 200).unref()
+  })
+}

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { type Cancellation, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
+import type { ChangeHub } from './change-hub.ts'
+import { writeEvent } from './event-stream.ts'
+import { notificationMessage } from './wire-message.ts'
+
+/** A conversation that began with `initialize` over HTTP. It carries no label: see Principal.session for that. */
+export interface LegacySession {
+  readonly id: string
+  readonly principal: Principal
+  readonly subscriptions: Set<string>
+  /** Requests under way, by the client's id. */
+  readonly inFlight: Map<string | number, Cancellation>
+  stream: ServerResponse | undefined
+  seenAt: number
+}
+
+const IDLE_LIMIT = 3_600_000
+
+/** The open legacy sessions. Those that a client forgot about make room for new ones. */
+export class LegacySessions {
+  readonly #hub: ChangeHub
+  readonly #most: number
+  readonly #now: () => number
+  readonly #sessions = new Map<string, { readonly session: LegacySession; readonly leaveHub: () => void }>()
+
+  constructor(options: { hub: ChangeHub; most: number; now: () => number }) {
+    this.#hub = options.hub
+    this.#most = options.most
+    this.#now = options.now
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  open(principal: Principal): LegacySession {
+    if (this.#sessions.size >= this.#most) this.#makeRoom()
+    const session: LegacySession = {
+      id: randomUUID(),
+      principal,
+      subscriptions: new Set(),
+      inFlight: new Map(),
+      stream: undefined,
+      seenAt: this.#now(),
+    }
+    const leaveHub = this.#hub.add({
+      wants: { tools: true, resources: true, prompts: true },
+      wantsResource: (uri) => session.subscriptions.has(uri),
+      tell: (notification) => tell(session, notification),
+    })
+    this.#sessions.set(session.id, { session, leaveHub })
+    return session
+  }
+
+  /** The session, if this caller may use it: knowing its id is not enough. */
+  find(id: string, principal: Principal): LegacySession | undefined {
+    const session = this.#sessions.get(id)?.session
+    if (!session || !samePrincipal(session.principal, principal)) return undefined
+    session.seenAt = this.#now()
+    return session
+  }
+
+  end(session: LegacySession, reason: string): void {
+    this.#sessions.get(session.id)?.leaveHub()
+    this.#sessions.delete(session.id)
+    for (const cancellation of session.inFlight.values()) cancellation.cancel(reason)
+    session.stream?.end()
+  }
+
+  endAll(reason: string): void {
+    for (const { session } of [...this.#sessions.values()]) this.end(session, reason)
+  }
+
+  /** The Map keeps the order of opening, so that the oldest are looked at first. */
+  #makeRoom(): void {
+    const before = this.#now() - IDLE_LIMIT
+    let oldest: LegacySession | undefined
+    for (const { session } of [...this.#sessions.values()]) {
+      if (session.stream || session.inFlight.size > 0) continue
+      if (session.seenAt < before) this.end(session, 'the session was idle for too long')
+      else if (!oldest || session.seenAt < oldest.seenAt) oldest = session
+    }
+    if (this.#sessions.size < this.#most) return
+    if (!oldest)
+      throw new SallyportError(
+        'OVERLOADED',
+        `${this.#most} sessions are open, which is the limit (gateway.max_sessions).`,
+      )
+    this.end(oldest, 'a newer session took its place')
+  }
+}
+
+function tell(session: LegacySession, notification: JsonObject): void {
+  if (session.stream) writeEvent(session.stream, notificationMessage(notification))
+}
+
+const samePrincipal = (a: Principal, b: Principal): boolean =>
+  a.user === b.user && a.agent === b.agent && a.profile === b.profile && a.session === b.session && a.role === b.role

@@ -1,0 +1,138 @@
+import type { Duplex } from 'node:stream'
+import { Cancellation, type Era, isJsonObject, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
+import type { ChangeHub } from './change-hub.ts'
+import { failureReply } from './failure-reply.ts'
+import { type Incoming, readMessage } from './incoming.ts'
+import { LineReader } from './line-reader.ts'
+import type { Methods } from './methods.ts'
+import { envelopeFlaw, isModern } from './modern-envelope.ts'
+import { errorMessage, notificationMessage, resultMessage, type WireMessage } from './wire-message.ts'
+
+export interface LineClientOptions {
+  readonly stream: Duplex
+  readonly principal: Principal
+  readonly methods: Methods
+  readonly hub: ChangeHub
+  readonly maxMessageBytes: number
+}
+
+/** A client that reads so slowly is not read from either, until it caught up. */
+const BACKLOG_LIMIT = 8_000_000
+
+type ClientCall = Extract<Incoming, { kind: 'request' }>
+
+/** MCP over a stream of lines: what an agent's stdio becomes once it reached the gateway. */
+export class LineClient {
+  readonly #options: LineClientOptions
+  readonly #inFlight = new Map<string | number, Cancellation>()
+  readonly #subscriptions = new Set<string>()
+  readonly #listening = new Set<Cancellation>()
+  #leaveHub: (() => void) | undefined
+  #saidAll = false
+
+  constructor(options: LineClientOptions) {
+    this.#options = options
+  }
+
+  /** Serves until the stream ends. */
+  serve(): Promise<void> {
+    const { stream, maxMessageBytes } = this.#options
+    const reader = new LineReader({
+      limit: maxMessageBytes,
+      onLine: (line) => this.#receive(line),
+      onOversized: () =>
+        this.#write(
+          errorMessage(undefined, { code: -32600, message: `A message is larger than ${maxMessageBytes} bytes.` }),
+        ),
+    })
+    stream.on('data', (chunk: Buffer) => reader.feed(chunk))
+    return new Promise((resolve) => {
+      stream.once('close', () => {
+        this.#ended()
+        resolve()
+      })
+      stream.once('error', () => stream.destroy())
+      stream.once('end', () => this.#endWhenAnswered())
+    })
+  }
+
+  #ended(): void {
+    this.#leaveHub?.()
+    for (const cancellation of this.#inFlight.values()) cancellation.cancel('the client went away')
+  }
+
+  /** The client said all it had to say. It still gets its answers; news it can no longer want. */
+  #endWhenAnswered(): void {
+    this.#saidAll = true
+    for (const cancellation of this.#listening) cancellation.cancel('the client went away')
+    if (this.#inFlight.size === 0) this.#options.stream.end()
+  }
+
+  #receive(line: Buffer): void {
+    const message = readMessage(line)
+    if ('error' in message) {
+      return this.#write(errorMessage(message.id, { code: message.error.kind.rpc, message: message.error.text }))
+    }
+    if (message.kind === 'request') void this.#request(message)
+    else if (message.kind === 'notification') this.#notified(message)
+  }
+
+  async #request(message: ClientCall): Promise<void> {
+    const { id, method, params } = message
+    const era: Era = isModern(message) ? 'modern' : 'legacy'
+    const flaw = this.#inFlight.has(id) ? duplicate(id) : era === 'modern' ? envelopeFlaw(message) : undefined
+    if (flaw) return this.#write(failureReply({ id, method, era }, flaw).message)
+    if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
+    const cancellation = new Cancellation()
+    this.#inFlight.set(id, cancellation)
+    if (method === 'subscriptions/listen') this.#listening.add(cancellation)
+    const { principal, methods } = this.#options
+    const notify = (notification: JsonObject): void => this.#write(notificationMessage(notification))
+    const reply = await methods.answer({
+      id,
+      method,
+      params,
+      principal,
+      era,
+      cancellation,
+      notify,
+      subscriptions: this.#subscriptions,
+    })
+    this.#inFlight.delete(id)
+    this.#listening.delete(cancellation)
+    // A cancelled request gets no answer.
+    if (cancellation.reason === undefined) this.#write(reply.message)
+    if (this.#saidAll && this.#inFlight.size === 0) this.#options.stream.end()
+  }
+
+  #initialize(message: ClientCall): void {
+    const { hub, methods, principal } = this.#options
+    this.#leaveHub ??= hub.add({
+      wants: { tools: true, resources: true, prompts: true },
+      wantsResource: (uri) => this.#subscriptions.has(uri),
+      tell: (notification) => this.#write(notificationMessage(notification)),
+    })
+    this.#write(resultMessage(message.id, methods.initializeResult(principal, message.params.protocolVersion)))
+  }
+
+  #notified({ method, params }: Extract<Incoming, { kind: 'notification' }>): void {
+    const id = isJsonObject(params) ? params.requestId : undefined
+    if (method !== 'notifications/cancelled' || (typeof id !== 'string' && typeof id !== 'number')) return
+    this.#inFlight.get(id)?.cancel('the client cancelled it')
+  }
+
+  #write(message: WireMessage): void {
+    const { stream } = this.#options
+    if (stream.destroyed || stream.writableEnded) return
+    stream.cork()
+    for (const piece of message) stream.write(piece)
+    stream.write('\n')
+    stream.uncork()
+    if (stream.writableLength < BACKLOG_LIMIT || stream.isPaused()) return
+    stream.pause()
+    stream.once('drain', () => stream.resume())
+  }
+}
+
+const duplicate = (id: string | number): SallyportError =>
+  new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)

@@ -1,0 +1,41 @@
+/** Cuts a byte stream into lines. A line over the limit is passed over and reported, whatever comes after it is read. */
+export class LineReader {
+  readonly #limit: number
+  readonly #onLine: (line: Buffer) => void
+  readonly #onOversized: () => void
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(options: { limit: number; onLine: (line: Buffer) => void; onOversized: () => void }) {
+    this.#limit = options.limit
+    this.#onLine = options.onLine
+    this.#onOversized = options.onOversized
+  }
+
+  feed(chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, from)) {
+      this.#take(chunk.subarray(from, at))
+      from = at + 1
+      this.#endLine()
+    }
+    if (from < chunk.length) this.#take(chunk.subarray(from))
+  }
+
+  #take(part: Buffer): void {
+    this.#bytes += part.length
+    if (this.#bytes <= this.#limit) this.#parts.push(part)
+    else this.#parts = []
+  }
+
+  #endLine(): void {
+    const parts = this.#parts
+    const bytes = this.#bytes
+    this.#parts = []
+    this.#bytes = 0
+    if (bytes > this.#limit) return this.#onOversized()
+    const line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+    const end = line.at(-1) === 0x0d ? line.length - 1 : line.length
+    if (end > 0) this.#onLine(line.subarray(0, end))
+  }
+}

@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isJsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import type { Incoming } from './incoming.ts'
+
+type Asked = Extract<Incoming, { method: string }>
+
+/** Which member of the parameters the header Mcp-Name repeats. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
+
+const versionOf = (message: Asked): unknown =>
+  isJsonObject(message.params._meta) ? message.params._meta[META.protocolVersion] : undefined
+
+/** A message of the modern era carries its version with it. */
+export function isModern(message: Asked, headers?: IncomingHttpHeaders): boolean {
+  return versionOf(message) !== undefined || headers?.['mcp-protocol-version'] === MODERN_VERSION
+}
+
+/** What is wrong with a modern request's envelope, whatever the transport. */
+export function envelopeFlaw(message: Asked): SallyportError | undefined {
+  const version = versionOf(message)
+  if (typeof version !== 'string')
+    return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.protocolVersion}.`)
+  if (version !== MODERN_VERSION) {
+    const supported = [MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')
+    return new SallyportError(
+      'VERSION_UNSUPPORTED',
+      `Protocol version ${JSON.stringify(version)} is not supported; supported are ${supported}.`,
+    )
+  }
+  const meta = message.params._meta
+  if (message.kind === 'request' && !(isJsonObject(meta) && isJsonObject(meta[META.clientCapabilities]))) {
+    return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.clientCapabilities}, an object.`)
+  }
+  return undefined
+}
+
+/** The headers repeat parts of the body so that intermediaries can route; they must say the same. */
+export function headerFlaw(message: Asked, headers: IncomingHttpHeaders): SallyportError | undefined {
+  const member = NAMED_BY[message.method]
+  const expected: readonly (readonly [header: string, value: unknown])[] = [
+    ['mcp-protocol-version', versionOf(message)],
+    ['mcp-method', message.method],
+    ...(member === undefined ? [] : [['mcp-name', message.params[member]] as const]),
+  ]
+  for (const [header, value] of expected) {
+    const given = headers[header]
+    if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
+    if (decodeHeader(String(given)) !== value) {
+      return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
+    }
+  }
+  return undefined
+}
+
+/** Values that are no plain header text come as `=?base64?…?=`. */
+function decodeHeader(value: string): string {
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)?.[1]
+  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8')
+}

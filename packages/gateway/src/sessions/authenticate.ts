@@ -1,0 +1,153 @@
+import { type Principal, SallyportError } from '@sallyport/core'
+import type { Credential } from './credential.ts'
+import { ExpiringMap } from './expiring-map.ts'
+import { type JwtRefusal, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
+import type { LocalTokens } from './local-tokens.ts'
+import { digest } from './secret.ts'
+import { standingPrincipal } from './standing-token.ts'
+
+/** Why a caller is not known, with what the answer has to say about it. */
+export interface Refusal {
+  readonly refused: SallyportError
+  /** The WWW-Authenticate value (RFC 6750, 3), for answers with status 401. */
+  readonly challenge: string | undefined
+}
+
+export type Authentication = Principal | Refusal
+
+export interface AuthenticatorOptions {
+  readonly tokens: Pick<LocalTokens, 'verify' | 'onChange'>
+  readonly jwt?: JwtVerifier | undefined
+  /** Whoever cannot be told apart is the local agent. Callers see to it that this stays on loopback. */
+  readonly noAuth?: boolean | undefined
+  readonly now?: () => number
+}
+
+/** RFC 7235's token68 after the one scheme we take; schemes know no case. */
+const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
+const LOCAL = /^sp[ao]_/
+const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
+
+const MAX_KNOWN = 1_000
+const MAX_REFUSED = 1_000
+const MAX_VERIFYING = 64
+/** A JWT is looked at again after this, so that a withdrawn key ends it before its own time. */
+const JWT_KNOWN_MS = 60_000
+const REFUSED_MS = 60_000
+
+export const isRefusal = (authentication: Authentication): authentication is Refusal => 'refused' in authentication
+
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  return new Authenticator(options)
+}
+
+/** Answers "who calls?" from the Authorization header. A caller who was seen before is answered at once, without a promise. */
+export class Authenticator {
+  readonly #tokens: AuthenticatorOptions['tokens']
+  readonly #jwt: JwtVerifier | undefined
+  readonly #anybody: Principal | undefined
+  readonly #now: () => number
+  readonly #known: ExpiringMap<Principal>
+  readonly #refused: ExpiringMap<Refusal>
+  readonly #verifying = new Map<string, Promise<Authentication>>()
+  readonly #unsubscribe: () => void
+
+  constructor(options: AuthenticatorOptions) {
+    this.#tokens = options.tokens
+    this.#jwt = options.jwt
+    this.#anybody = options.noAuth ? standingPrincipal('agent') : undefined
+    this.#now = options.now ?? Date.now
+    this.#known = new ExpiringMap(MAX_KNOWN, this.#now)
+    this.#refused = new ExpiringMap(MAX_REFUSED, this.#now)
+    this.#unsubscribe = options.tokens.onChange(() => this.#known.clear())
+  }
+
+  authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
+    if (authorization === undefined) return this.#refuse(ABSENT)
+    return this.#known.get(authorization) ?? this.#identify(authorization)
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    this.#known.clear()
+    this.#refused.clear()
+  }
+
+  #refuse(refusal: Refusal): Authentication {
+    return this.#anybody ?? refusal
+  }
+
+  #identify(authorization: string): Authentication | Promise<Authentication> {
+    if (authorization.length > MAX_HEADER_LENGTH) return this.#refuse(MALFORMED)
+    const token = BEARER.exec(authorization)?.[1]
+    if (token === undefined) return this.#refuse(/^bearer\b/i.test(authorization) ? MALFORMED : ABSENT)
+    if (LOCAL.test(token)) return this.#local(token, authorization)
+    return this.#jwt === undefined ? this.#refuse(UNKNOWN) : this.#foreign(token, authorization, this.#jwt)
+  }
+
+  #local(token: string, authorization: string): Authentication {
+    const credential = this.#tokens.verify(token)
+    if (credential === undefined) return this.#refuse(UNKNOWN)
+    this.#known.put(authorization, credential.principal, credential.expiresAt)
+    return credential.principal
+  }
+
+  /** One token is verified once, however many requests bring it at the same time, and only so many at once. */
+  #foreign(token: string, authorization: string, jwt: JwtVerifier): Authentication | Promise<Authentication> {
+    const key = digest(token)
+    const refused = this.#refused.get(key)
+    if (refused !== undefined) return this.#refuse(refused)
+    const underWay = this.#verifying.get(key)
+    if (underWay !== undefined) return underWay
+    if (this.#verifying.size >= MAX_VERIFYING) return this.#refuse(BUSY)
+    const verifying = jwt
+      .verify(token)
+      .then((outcome) =>
+        'problem' in outcome ? this.#learnRefusal(key, outcome) : this.#learn(authorization, outcome),
+      )
+      .finally(() => this.#verifying.delete(key))
+    this.#verifying.set(key, verifying)
+    return verifying
+  }
+
+  #learn(authorization: string, { principal, expiresAt }: Credential): Principal {
+    this.#known.put(authorization, principal, Math.min(expiresAt, this.#now() + JWT_KNOWN_MS))
+    return principal
+  }
+
+  #learnRefusal(key: string, outcome: JwtRefusal): Authentication {
+    const refusal = refusalOf(outcome)
+    if (outcome.certainty === 'final') this.#refused.put(key, refusal, this.#now() + REFUSED_MS)
+    return this.#refuse(refusal)
+  }
+}
+
+const REALM = 'Bearer realm="sallyport"'
+const HINT =
+  'Send "Authorization: Bearer <token>" with a token of `sallyport token`, or the one in tokens/agent of the state.'
+
+/** One value for all who come without: a flood of them costs no stack trace each. */
+const ABSENT = unauthenticated('The request carries no bearer token.', REALM)
+const MALFORMED = unauthenticated('The Authorization header is not one bearer token.', invalidToken('malformed'))
+const UNKNOWN = unauthenticated('The token is not known here, or has expired or been revoked.', invalidToken('unknown'))
+const BUSY: Refusal = {
+  refused: new SallyportError('OVERLOADED', 'Too many tokens are being verified at the moment.', {
+    hint: 'Try again in a moment.',
+  }),
+  challenge: undefined,
+}
+
+function refusalOf({ problem, certainty, cause }: JwtRefusal): Refusal {
+  if (certainty !== 'unverifiable') return unauthenticated(`${problem}.`, invalidToken(problem), cause)
+  const hint = 'Try again in a moment; the log of the gateway says more.'
+  return { refused: new SallyportError('OVERLOADED', `${problem}.`, { hint, cause }), challenge: undefined }
+}
+
+function unauthenticated(message: string, challenge: string, cause?: unknown): Refusal {
+  return { refused: new SallyportError('UNAUTHENTICATED', message, { hint: HINT, cause }), challenge }
+}
+
+/** The description is one of our own phrases: nothing that was sent can get into a header that way. */
+function invalidToken(description: string): string {
+  return `${REALM}, error="invalid_token", error_description="${description}"`
+}

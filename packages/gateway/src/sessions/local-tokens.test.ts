@@ -1,0 +1,125 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { describe, expect, it } from 'vitest'
+import { readStandingToken } from './standing-token.ts'
+import { isRoot, mintFor, modeOf, TokenBench } from './token-bench.test-kit.ts'
+
+const bench = new TokenBench()
+
+describe('a minted token', () => {
+  it('gives its principal, and its file holds the digest alone', async () => {
+    const tokens = await bench.open()
+    const { token, record } = await tokens.mint({ agent: 'codex', profile: 'reviewer', user: 'ada', session: 's1' })
+    expect(token).toMatch(/^spa_[\w-]{43}$/)
+    expect(tokens.verify(token)).toEqual({
+      principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent' },
+      expiresAt: Number.POSITIVE_INFINITY,
+    })
+    const text = readFileSync(bench.file(`${record.id}.json`), 'utf8')
+    expect(Object.keys(JSON.parse(text))).toEqual(['id', 'agent', 'profile', 'user', 'session', 'created', 'sha256'])
+    expect(text).not.toContain(token.slice(4))
+    expect(modeOf(bench.file(`${record.id}.json`))).toBe(0o600)
+  })
+
+  it('speaks for the OS user in a session of its own unless told otherwise', async () => {
+    const tokens = await bench.open()
+    const [one, other] = [await mintFor(tokens), await mintFor(tokens)]
+    expect(one.record.user).toBe(userInfo().username)
+    expect(one.record.session).toBe(`token:${one.record.id}`)
+    expect(one.record.session).not.toBe(other.record.session)
+  })
+
+  it('ends at its time, and its file goes with the next one minted', async () => {
+    const tokens = await bench.open()
+    const { token, record } = await tokens.mint({ agent: 'codex', profile: 'default', ttlMs: 1_000 })
+    bench.clock += 999
+    expect(tokens.verify(token)?.expiresAt).toBe(bench.clock + 1)
+    expect(tokens.list()).toHaveLength(1)
+    bench.clock += 1
+    expect(tokens.verify(token)).toBeUndefined()
+    expect(tokens.list()).toEqual([])
+    await mintFor(tokens)
+    expect(existsSync(bench.file(`${record.id}.json`))).toBe(false)
+  })
+
+  it('ends when it is revoked, for good', async () => {
+    const tokens = await bench.open()
+    const [one, other] = [await mintFor(tokens), await mintFor(tokens)]
+    expect(await tokens.revoke(one.record.id)).toBe(true)
+    expect(await tokens.revoke(one.record.id)).toBe(false)
+    expect(tokens.verify(one.token)).toBeUndefined()
+    expect(tokens.verify(other.token)).toBeDefined()
+    expect((await bench.open()).verify(one.token)).toBeUndefined()
+  })
+
+  it('is listed without its digest, oldest first', async () => {
+    const tokens = await bench.open()
+    const first = await mintFor(tokens, 'a')
+    bench.clock += 1
+    const second = await mintFor(tokens, 'b')
+    expect(tokens.list()).toEqual([first.record, second.record])
+  })
+
+  it.each(['../operator', 'operator', '', '*', '../../x', `${'0'.repeat(16)}.json`, '0'.repeat(16)])(
+    'cannot be revoked as %j',
+    async (id) => {
+      const tokens = await bench.open()
+      expect(await tokens.revoke(id)).toBe(false)
+      expect(readStandingToken(bench.state, 'operator')).toBeDefined()
+    },
+  )
+
+  it.each([
+    { agent: '' },
+    { agent: 'a\nb' },
+    { profile: 'x'.repeat(300) },
+    { user: '\u202e' },
+    { session: ' ' },
+    { ttlMs: 0 },
+    { ttlMs: -1 },
+    { ttlMs: Number.NaN },
+    { ttlMs: Number.POSITIVE_INFINITY },
+    { ttlMs: 1e300 },
+  ])('is not made for %j', async (wrong) => {
+    const tokens = await bench.open()
+    const minting = tokens.mint({ agent: 'codex', profile: 'default', ...wrong })
+    await expect(minting).rejects.toMatchObject({ code: 'INVALID_PARAMS' })
+    expect(readdirSync(bench.file('')).sort()).toEqual(['agent', 'operator'])
+  })
+
+  it.each(['', 'spa_', `spa_${'A'.repeat(43)}`, `spa_${'A'.repeat(42)}`, `spa_${'A'.repeat(1_000_000)}`, '__proto__'])(
+    'cannot be made up (%#)',
+    async (text) => {
+      expect((await bench.open()).verify(text)).toBeUndefined()
+    },
+  )
+
+  it('is not the digest of one, nor the same characters under the operator’s prefix', async () => {
+    const tokens = await bench.open()
+    const { token, record } = await mintFor(tokens)
+    const { sha256 } = JSON.parse(readFileSync(bench.file(`${record.id}.json`), 'utf8'))
+    for (const text of [sha256, `spa_${sha256}`, `spo_${token.slice(4)}`, `${token}\n`, token.toUpperCase()])
+      expect(tokens.verify(text)).toBeUndefined()
+  })
+})
+
+describe('the folder', () => {
+  it('that is open to others is closed with a warning', async () => {
+    mkdirSync(bench.file(''), { recursive: true })
+    chmodSync(bench.file(''), 0o755)
+    await bench.open()
+    expect(modeOf(bench.file(''))).toBe(0o700)
+    expect(bench.troubles[0]).toContain('was open to other users')
+  })
+
+  it.runIf(isRoot)('of another user is not used', async () => {
+    mkdirSync(bench.file(''), { recursive: true })
+    chownSync(bench.file(''), 12345, 12345)
+    await expect(bench.open()).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+  })
+
+  it('that cannot be made is said to be unusable', async () => {
+    writeFileSync(bench.file(''), 'a file')
+    await expect(bench.open()).rejects.toMatchObject({ code: 'STATE_UNUSABLE', hint: expect.any(String) })
+  })
+})

@@ -1,0 +1,69 @@
+import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+
+const MAX_BYTES = 16 * 1024
+
+/** A file that should be ours alone, as it was found. */
+export type PrivateFile =
+  | { readonly state: 'absent' }
+  /** `exposed`: others could read it, so what it says may be known. */
+  | { readonly state: 'sound' | 'exposed'; readonly text: string }
+  /** `unreadable` may pass; a `refused` one stays so until somebody changes it. */
+  | { readonly state: 'refused' | 'unreadable'; readonly problem: string }
+
+/** Opens first and judges what was opened, so that nobody can swap the file between the check and the reading. */
+export function readPrivateFile(path: string, whenExposed: 'close' | 'leave'): PrivateFile {
+  let fd: number
+  try {
+    // Without O_NONBLOCK the opening of a FIFO waits for its writer.
+    fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+  } catch (error) {
+    return failedOpen(error)
+  }
+  try {
+    return readOpened(fd, whenExposed)
+  } catch (error) {
+    return { state: 'unreadable', problem: `cannot be read (${errnoOf(error)})` }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function failedOpen(error: unknown): PrivateFile {
+  const code = errnoOf(error)
+  if (code === 'ENOENT') return { state: 'absent' }
+  if (code === 'ELOOP') return { state: 'refused', problem: 'is a symbolic link' }
+  return { state: 'unreadable', problem: `cannot be opened (${code})` }
+}
+
+function readOpened(fd: number, whenExposed: 'close' | 'leave'): PrivateFile {
+  const stats = fstatSync(fd)
+  const problem = problemOf(stats)
+  if (problem !== undefined) return { state: 'refused', problem }
+  const exposed = hasModes() && (stats.mode & 0o077) !== 0
+  if (exposed && whenExposed === 'close') fchmodSync(fd, 0o600)
+  return { state: exposed ? 'exposed' : 'sound', text: readText(fd) }
+}
+
+function problemOf(stats: Stats): string | undefined {
+  if (!stats.isFile()) return 'is not a regular file'
+  if (stats.size > MAX_BYTES) return `has ${stats.size} bytes, more than any token needs`
+  if (!hasModes()) return undefined
+  if (stats.uid !== process.getuid?.()) return `belongs to another user (uid ${stats.uid})`
+  if ((stats.mode & 0o022) !== 0) return 'can be written by other users'
+  return undefined
+}
+
+function readText(fd: number): string {
+  const buffer = Buffer.alloc(MAX_BYTES)
+  let size = 0
+  for (let read = -1; read !== 0 && size < MAX_BYTES; size += read)
+    read = readSync(fd, buffer, size, MAX_BYTES - size, size)
+  return buffer.toString('utf8', 0, size)
+}
+
+/** Windows has neither owners nor modes that could be judged here. */
+const hasModes = (): boolean => process.getuid !== undefined
+
+export function errnoOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
+}

@@ -1,0 +1,20 @@
+export {
+  type Authentication,
+  type Authenticator,
+  type AuthenticatorOptions,
+  createAuthenticator,
+  isRefusal,
+  type Refusal,
+} from './authenticate.ts'
+export type { Credential } from './credential.ts'
+export { createJwtVerifier, type JwtRefusal, type JwtVerifier } from './jwt-verifier.ts'
+export {
+  type LocalTokens,
+  type LocalTokensOptions,
+  type MintedToken,
+  type MintRequest,
+  openLocalTokens,
+} from './local-tokens.ts'
+export { clearedCookie, createLogins, type Logins, sessionCookie } from './login.ts'
+export { readStandingToken, type StandingRole } from './standing-token.ts'
+export type { TokenRecord } from './token-record.ts'

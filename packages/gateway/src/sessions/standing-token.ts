@@ -1,0 +1,57 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Principal } from '@sallyport/core'
+import { replaceFile } from '../store/store.ts'
+import { osUser } from './os-user.ts'
+import { readPrivateFile } from './private-file.ts'
+import { type RandomBytes, randomSecret } from './secret.ts'
+
+/** The two tokens that are always there, in clear text, for programs of the same OS user. */
+export type StandingRole = Principal['role']
+
+export const STANDING_ROLES: readonly StandingRole[] = ['operator', 'agent']
+
+export const PREFIX = { operator: 'spo_', agent: 'spa_' } as const
+
+const TOKEN = { operator: /^spo_[\w-]{43}$/, agent: /^spa_[\w-]{43}$/ } as const
+const SESSION = { operator: 'operator', agent: 'local' } as const
+
+/** Whom a caller is who has nothing but a standing token, or needs none. */
+export function standingPrincipal(role: StandingRole): Principal {
+  return Object.freeze({ user: osUser(), agent: 'any', profile: 'default', session: SESSION[role], role })
+}
+
+/** The clear text of a standing token, for the command line; nothing when it is not there or not safe to use. */
+export function readStandingToken(state: string, role: StandingRole): string | undefined {
+  const file = readPrivateFile(join(state, 'tokens', role), 'leave')
+  return file.state === 'sound' ? parseStandingToken(file.text, role) : undefined
+}
+
+export function parseStandingToken(text: string, role: StandingRole): string | undefined {
+  const token = text.endsWith('\n') ? text.slice(0, -1) : text
+  return TOKEN[role].test(token) ? token : undefined
+}
+
+export interface StandingTokenOptions {
+  readonly folder: string
+  readonly randomBytes: RandomBytes
+  readonly onTrouble: (text: string) => void
+}
+
+/** Makes the token at the first start, and anew when the old one may be known to others or cannot be read. */
+export async function ensureStandingToken(role: StandingRole, options: StandingTokenOptions): Promise<void> {
+  const path = join(options.folder, role)
+  const file = readPrivateFile(path, 'leave')
+  if (file.state === 'sound' && parseStandingToken(file.text, role) !== undefined) return
+  if (file.state !== 'absent') {
+    options.onTrouble(`The ${role} token ${path} ${reasonFor(file)}. It was replaced by a new one.`)
+    // Otherwise the replacement would keep the old file's link or rights.
+    rmSync(path, { force: true })
+  }
+  await replaceFile(path, `${PREFIX[role]}${randomSecret(options.randomBytes)}\n`, { mode: 0o600 })
+}
+
+function reasonFor(file: Exclude<ReturnType<typeof readPrivateFile>, { state: 'absent' }>): string {
+  if ('problem' in file) return file.problem
+  return file.state === 'exposed' ? 'could be read by other users' : 'does not hold a token'
+}

@@ -1,0 +1,57 @@
+import { mkdtempSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach } from 'vitest'
+import { type LocalTokens, openLocalTokens } from './local-tokens.ts'
+
+export const isRoot = process.getuid?.() === 0
+
+/** A state folder of its own for each test, with a clock that stands still and everything closed afterwards. */
+export class TokenBench {
+  state = ''
+  clock = 0
+  troubles: string[] = []
+  #opened: LocalTokens[] = []
+
+  constructor() {
+    beforeEach(() => {
+      this.state = mkdtempSync(join(tmpdir(), 'sallyport-tokens-'))
+      this.clock = Date.UTC(2030, 0, 1)
+      this.troubles = []
+    })
+    afterEach(() => {
+      for (const tokens of this.#opened.splice(0)) tokens.close()
+      rmSync(this.state, { recursive: true, force: true })
+    })
+  }
+
+  async open(): Promise<LocalTokens> {
+    const onTrouble = (text: string) => this.troubles.push(text)
+    const tokens = await openLocalTokens({ state: this.state, now: () => this.clock, onTrouble })
+    this.#opened.push(tokens)
+    return tokens
+  }
+
+  file(name: string): string {
+    return join(this.state, 'tokens', name)
+  }
+}
+
+export const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+export const mintFor = (tokens: LocalTokens, agent = 'codex') => tokens.mint({ agent, profile: 'default' })
+
+export function changeOf(tokens: Pick<LocalTokens, 'onChange'>): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = tokens.onChange(() => {
+      stop()
+      resolve()
+    })
+  })
+}
+
+/** Moves a file aside and leaves a link to it in its place. */
+export function linkAway(path: string): void {
+  renameSync(path, `${path}-elsewhere`)
+  symlinkSync(`${path}-elsewhere`, path)
+}

@@ -1,0 +1,59 @@
+import { isJsonObject, type JsonObject, type Principal } from '@sallyport/core'
+import { isClaimText } from './claim-text.ts'
+import type { Credential } from './credential.ts'
+
+/** What is known of a minted token. The token itself was shown once and is kept nowhere. */
+export interface TokenRecord {
+  readonly id: string
+  readonly agent: string
+  readonly profile: string
+  readonly user: string
+  readonly session: string
+  readonly created: string
+  readonly expires?: string
+}
+
+export interface StoredToken {
+  readonly record: TokenRecord
+  readonly sha256: string
+}
+
+const ID = /^[0-9a-f]{16}$/
+const SHA256 = /^[0-9a-f]{64}$/
+const NAMES = ['agent', 'profile', 'user', 'session'] as const
+const KEYS = new Set(['id', ...NAMES, 'created', 'expires', 'sha256'])
+
+/** Checked before an id becomes part of a path. */
+export const isTokenId = (text: string): boolean => ID.test(text)
+
+export function formatStoredToken({ record, sha256 }: StoredToken): string {
+  return `${JSON.stringify({ ...record, sha256 }, null, 2)}\n`
+}
+
+/** An unknown key refuses the whole record: a newer version may have narrowed the token with it. */
+export function parseStoredToken(text: string, id: string): StoredToken | undefined {
+  const fields = parseObject(text)
+  if (fields === undefined || fields.id !== id || !Object.keys(fields).every((key) => KEYS.has(key))) return undefined
+  if (!NAMES.every((name) => isClaimText(fields[name])) || !isTime(fields.created)) return undefined
+  if (fields.expires !== undefined && !isTime(fields.expires)) return undefined
+  const { sha256, ...record } = fields
+  if (typeof sha256 !== 'string' || !SHA256.test(sha256)) return undefined
+  return { record: record as unknown as TokenRecord, sha256 }
+}
+
+export function credentialOf(record: TokenRecord): Credential {
+  const { user, agent, profile, session, expires } = record
+  const principal: Principal = Object.freeze({ user, agent, profile, session, role: 'agent' })
+  return { principal, expiresAt: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) }
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isTime = (value: unknown): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value))

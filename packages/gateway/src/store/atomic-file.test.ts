@@ -1,0 +1,83 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { replaceFile, sweepLeftovers } from './atomic-file.ts'
+import { scratchFolder } from './scratch.test-kit.ts'
+
+const modeOf = (path: string) => statSync(path).mode & 0o777
+
+describe('replacing a file', () => {
+  test('makes a new one for its owner alone, or with the mode that was asked for', async () => {
+    const folder = scratchFolder()
+    await replaceFile(join(folder, 'a'), 'text')
+    await replaceFile(join(folder, 'b'), new Uint8Array([1, 2]), { mode: 0o644 })
+    expect([readFileSync(join(folder, 'a'), 'utf8'), modeOf(join(folder, 'a'))]).toEqual(['text', 0o600])
+    expect([[...readFileSync(join(folder, 'b'))], modeOf(join(folder, 'b'))]).toEqual([[1, 2], 0o644])
+    expect(readdirSync(folder)).toEqual(['a', 'b'])
+  })
+
+  test('keeps the mode of an existing one unless another is asked for', async () => {
+    const path = join(scratchFolder(), 'a')
+    writeFileSync(path, 'old')
+    chmodSync(path, 0o640)
+    await replaceFile(path, 'new')
+    expect(modeOf(path)).toBe(0o640)
+    await replaceFile(path, 'newer', { mode: 0o600 })
+    expect(modeOf(path)).toBe(0o600)
+  })
+
+  test('keeps a symbolic link, also one in another folder and one that leads nowhere yet', async () => {
+    const [here, there] = [scratchFolder(), scratchFolder()]
+    writeFileSync(join(there, 'real'), 'old')
+    for (const name of ['real', 'missing']) {
+      symlinkSync(join(there, name), join(here, name))
+      await replaceFile(join(here, name), `new ${name}`)
+      expect(lstatSync(join(here, name)).isSymbolicLink()).toBe(true)
+      expect(readlinkSync(join(here, name))).toBe(join(there, name))
+      expect(readFileSync(join(there, name), 'utf8')).toBe(`new ${name}`)
+    }
+    expect([readdirSync(here), readdirSync(there)]).toEqual([
+      ['missing', 'real'],
+      ['missing', 'real'],
+    ])
+  })
+
+  test('that fails says why and leaves nothing behind', async () => {
+    const folder = scratchFolder()
+    mkdirSync(join(folder, 'taken', 'full'), { recursive: true })
+    await expect(replaceFile(join(folder, 'taken'), 'x')).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+    await expect(replaceFile(join(folder, 'no', 'such'), 'x')).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+    expect(readdirSync(folder)).toEqual(['taken'])
+  })
+
+  test('many times at once leaves one of the contents, whole', async () => {
+    const folder = scratchFolder()
+    const contents = Array.from({ length: 20 }, (_, at) => String(at).repeat(50_000))
+    await Promise.all(contents.map((content) => replaceFile(join(folder, 'a'), content)))
+    expect(contents).toContain(readFileSync(join(folder, 'a'), 'utf8'))
+    expect(readdirSync(folder)).toEqual(['a'])
+  })
+})
+
+test('a sweep takes what dead or long forgotten writers left, and nothing else', () => {
+  const folder = scratchFolder()
+  const dead = '.a.json.4194999-0123456789ab.sallyport-tmp'
+  const forgotten = '.a.json.1-0123456789ab.sallyport-tmp'
+  const busy = '.b.json.1-0123456789ab.sallyport-tmp'
+  const foreign = '.a.json.tmp'
+  for (const name of [dead, forgotten, busy, foreign]) writeFileSync(join(folder, name), '')
+  utimesSync(join(folder, forgotten), 0, 0)
+  sweepLeftovers(folder)
+  expect(readdirSync(folder)).toEqual([foreign, busy].sort())
+})

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { diskFix, diskReason, errnoOf } from './disk-trouble.ts'
+import { syncFolder } from './state-folder.ts'
+
+const LEFTOVER = /^\..+\.(\d+)-[0-9a-f]{12}\.sallyport-tmp$/
+/** A writer that needs longer than this is gone, even if another process has its number now. */
+const LEFTOVER_AGE = 10 * 60_000
+
+export interface ReplaceOptions {
+  /** Without it an existing file keeps its mode, and a new one gets 0600. */
+  readonly mode?: number
+}
+
+/** Replaces a file whole or not at all, and durably. A symbolic link stays one: the file it leads to is replaced. */
+export async function replaceFile(
+  path: string,
+  data: string | Uint8Array,
+  options: ReplaceOptions = {},
+): Promise<void> {
+  let temporary: string | undefined
+  try {
+    const target = await resolveLink(path)
+    temporary = join(dirname(target), temporaryName(target))
+    await writeSynced(temporary, target, { data, ...options })
+    await rename(temporary, target)
+    temporary = undefined
+    syncFolder(dirname(target))
+  } catch (cause) {
+    if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined)
+    throw new SallyportError('STATE_UNUSABLE', `${path} could not be written: ${diskReason(cause)}.`, {
+      hint: `${diskFix(cause)} The file is as it was.`,
+      cause,
+    })
+  }
+}
+
+/** Removes what killed writers left in a folder. */
+export function sweepLeftovers(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = LEFTOVER.exec(name)?.[1]
+    if (pid !== undefined && isAbandoned(join(folder, name), Number(pid))) rmSync(join(folder, name), { force: true })
+  }
+}
+
+interface Content extends ReplaceOptions {
+  readonly data: string | Uint8Array
+}
+
+async function writeSynced(temporary: string, target: string, { data, mode }: Content): Promise<void> {
+  const before = await stat(target).catch(() => undefined)
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(data)
+    await file.chmod(mode ?? (before === undefined ? 0o600 : before.mode & 0o7777))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  if (before === undefined) return
+  // Only root can give a file away; for anybody else the owner is the same already.
+  await chown(temporary, before.uid, before.gid).catch(() => undefined)
+}
+
+const temporaryName = (target: string): string =>
+  `.${basename(target)}.${process.pid}-${randomBytes(6).toString('hex')}.sallyport-tmp`
+
+/** The file behind all symbolic links, be it there or not. A ring of links is an error of `realpath`. */
+async function resolveLink(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (cause) {
+    if (errnoOf(cause) !== 'ENOENT') throw cause
+  }
+  const link = await readlink(path).catch(() => undefined)
+  return link === undefined ? path : resolveLink(resolve(dirname(path), link))
+}
+
+function isAbandoned(path: string, pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+  } catch (cause) {
+    if (errnoOf(cause) === 'ESRCH') return true
+  }
+  const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs
+  return written !== undefined && Date.now() - written > LEFTOVER_AGE
+}

@@ -1,0 +1,29 @@
+import type { CatalogueCache } from './records.ts'
+import type { Sqlite } from './sqlite.ts'
+
+/** A cache that forgets: what cannot be loaded or saved is asked of the server again. */
+export function createCatalogueCache(database: Sqlite | undefined): CatalogueCache {
+  if (database === undefined) return { load: () => undefined, save: () => undefined }
+  const select = database.prepare('SELECT catalogue FROM catalogues WHERE server = ? AND fingerprint = ?')
+  const replace = database.prepare(
+    'INSERT OR REPLACE INTO catalogues (server, fingerprint, catalogue) VALUES (?, ?, ?)',
+  )
+  return {
+    load(server, fingerprint) {
+      const row = quietly(() => select.get(server, fingerprint)) as { catalogue: ArrayBuffer } | undefined
+      return row === undefined ? undefined : Buffer.from(row.catalogue).toString()
+    },
+    save(server, fingerprint, catalogue) {
+      // As bytes: libsql cuts a text at its first NUL when it reads it back.
+      quietly(() => replace.run(server, fingerprint, Buffer.from(catalogue)))
+    },
+  }
+}
+
+function quietly<Result>(work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openEventLog } from './event-log.ts'
+import { scanLog } from './log-scan.ts'
+import { noted, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
+
+const ROUNDS = 40
+
+describe('kill -9', () => {
+  test(`of a writer, ${ROUNDS} times: what it acknowledged is there, once, in order`, async () => {
+    const state = scratchFolder()
+    let acknowledged = 0
+    for (let round = 0; round < ROUNDS; round++) {
+      const child = startChild('write', state)
+      for (let count = 0; count <= (round * 53) % 211; count++)
+        acknowledged = Number((await child.said()) ?? acknowledged)
+      child.process.kill('SIGKILL')
+      acknowledged = Math.max(acknowledged, ...(await child.rest()).map(Number))
+      await child.kill()
+    }
+    const store = openTestStore({ state })
+    const seqs = store.find({}).map(({ seq }) => seq)
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, at) => at + 1))
+    expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
+    expect(store.find({})).toEqual(scanLog(join(state, 'logs'), {}))
+    expect(readdirSync(state).filter((name) => name.includes('broken'))).toEqual([])
+  })
+
+  test('of one that replaces a file leaves the old or the new one whole, and its remains are swept', async () => {
+    const state = scratchFolder()
+    for (let round = 0; round < 12; round++) {
+      const child = startChild('replace', state)
+      let last = -1
+      for (let count = 0; count < 3 + round; count++) last = Number(await child.said())
+      child.process.kill('SIGKILL')
+      last = Math.max(last, ...(await child.rest()).map(Number))
+      await child.kill()
+      const { count } = JSON.parse(readFileSync(join(state, 'file.json'), 'utf8')) as { count: number }
+      expect(count).toBeGreaterThanOrEqual(last)
+    }
+    openTestStore({ state })
+    expect(readdirSync(state).filter((name) => name.endsWith('-tmp'))).toEqual([])
+  })
+})
+
+describe('a full disk', () => {
+  test('refuses the record with what to do, leaves whole records only, and recording goes on when there is room', async () => {
+    const disk = mountSmallDisk('2m')
+    if (disk === undefined) return
+    const ballast = join(disk, 'ballast')
+    writeFileSync(ballast, Buffer.alloc(300_000))
+    const child = startChild('fill', join(disk, 'state'))
+    const said = (await child.said()) as { appended: number; code: string; hint: string }
+    expect(said.code).toBe('AUDIT_UNAVAILABLE')
+    expect(said.hint).toContain('space')
+    const logs = join(disk, 'state', 'logs')
+    const [file] = readdirSync(logs)
+    expect(readFileSync(join(logs, file as string), 'utf8').endsWith('}\n')).toBe(true)
+    expect(scanLog(logs, {})).toHaveLength(said.appended)
+    execFileSync('rm', [ballast])
+    child.process.stdin.write('go\n')
+    expect(await child.said()).toBe('closed')
+    await child.rest()
+    expect(scanLog(logs, {})).toHaveLength(said.appended + 1)
+  })
+
+  test('from the start neither hides a repair nor keeps the log from opening', async () => {
+    const disk = mountSmallDisk('1m')
+    if (disk === undefined) return
+    const folder = join(disk, 'logs')
+    mkdirSync(folder)
+    writeFileSync(
+      join(folder, 'events-000000000001.jsonl'),
+      `${JSON.stringify({ seq: 1, time: '', type: 'X' })}${' '.repeat(4000)}\ntorn`,
+    )
+    fillUp(join(disk, 'ballast'))
+    const log = openEventLog({ folder, durability: 'process', now: () => new Date(0) })
+    onTestFinished(() => log.close())
+    expect(() => log.append(noted('x'.repeat(5_000)))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    execFileSync('rm', [join(disk, 'ballast')])
+    log.append(noted('y'))
+    await log.close()
+    expect(scanLog(folder, {}).map(({ type }) => type)).toEqual(['X', 'LOG_REPAIRED', 'CONFIG_REJECTED'])
+  })
+
+  test('by a limit on file sizes is the same', async () => {
+    const state = scratchFolder()
+    const child = startChild('fill', state, 'ulimit -f 256;')
+    const said = (await child.said()) as { appended: number; code: string; hint: string }
+    expect(said).toMatchObject({ code: 'AUDIT_UNAVAILABLE', hint: expect.stringContaining('limit') })
+    const logs = join(state, 'logs')
+    const [file] = readdirSync(logs)
+    expect(readFileSync(join(logs, file as string), 'utf8').endsWith('}\n')).toBe(true)
+    expect(scanLog(logs, {})).toHaveLength(said.appended)
+  })
+})
+
+test('a read-only state is refused with what to do', () => {
+  const disk = mountSmallDisk('1m')
+  if (disk === undefined) return
+  execFileSync('mount', ['-o', 'remount,ro', disk])
+  expect(() => openTestStore({ state: join(disk, 'state') })).toThrow(
+    expect.objectContaining({ code: 'STATE_UNUSABLE', hint: expect.stringContaining('--state') }),
+  )
+  expect(() => openTestStore({ state: disk })).toThrow(
+    expect.objectContaining({ code: 'STATE_UNUSABLE', hint: expect.stringContaining('read-only') }),
+  )
+})
+
+test('a state below a file is refused with what to do', () => {
+  const file = join(scratchFolder(), 'file')
+  writeFileSync(file, '')
+  for (const state of [file, join(file, 'state')])
+    expect(() => openTestStore({ state })).toThrow(
+      expect.objectContaining({ code: 'STATE_UNUSABLE', hint: expect.stringContaining('--state') }),
+    )
+})
+
+/** A real file system of its own, where that may be made: undefined elsewhere, where the limit on file sizes must do. */
+function mountSmallDisk(size: string): string | undefined {
+  const disk = scratchFolder()
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk], { stdio: 'ignore' })
+  } catch {
+    return undefined
+  }
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', disk])
+  })
+  return disk
+}
+
+function fillUp(path: string): void {
+  try {
+    for (;;) writeFileSync(path, Buffer.alloc(4096), { flag: 'a' })
+  } catch {
+    // Full.
+  }
+}

@@ -1,0 +1,48 @@
+import { type LoggedEvent, nameGlob } from '@sallyport/core'
+import type { EventFilter } from './records.ts'
+
+type Test = (record: Readonly<Record<string, unknown>>) => boolean
+
+/** What a filter means, as a judgement of one record. The index only finds candidates for it faster. */
+export function eventMatcher(filter: EventFilter): (event: LoggedEvent) => boolean {
+  const tests = [...equalities(filter), ...timeTests(filter)]
+  const { tool, types } = filter
+  if (types !== undefined) tests.push((record) => (types as readonly unknown[]).includes(record.type))
+  if (tool !== undefined) tests.push(toolTest(tool))
+  return (event) => tests.every((test) => test(event as unknown as Readonly<Record<string, unknown>>))
+}
+
+/** The fields that a filter compares as they are, by their names in the record. */
+export function equalFields(filter: EventFilter): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>()
+  if (filter.agent !== undefined) fields.set('agent', filter.agent)
+  if (filter.session !== undefined) fields.set('session', filter.session)
+  if (filter.server !== undefined) fields.set('server', filter.server)
+  if (filter.traceId !== undefined) fields.set('trace_id', filter.traceId)
+  if (filter.callId !== undefined) fields.set('call_id', filter.callId)
+  return fields
+}
+
+export function newestLimit(filter: EventFilter): number {
+  return filter.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(0, Math.floor(filter.limit))
+}
+
+function equalities(filter: EventFilter): Test[] {
+  return [...equalFields(filter)].map(
+    ([field, value]) =>
+      (record) =>
+        record[field] === value,
+  )
+}
+
+function timeTests({ since, until }: EventFilter): Test[] {
+  const tests: Test[] = []
+  if (since !== undefined) tests.push(({ time }) => Date.parse(String(time)) >= since.getTime())
+  if (until !== undefined) tests.push(({ time }) => Date.parse(String(time)) <= until.getTime())
+  return tests
+}
+
+function toolTest(pattern: string): Test {
+  const matches = nameGlob(pattern)
+  return ({ tool_name }) => typeof tool_name === 'string' && matches(tool_name)
+}

@@ -1,0 +1,138 @@
+import type { LoggedEvent } from '@sallyport/core'
+import { errnoOf } from './disk-trouble.ts'
+import { eventMatcher, newestLimit } from './event-filter.ts'
+import { type IndexQuery, indexQuery } from './index-query.ts'
+import { IndexWriter } from './index-writer.ts'
+import { type RecordPlace, RecordReader } from './record-reader.ts'
+import type { EventFilter } from './records.ts'
+import type { Position } from './segment.ts'
+import { isDamage, type Sqlite } from './sqlite.ts'
+
+export interface EventIndexOptions {
+  readonly database: Sqlite
+  readonly folder: string
+  /** Where the log ended when it was opened. */
+  readonly startedAt: Position
+  /** The database is broken and the index will not be used again. */
+  readonly onDamage: () => void
+}
+
+interface IndexRow extends RecordPlace {
+  readonly tool_name: string | null
+}
+
+/** How long a record may wait for its row when nobody asks, and the pause between two slices of a backlog. */
+const LAG = 250
+const PAUSE = 10
+const LEAST_PAGE = 256
+
+/** Finds records by what they say. It follows the log at leisure, and catches up when it is asked. */
+export class EventIndex {
+  readonly #database: Sqlite
+  readonly #folder: string
+  readonly #writer: IndexWriter
+  readonly #onDamage: () => void
+  #timer: NodeJS.Timeout | undefined
+  #usable = true
+
+  constructor({ database, folder, startedAt, onDamage }: EventIndexOptions) {
+    this.#database = database
+    this.#folder = folder
+    this.#onDamage = onDamage
+    this.#writer = new IndexWriter(database, folder)
+    this.#guard(() => this.#writer.forgetAfter(startedAt))
+    this.nudge()
+  }
+
+  /** The log has grown. */
+  nudge(): void {
+    this.#wakeIn(LAG)
+  }
+
+  /** Undefined: the index cannot answer now, ask the log. */
+  find(filter: EventFilter): readonly LoggedEvent[] | undefined {
+    return this.#guard(() => {
+      this.#catchUp()
+      const found = this.#query(filter)
+      if (found !== 'stale') return found
+      this.#writer.forget()
+      this.#catchUp()
+      const again = this.#query(filter)
+      return again === 'stale' ? undefined : again
+    })
+  }
+
+  close(): void {
+    this.#usable = false
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #wakeIn(delay: number): void {
+    if (!this.#usable) return
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(PAUSE)
+    }, delay).unref()
+  }
+
+  #catchUp(): void {
+    while (this.#writer.writeSlice() === 'more');
+  }
+
+  #query(filter: EventFilter): readonly LoggedEvent[] | 'stale' {
+    const limit = newestLimit(filter)
+    const query = indexQuery(filter)
+    const matches = eventMatcher(filter)
+    const reader = new RecordReader(this.#folder)
+    const gone = new Set<number>()
+    const newestFirst: LoggedEvent[] = []
+    try {
+      for (const row of this.#rows(query, limit)) {
+        if (newestFirst.length >= limit) break
+        const record = gone.has(row.file) ? 'gone' : reader.read(row)
+        if (record === 'stale') return 'stale'
+        if (record === 'gone') gone.add(row.file)
+        else if (matches(record)) newestFirst.push(record)
+      }
+    } finally {
+      reader.close()
+    }
+    for (const file of gone) this.#writer.forgetFile(file)
+    return newestFirst.reverse()
+  }
+
+  /** In pages, so that a limit is cheap and no read transaction stays open behind an abandoned cursor. */
+  *#rows(query: IndexQuery, limit: number): Generator<IndexRow> {
+    const size = limit === Number.POSITIVE_INFINITY ? -1 : Math.max(limit, LEAST_PAGE)
+    const page = this.#database.prepare(
+      `SELECT seq, file, offset, length, tool_name FROM events WHERE ${query.where} AND seq < ? ORDER BY seq DESC LIMIT ?`,
+    )
+    let before = Number.MAX_SAFE_INTEGER
+    for (;;) {
+      const rows = page.all(...query.values, before, size) as readonly IndexRow[]
+      for (const row of rows) if (query.accepts(row.tool_name)) yield row
+      const last = rows.at(-1)
+      if (size === -1 || last === undefined || rows.length < size) return
+      before = last.seq
+    }
+  }
+
+  /** A full disk or a busy file passes; a broken database does not. A missing segment is the log's own affair. */
+  #guard<Result>(work: () => Result): Result | undefined {
+    if (!this.#usable) return undefined
+    try {
+      return work()
+    } catch (cause) {
+      if (isDamage(cause)) {
+        this.close()
+        this.#onDamage()
+        return undefined
+      }
+      if (isSqliteTrouble(cause) || errnoOf(cause) !== '') return undefined
+      throw cause
+    }
+  }
+}
+
+const isSqliteTrouble = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'

@@ -1,0 +1,189 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { LoggedEvent } from '@sallyport/core'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type EventLogOptions, openEventLog, type SegmentedLog } from './event-log.ts'
+import { scanLog } from './log-scan.ts'
+import { noted, scratchFolder } from './scratch.test-kit.ts'
+
+const FIRST = 'events-000000000001.jsonl'
+
+function openLog(folder: string, options: Partial<EventLogOptions> = {}): SegmentedLog {
+  const log = openEventLog({ folder, durability: 'process', now: () => new Date(0), ...options })
+  onTestFinished(() => log.close())
+  return log
+}
+
+async function writeLog(folder: string, ...messages: readonly string[]): Promise<Buffer> {
+  const log = openLog(folder)
+  for (const message of messages) log.append(noted(message))
+  await log.close()
+  return readFileSync(join(folder, FIRST))
+}
+
+describe('a record', () => {
+  test('is one line of JSON that begins with its number and its time', async () => {
+    const folder = scratchFolder()
+    const bytes = await writeLog(folder, 'line\nbreak \u2028 and "quotes"')
+    expect(bytes.toString()).toBe(
+      '{"seq":1,"time":"1970-01-01T00:00:00.000Z","type":"CONFIG_REJECTED","message":"line\\nbreak \u2028 and \\"quotes\\""}\n',
+    )
+  })
+
+  test('is in the file when append returns', () => {
+    const folder = scratchFolder()
+    const log = openLog(folder)
+    for (let count = 1; count <= 3; count++) {
+      log.append(noted('x'))
+      expect(readFileSync(join(folder, FIRST), 'utf8').split('\n')).toHaveLength(count + 1)
+    }
+  })
+
+  test('that cannot be written as JSON uses up no number', () => {
+    const folder = scratchFolder()
+    const log = openLog(folder)
+    expect(() => log.append(noted(1n as unknown as string))).toThrow(TypeError)
+    log.append(noted('fine'))
+    expect(scanLog(folder, {}).map(({ seq }) => seq)).toEqual([1])
+  })
+
+  test('is refused once the log is closed', async () => {
+    const log = openLog(scratchFolder())
+    await log.close()
+    expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+  })
+})
+
+describe('a torn tail', () => {
+  test('is cut off at whatever byte the last record broke, and noted', async () => {
+    const whole = await writeLog(scratchFolder(), 'first', 'second é😀')
+    const start = whole.indexOf('\n') + 1
+    for (let cut = start + 1; cut < whole.length; cut++) {
+      const folder = scratchFolder()
+      writeFileSync(join(folder, FIRST), whole.subarray(0, cut))
+      const log = openLog(folder)
+      log.append(noted('third'))
+      await log.close()
+      expect(scanLog(folder, {})).toMatchObject([
+        { seq: 1, message: 'first' },
+        { seq: 2, type: 'LOG_REPAIRED', file: FIRST, dropped_bytes: cut - start },
+        { seq: 3, message: 'third' },
+      ])
+    }
+  })
+
+  test.each([
+    ['a line that is no record', '{"seq":2,"time":"x"\n'],
+    ['several of them', 'a\n\n\n{}\n[1]\n'],
+    ['zeros', '\0'.repeat(9_000)],
+    ['a long run without an end', 'x'.repeat(300_000)],
+    ['a number that is none', '{"seq":-4,"time":"","type":"x"}\n'],
+  ])('of %s is cut off', async (_what, garbage) => {
+    const folder = scratchFolder()
+    const whole = await writeLog(folder, 'first')
+    appendFileSync(join(folder, FIRST), garbage)
+    openLog(folder)
+    expect(readFileSync(join(folder, FIRST)).subarray(0, whole.length)).toEqual(whole)
+    expect(scanLog(folder, {})).toMatchObject([
+      { seq: 1 },
+      { seq: 2, type: 'LOG_REPAIRED', dropped_bytes: Buffer.byteLength(garbage) },
+    ])
+  })
+
+  test('that is the whole file leaves the count to the name of the file', () => {
+    const folder = scratchFolder()
+    writeFileSync(join(folder, 'events-000000000042.jsonl'), 'garbage')
+    openLog(folder)
+    expect(scanLog(folder, {})).toMatchObject([{ seq: 42, type: 'LOG_REPAIRED', dropped_bytes: 7 }])
+  })
+
+  test('is not seen where there is none', async () => {
+    const folder = scratchFolder()
+    const whole = await writeLog(folder, 'x'.repeat(200_000), 'y')
+    openLog(folder)
+    expect(readFileSync(join(folder, FIRST))).toEqual(whole)
+  })
+})
+
+describe('segments', () => {
+  test('follow one another at their size, named by their first number, and the count goes on after a restart', async () => {
+    const folder = scratchFolder()
+    for (let run = 0; run < 3; run++) {
+      const log = openLog(folder, { segmentBytes: 500 })
+      for (let count = 0; count < 20; count++) log.append(noted('x'.repeat(count)))
+      await log.close()
+    }
+    const names = readdirSync(folder).sort()
+    expect(names.length).toBeGreaterThan(5)
+    for (const name of names) {
+      const first = JSON.parse(readFileSync(join(folder, name), 'utf8').split('\n')[0] as string) as LoggedEvent
+      expect(name).toBe(`events-${String(first.seq).padStart(12, '0')}.jsonl`)
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+    }
+    expect(scanLog(folder, {}).map(({ seq }) => seq)).toEqual(Array.from({ length: 60 }, (_, at) => at + 1))
+  })
+
+  test('go on in the old file when no new one can be made', async () => {
+    const folder = scratchFolder()
+    const log = openLog(folder, { segmentBytes: 100 })
+    log.append(noted('x'.repeat(100)))
+    const blocked = join(folder, 'events-000000000002.jsonl')
+    mkdirSync(blocked)
+    log.append(noted('in the old file'))
+    rmSync(blocked, { recursive: true })
+    log.append(noted('in a new file'))
+    await log.close()
+    expect(readdirSync(folder).sort()).toEqual([FIRST, 'events-000000000003.jsonl'])
+    expect(scanLog(folder, {}).map(({ seq }) => seq)).toEqual([1, 2, 3])
+  })
+
+  test('are never reached through a symbolic link', () => {
+    const folder = scratchFolder()
+    const elsewhere = join(scratchFolder(), 'victim')
+    writeFileSync(elsewhere, 'precious')
+    symlinkSync(elsewhere, join(folder, FIRST))
+    expect(() => openLog(folder)).toThrow(expect.objectContaining({ code: 'STATE_UNUSABLE' }))
+    expect(readFileSync(elsewhere, 'utf8')).toBe('precious')
+  })
+})
+
+describe('watchers', () => {
+  test('are told each event in order, also what other watchers append meanwhile', () => {
+    const log = openLog(scratchFolder())
+    const heard: number[] = []
+    log.watch(({ seq }) => {
+      if (seq === 1) log.append(noted('from a watcher'))
+    })
+    const stop = log.watch(({ seq }) => heard.push(seq))
+    log.append(noted('one'))
+    log.append(noted('two'))
+    stop()
+    log.append(noted('three'))
+    expect(heard).toEqual([1, 2, 3])
+  })
+
+  test('that throw harm neither the append nor the others, and are reported', async () => {
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+    const folder = scratchFolder()
+    const log = openLog(folder)
+    const heard: number[] = []
+    log.watch(() => {
+      throw new Error('a bug')
+    })
+    log.watch(({ seq }) => heard.push(seq))
+    log.append(noted('one'))
+    log.append(noted('two'))
+    expect(heard).toEqual([1, 2])
+    expect(scanLog(folder, {})).toHaveLength(2)
+    expect((await warned).message).toContain('a bug')
+  })
+})

@@ -1,0 +1,61 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { SallyportEvent } from '@sallyport/core'
+import { onTestFinished } from 'vitest'
+import { openStore, type Store, type StoreOptions } from './store.ts'
+
+/** A folder that is gone when the test is. */
+export function scratchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A store that is closed when the test is over, at the latest. */
+export function openTestStore(options: Partial<StoreOptions> & { readonly state: string }): Store {
+  const store = openStore({ durability: 'process', ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+export const noted = (message: string): SallyportEvent => ({ type: 'CONFIG_REJECTED', message })
+
+export interface Child {
+  readonly process: ChildProcessWithoutNullStreams
+  /** The next thing it said; undefined once it has ended. */
+  said(): Promise<unknown>
+  /** Everything it had said and that was not asked for, after its end. */
+  rest(): Promise<readonly unknown[]>
+  kill(): Promise<void>
+}
+
+const PROGRAM = fileURLToPath(new URL('./store-child.test-kit.mjs', import.meta.url))
+
+/** Starts a process that uses the built store. `prefix` is a shell text to run before it, such as a limit. */
+export function startChild(job: string, state: string, prefix = ''): Child {
+  const child = spawn('/bin/sh', ['-c', `${prefix} exec "$0" "$@"`, process.execPath, PROGRAM, job, state])
+  const ended = once(child, 'close')
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  child.stderr.resume()
+  child.stdin.on('error', () => undefined)
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await ended
+  }
+  onTestFinished(kill)
+  const said = async () => {
+    const next = await lines.next()
+    return next.done === true ? undefined : (JSON.parse(next.value) as unknown)
+  }
+  const rest = async () => {
+    const all: unknown[] = []
+    for (let next = await said(); next !== undefined; next = await said()) all.push(next)
+    return all
+  }
+  return { process: child, said, rest, kill }
+}

@@ -1,0 +1,45 @@
+import { createRequire } from 'node:module'
+
+type Value = string | number | Uint8Array | null
+
+/** The little of libsql that we use. Its numbers come back as numbers, its blobs as ArrayBuffer. */
+export interface Statement {
+  run(...values: readonly Value[]): unknown
+  get(...values: readonly Value[]): unknown
+  all(...values: readonly Value[]): readonly unknown[]
+}
+
+export interface Sqlite {
+  readonly inTransaction: boolean
+  exec(sql: string): void
+  prepare(sql: string): Statement
+  close(): void
+}
+
+type SqliteConstructor = new (path: string) => Sqlite
+
+let loaded: SqliteConstructor | undefined
+
+/** The binding, loaded when first needed. Nothing where this platform has no prebuilt binary. */
+export function loadSqlite(): SqliteConstructor | undefined {
+  try {
+    loaded ??= createRequire(import.meta.url)('libsql') as SqliteConstructor
+    return loaded
+  } catch {
+    return undefined
+  }
+}
+
+const DAMAGED = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_FORMAT', 'SQLITE_SCHEMA'])
+
+/** The file itself is broken: no later try will read it. */
+export function isDamage(cause: unknown): boolean {
+  const code = sqliteCode(cause)
+  if (DAMAGED.has(code) || code.startsWith('SQLITE_CORRUPT_')) return true
+  // A table that is not there, under a version that has it, is damage of another kind.
+  return code === 'SQLITE_ERROR' && /no such (table|column)|malformed/.test(String((cause as Error).message))
+}
+
+export function sqliteCode(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+}

@@ -1,0 +1,128 @@
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { isDamage, loadSqlite, type Sqlite, sqliteCode } from './sqlite.ts'
+import { createPrivateFile, stateUnusable } from './state-folder.ts'
+
+/** Forward only: the text at index n brings a database of version n to n + 1. Released ones are never edited. */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    time INTEGER,
+    type TEXT NOT NULL,
+    trace_id TEXT,
+    call_id TEXT,
+    server TEXT,
+    tool_name TEXT,
+    agent TEXT,
+    session TEXT,
+    file INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    length INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX events_time ON events (time);
+  CREATE INDEX events_trace ON events (trace_id) WHERE trace_id IS NOT NULL;
+  CREATE INDEX events_call ON events (call_id) WHERE call_id IS NOT NULL;
+  CREATE INDEX events_session ON events (session) WHERE session IS NOT NULL;
+  CREATE TABLE indexed (id INTEGER PRIMARY KEY CHECK (id = 1), file INTEGER NOT NULL, offset INTEGER NOT NULL) STRICT;
+  INSERT INTO indexed VALUES (1, 0, 0);
+  CREATE TABLE catalogues (server TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, catalogue BLOB NOT NULL) STRICT;
+  `,
+]
+
+/** Touches every table: the first page of each is read, and a schema that lost one is found out. */
+const PROOF = `
+  SELECT max(seq), max(time), max(trace_id), max(call_id), max(session) FROM events;
+  SELECT file, offset FROM indexed;
+  SELECT server FROM catalogues LIMIT 1;
+`
+
+/** Opens the index and caches; a damaged file is moved aside and begun anew. Nothing where SQLite cannot be loaded. */
+export function openStateDatabase(path: string, now: () => Date): Sqlite | undefined {
+  try {
+    return openProven(path)
+  } catch (cause) {
+    if (!isDamage(cause)) throw databaseUnusable(path, cause)
+  }
+  setAside(path, now)
+  try {
+    return openProven(path)
+  } catch (cause) {
+    throw databaseUnusable(path, cause)
+  }
+}
+
+/** Until it is proven only `exec` is used: libsql keeps a database open, past `close`, for as long as a prepared
+ *  statement of it awaits garbage collection, and when it goes at last it unlinks the write-ahead log by name,
+ *  which by then would be that of the new database. */
+function openProven(path: string): Sqlite | undefined {
+  const Sqlite = loadSqlite()
+  if (Sqlite === undefined) return undefined
+  createPrivateFile(path)
+  const database = new Sqlite(path)
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;')
+    migrate(database, path)
+    database.exec(PROOF)
+    return database
+  } catch (cause) {
+    database.close()
+    throw cause
+  }
+}
+
+function migrate(database: Sqlite, path: string): void {
+  let version = 0
+  while (version <= MIGRATIONS.length && !isVersion(database, version)) version++
+  if (version > MIGRATIONS.length)
+    throw new SallyportError('STATE_UNUSABLE', `${path} was written by a newer Sallyport than this one.`, {
+      hint: 'Run that newer version, or choose another folder with --state.',
+    })
+  for (; version < MIGRATIONS.length; version++)
+    database.exec(`BEGIN IMMEDIATE; ${MIGRATIONS[version]}; PRAGMA user_version = ${version + 1}; COMMIT;`)
+}
+
+/** `exec` returns no rows, so the question is put such that "no" is an error: abs() of the least integer overflows. */
+function isVersion(database: Sqlite, version: number): boolean {
+  try {
+    database.exec(`SELECT iif(user_version = ${version}, 1, abs(-9223372036854775807 - 1)) FROM pragma_user_version`)
+    return true
+  } catch (cause) {
+    if (String((cause as Error).message).includes('integer overflow')) return false
+    throw cause
+  }
+}
+
+/** Folds the write-ahead log in first: `close` alone does not while statements await garbage collection. */
+export function closeStateDatabase(database: Sqlite): void {
+  try {
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch {
+    // A full disk or a damaged file: the log has everything, and the next start looks again.
+  }
+  database.close()
+}
+
+/** Moves a damaged database out of the way. The newest one is kept for whoever wants to know why. */
+export function setAside(path: string, now: () => Date): void {
+  const folder = dirname(path)
+  const prefix = `${basename(path)}.broken-`
+  for (const name of readdirSync(folder)) if (name.startsWith(prefix)) rmSync(join(folder, name), { force: true })
+  const aside = join(
+    folder,
+    prefix +
+      now()
+        .toISOString()
+        .replaceAll(/[-:]|\.\d+/g, ''),
+  )
+  for (const suffix of ['', '-wal']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix)
+  rmSync(`${path}-shm`, { force: true })
+}
+
+function databaseUnusable(path: string, cause: unknown): SallyportError {
+  if (cause instanceof SallyportError) return cause
+  if (sqliteCode(cause) === 'SQLITE_FULL')
+    return stateUnusable(path, Object.assign(new Error('the disk is full'), { code: 'ENOSPC', cause }))
+  return stateUnusable(path, cause)
+}

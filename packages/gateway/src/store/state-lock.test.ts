@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { scratchFolder, startChild } from './scratch.test-kit.ts'
+import { lockState, type StateLock } from './state-lock.ts'
+
+const options = { version: '0.0.1', home: '/somewhere' }
+
+async function take(state: string): Promise<StateLock> {
+  const lock = await lockState(state, options)
+  if (lock.held) throw new Error('the state is held')
+  onTestFinished(() => lock.release())
+  return lock
+}
+
+test('a state is held by one at a time, who says who it is, and can be taken again after the release', async () => {
+  const state = join(scratchFolder(), 'new')
+  const lock = await take(state)
+  const info = join(state, 'gateway.json')
+  expect(JSON.parse(readFileSync(info, 'utf8'))).toMatchObject({ pid: process.pid, ...options })
+  expect(statSync(info).mode & 0o777).toBe(0o600)
+  for (let count = 0; count < 3; count++)
+    expect(await lockState(state, options)).toMatchObject({ held: true, holder: { pid: process.pid, ...options } })
+  const other = startChild('lock', state)
+  expect(await other.said()).toMatchObject({ held: true, holder: { pid: process.pid } })
+  lock.release()
+  lock.release()
+  expect(existsSync(info)).toBe(false)
+  await take(state)
+})
+
+test('kill -9 of the holder gives the state back, and a dead holder is not named', async () => {
+  const state = scratchFolder()
+  for (let round = 0; round < 5; round++) {
+    const holder = startChild('lock', state)
+    expect(await holder.said()).toEqual({ held: false })
+    expect(await lockState(state, options)).toMatchObject({ held: true, holder: { pid: holder.process.pid } })
+    await holder.kill()
+  }
+  const dead = readFileSync(join(state, 'gateway.json'))
+  await take(state)
+  writeFileSync(join(state, 'gateway.json'), dead)
+  expect(await lockState(state, options)).toEqual({ held: true, holder: undefined })
+})
+
+test('a process that the holder started does not keep the state when the holder is gone', async () => {
+  const state = scratchFolder()
+  const lock = await take(state)
+  const heir = spawn('sleep', ['600'], { stdio: 'ignore' })
+  onTestFinished(async () => {
+    heir.kill('SIGKILL')
+    if (heir.exitCode === null && heir.signalCode === null) await once(heir, 'exit')
+  })
+  await once(heir, 'spawn')
+  lock.release()
+  const next = startChild('lock', state)
+  expect(await next.said()).toEqual({ held: false })
+})
+
+test('of two processes that race for it exactly one wins, 50 times', async () => {
+  const state = scratchFolder()
+  for (let round = 0; round < 25; round++) {
+    const racers = [startChild('lock', state), startChild('lock', state)]
+    const said = (await Promise.all(racers.map((racer) => racer.said()))) as readonly { held: boolean }[]
+    expect(said.filter(({ held }) => !held)).toHaveLength(1)
+    await Promise.all(racers.map((racer) => racer.kill()))
+  }
+  for (let round = 0; round < 25; round++) {
+    const locks = await Promise.all([lockState(state, options), lockState(state, options)])
+    const won = locks.filter((lock): lock is StateLock => !lock.held)
+    expect(won).toHaveLength(1)
+    for (const lock of won) lock.release()
+  }
+}, 120_000)

@@ -1,0 +1,103 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { isJsonObject, SallyportError } from '@sallyport/core'
+import { replaceFile } from './atomic-file.ts'
+import { errnoOf } from './disk-trouble.ts'
+import { loadSqlite, type Sqlite, sqliteCode } from './sqlite.ts'
+import { createPrivateFile, makeFolder, stateUnusable } from './state-folder.ts'
+
+/** Who runs on a state, for people and the command line. */
+export interface StateHolder {
+  readonly pid: number
+  readonly version: string
+  readonly home: string
+  readonly started: string
+}
+
+export interface StateLock {
+  readonly held: false
+  release(): void
+}
+
+export interface StateHeld {
+  readonly held: true
+  /** Undefined while the holder has not said yet who it is. */
+  readonly holder: StateHolder | undefined
+}
+
+export interface LockOptions {
+  readonly version: string
+  readonly home: string
+  readonly now?: () => Date
+}
+
+/** Takes the state for this process alone. The kernel gives it back when the process ends, however it ends. */
+export async function lockState(state: string, options: LockOptions): Promise<StateLock | StateHeld> {
+  makeFolder(state)
+  const info = join(state, 'gateway.json')
+  const database = takeLock(join(state, 'gateway.lock'))
+  if (database === undefined) return { held: true, holder: readHolder(info) }
+  try {
+    const { version, home, now = () => new Date() } = options
+    const holder: StateHolder = { pid: process.pid, version, home, started: now().toISOString() }
+    await replaceFile(info, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
+  } catch (cause) {
+    database.close()
+    throw cause
+  }
+  return { held: false, release: releaseOnce(database, info) }
+}
+
+/** IMMEDIATE and not EXCLUSIVE: it is one atomic lock of one byte, so of two that race exactly one wins, while two that
+ *  both climb to EXCLUSIVE can refuse each other. The journal in memory leaves nothing to roll back after a crash. */
+function takeLock(path: string): Sqlite | undefined {
+  const Sqlite = loadSqlite()
+  if (Sqlite === undefined)
+    throw new SallyportError('STATE_UNUSABLE', `SQLite could not be loaded on ${process.platform} ${process.arch}.`, {
+      hint: 'Install again without --omit=optional, so that npm brings the binary for this platform.',
+    })
+  createPrivateFile(path)
+  let database: Sqlite | undefined
+  try {
+    database = new Sqlite(path)
+    // No prepared statement: `close` gives the lock back at once only when there is none.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE;')
+    return database
+  } catch (cause) {
+    database?.close()
+    if (sqliteCode(cause).startsWith('SQLITE_BUSY')) return undefined
+    throw stateUnusable(path, cause)
+  }
+}
+
+function releaseOnce(database: Sqlite, info: string): () => void {
+  let released = false
+  return () => {
+    if (released) return
+    released = true
+    rmSync(info, { force: true })
+    database.close()
+  }
+}
+
+/** What the last holder wrote, unless that one is dead: then the present one has not written yet. */
+function readHolder(path: string): StateHolder | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+  if (!isJsonObject(value) || typeof value.pid !== 'number' || !isAlive(value.pid)) return undefined
+  const { pid, version, home, started } = value
+  return { pid, version: String(version), home: String(home), started: String(started) }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (cause) {
+    return errnoOf(cause) === 'EPERM'
+  }
+}

@@ -1,0 +1,65 @@
+// A process of its own that uses the built store, to be killed or limited by tests: node store-child.test-kit.mjs <job> <state>
+import { writeSync } from 'node:fs'
+import { lockState, openStore, replaceFile } from '../../dist/store/store.js'
+
+const [job, state] = process.argv.slice(2)
+const say = (value) => writeSync(1, `${JSON.stringify(value)}\n`)
+const event = (text) => ({ type: 'CONFIG_REJECTED', message: text })
+
+const jobs = {
+  /** Appends for ever, and says each number only once its record is written. */
+  write() {
+    const store = openStore({ state, durability: 'process', segmentBytes: 20_000 })
+    let last = 0
+    store.log.watch(({ seq }) => {
+      last = seq
+    })
+    const burst = () => {
+      for (let count = 0; count < 50; count++) {
+        store.log.append(event('x'.repeat((last * 37) % 900)))
+        say(last)
+      }
+      store.find({ limit: 1 })
+      setImmediate(burst)
+    }
+    burst()
+  },
+
+  /** Appends until the disk or a limit refuses, waits for a line, and goes on. */
+  fill() {
+    const store = openStore({ state, durability: 'process' })
+    let appended = 0
+    try {
+      for (;;) {
+        store.log.append(event('x'.repeat(500)))
+        appended++
+      }
+    } catch (error) {
+      say({ appended, code: error.code, hint: error.hint })
+    }
+    process.stdin.once('data', async () => {
+      store.log.append(event('again'))
+      await store.close()
+      say('closed')
+      process.exit(0)
+    })
+  },
+
+  async lock() {
+    const lock = await lockState(state, { version: '1.2.3', home: '/home' })
+    say(lock.held ? { held: true, holder: lock.holder ?? null } : { held: false })
+    process.stdin.resume().once('end', () => {
+      if (!lock.held) lock.release()
+    })
+  },
+
+  async replace() {
+    const path = `${state}/file.json`
+    for (let count = 0; ; count++) {
+      await replaceFile(path, JSON.stringify({ count, text: 'y'.repeat(10_000 + (count % 7) * 5_000) }))
+      say(count)
+    }
+  },
+}
+
+await jobs[job]()

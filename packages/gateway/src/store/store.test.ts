@@ -1,0 +1,277 @@
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { CallFacts, LoggedEvent, SallyportEvent } from '@sallyport/core'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { eventMatcher } from './event-filter.ts'
+import { scanLog } from './log-scan.ts'
+import type { EventFilter } from './records.ts'
+import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
+import { loadSqlite } from './sqlite.ts'
+
+const name = fc.constantFrom(
+  'a',
+  'b',
+  'mcp__files__read',
+  'mcp__files__write',
+  'mcp__git__push',
+  'x[1]*?',
+  'é\0😀',
+  '\ud800',
+)
+const call = fc.record<CallFacts>({
+  call_id: name,
+  trace_id: name,
+  user: fc.constant('u'),
+  agent: name,
+  profile: fc.constant('p'),
+  session: name,
+  server: name,
+  method: fc.constant('tools/call'),
+  tool_name: name,
+  is_mcp: fc.boolean(),
+})
+const event: fc.Arbitrary<SallyportEvent> = fc.oneof(
+  call.map((facts) => ({ type: 'TOOL_CALL_STARTED' as const, ...facts, steps: {} })),
+  call.map((facts) => ({ type: 'TOOL_CALL_COMPLETED' as const, ...facts, success: true, latency_ms: 1, bytes: 2 })),
+  name.map((server) => ({ type: 'UPSTREAM_LOST' as const, server, reason: 'gone\n\u2028' })),
+  name.map((agent) => ({ type: 'TOKEN_MINTED' as const, token_id: 't', agent, profile: 'p' })),
+)
+const moment = fc.integer({ min: 0, max: 50 }).map((offset) => new Date(1_800_000_000_000 + offset))
+const glob = fc.constantFrom(
+  'mcp__*',
+  '*read',
+  '*__*__w?ite',
+  'mcp__files__read',
+  '*',
+  '?',
+  'x[1]**',
+  'x[1]*?',
+  'é*',
+  'é???',
+  '',
+)
+const filter: fc.Arbitrary<EventFilter> = fc.record(
+  {
+    since: moment,
+    until: moment,
+    agent: name,
+    session: name,
+    server: name,
+    tool: fc.oneof(name, glob),
+    types: fc.subarray(['TOOL_CALL_STARTED', 'UPSTREAM_LOST', 'TOKEN_MINTED'] as const),
+    traceId: name,
+    callId: name,
+    limit: fc.integer({ min: 0, max: 12 }),
+  },
+  { requiredKeys: [] },
+)
+
+/** The meaning of a filter, said once more in the plainest way. */
+function model(events: readonly LoggedEvent[], wanted: EventFilter): readonly LoggedEvent[] {
+  const found = events.filter((each) => {
+    const record = each as unknown as Record<string, unknown>
+    const at = Date.parse(each.time)
+    if (wanted.since !== undefined && at < wanted.since.getTime()) return false
+    if (wanted.until !== undefined && at > wanted.until.getTime()) return false
+    if (wanted.types !== undefined && !wanted.types.some((type) => type === each.type)) return false
+    const pairs = { agent: wanted.agent, session: wanted.session, server: wanted.server, trace_id: wanted.traceId }
+    for (const [key, value] of Object.entries({ ...pairs, call_id: wanted.callId }))
+      if (value !== undefined && record[key] !== value) return false
+    return wanted.tool === undefined || globbed(wanted.tool, record.tool_name)
+  })
+  return wanted.limit === undefined ? found : wanted.limit === 0 ? [] : found.slice(-wanted.limit)
+}
+
+function globbed(pattern: string, text: unknown): boolean {
+  const escaped = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '[^]*')
+    .replaceAll('?', '[^]')
+  return typeof text === 'string' && new RegExp(`^${escaped}$`).test(text)
+}
+
+describe('finding', () => {
+  test('answers every filter as a plain array would, from the index and from the log alike', () => {
+    const state = scratchFolder()
+    let tick = 0
+    const store = openTestStore({ state, segmentBytes: 3_000, now: () => new Date(1_800_000_000_000 + (tick++ % 51)) })
+    const all: LoggedEvent[] = []
+    store.log.watch((logged) => all.push(logged))
+    fc.assert(
+      fc.property(
+        fc.array(event, { maxLength: 8 }),
+        fc.array(filter, { minLength: 1, maxLength: 5 }),
+        (events, filters) => {
+          for (const each of events) store.log.append(each)
+          for (const each of filters) {
+            expect(store.find(each)).toEqual(model(all, each))
+            expect(scanLog(join(state, 'logs'), each)).toEqual(model(all, each))
+          }
+        },
+      ),
+      { numRuns: 80 },
+    )
+    expect(all.length).toBeGreaterThan(50)
+  })
+
+  test('goes through more rows than a page to fill a limit', () => {
+    const store = openTestStore({ state: scratchFolder() })
+    const upstream = (server: string) => store.log.append({ type: 'UPSTREAM_LOST', server, reason: 'x' })
+    for (let count = 0; count < 700; count++) upstream(count % 350 === 0 ? 'rare' : 'common')
+    expect(store.find({ server: 'rare', limit: 5 }).map(({ seq }) => seq)).toEqual([1, 351])
+    expect(store.find({ limit: 2 }).map(({ seq }) => seq)).toEqual([699, 700])
+    expect(store.find({})).toHaveLength(700)
+  })
+
+  test('leaves out what stood in a log file that was taken away', () => {
+    const state = scratchFolder()
+    const store = openTestStore({ state, segmentBytes: 400 })
+    for (let count = 0; count < 30; count++) store.log.append(noted(`n${count}`))
+    expect(store.find({})).toHaveLength(30)
+    const [first] = readdirSync(join(state, 'logs')).sort()
+    const lines = readFileSync(join(state, 'logs', first as string), 'utf8').split('\n').length - 1
+    rmSync(join(state, 'logs', first as string))
+    expect(store.find({}).map(({ seq }) => seq)).toEqual(Array.from({ length: 30 - lines }, (_, at) => lines + at + 1))
+    expect(store.find({ limit: 40 })).toHaveLength(30 - lines)
+  })
+})
+
+describe('the index', () => {
+  test('is built anew from the log when it was deleted, and says the same', async () => {
+    const state = scratchFolder()
+    const first = openTestStore({ state, segmentBytes: 2_000 })
+    for (let count = 0; count < 250; count++) first.log.append(noted(`n${count}`))
+    const before = first.find({})
+    await first.close()
+    for (const file of ['state.db', 'state.db-wal', 'state.db-shm']) rmSync(join(state, file), { force: true })
+    const second = openTestStore({ state })
+    expect(second.find({})).toEqual(before)
+    second.log.append(noted('after'))
+    expect(second.find({ limit: 1 })[0]).toMatchObject({ seq: 251, message: 'after' })
+  })
+
+  test.each([
+    ['text', () => Buffer.from('this was never a database, but it is long enough to look like a header'.repeat(90))],
+    [
+      'zeros behind a good header',
+      (good: Buffer) => Buffer.concat([good.subarray(0, 100), Buffer.alloc(good.length - 100)]),
+    ],
+    ['a torn file', (good: Buffer) => good.subarray(0, 5000)],
+  ])('moves a database of %s aside and begins anew', async (_what, spoil) => {
+    const state = scratchFolder()
+    const first = openTestStore({ state })
+    for (let count = 0; count < 120; count++) first.log.append(noted(`n${count}`))
+    const before = first.find({})
+    await first.close()
+    const path = join(state, 'state.db')
+    rebuildFile(path, spoil)
+    const second = openTestStore({ state })
+    expect(second.find({})).toEqual(before)
+    expect(readdirSync(state).filter((file) => file.includes('.broken-'))).not.toEqual([])
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  test('that breaks while in use is moved aside, and the log answers', async () => {
+    const state = scratchFolder()
+    const store = openTestStore({ state })
+    store.log.append(noted('one'))
+    expect(store.find({})).toHaveLength(1)
+    const Sqlite = loadSqlite()
+    if (Sqlite === undefined) throw new Error('no SQLite here')
+    const other = new Sqlite(join(state, 'state.db'))
+    other.exec('DROP TABLE events')
+    other.close()
+    store.log.append(noted('two'))
+    expect(store.find({}).map(({ seq }) => seq)).toEqual([1, 2])
+    expect(existsSync(join(state, 'state.db'))).toBe(false)
+    store.catalogues.save('a', 'f', 'x')
+    await store.close()
+    const again = openTestStore({ state })
+    expect(again.find({}).map(({ seq }) => seq)).toEqual([1, 2])
+  })
+
+  test('of a newer version is refused with what to do', () => {
+    const state = scratchFolder()
+    const Sqlite = loadSqlite()
+    if (Sqlite === undefined) throw new Error('no SQLite here')
+    const newer = new Sqlite(join(state, 'state.db'))
+    newer.exec('PRAGMA user_version = 99')
+    newer.close()
+    expect(() => openTestStore({ state })).toThrow(expect.objectContaining({ code: 'STATE_UNUSABLE' }))
+    expect(existsSync(join(state, 'state.db'))).toBe(true)
+  })
+
+  test('that knows more than the log, after a power cut, is not believed', async () => {
+    const state = scratchFolder()
+    const first = openTestStore({ state })
+    for (let count = 0; count < 10; count++) first.log.append(noted(`n${count}`))
+    first.find({})
+    await first.close()
+    const path = join(state, 'logs', 'events-000000000001.jsonl')
+    const lines = readFileSync(path, 'utf8').split('\n')
+    truncateSync(path, lines.slice(0, 6).join('\n').length + 1)
+    const second = openTestStore({ state })
+    second.log.append(noted('x'.repeat(2_000)))
+    expect(second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
+    expect(second.find({})).toHaveLength(7)
+  })
+
+  test('of another log is found out by its records', async () => {
+    const state = scratchFolder()
+    const first = openTestStore({ state })
+    for (let count = 0; count < 10; count++) first.log.append(noted(`n${count}`))
+    first.find({})
+    await first.close()
+    const path = join(state, 'logs', 'events-000000000001.jsonl')
+    writeFileSync(path, readFileSync(path, 'utf8').split('\n').slice(5).join('\n'))
+    for (let seq = 11; seq < 30; seq++)
+      appendFileSync(path, `${JSON.stringify({ seq, time: new Date().toISOString(), ...noted('foreign') })}\n`)
+    const second = openTestStore({ state })
+    expect(second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
+  })
+})
+
+test('a catalogue comes back for the same server and fingerprint only, also after a restart', async () => {
+  const state = scratchFolder()
+  const store = openTestStore({ state })
+  store.catalogues.save('files', 'f1', '{"tools":"é\u0000😀"}')
+  store.catalogues.save('git', 'g1', 'x'.repeat(3_000_000))
+  await store.close()
+  const again = openTestStore({ state })
+  expect(again.catalogues.load('files', 'f1')).toBe('{"tools":"é\u0000😀"}')
+  expect(again.catalogues.load('git', 'g1')).toHaveLength(3_000_000)
+  expect(again.catalogues.load('files', 'f2')).toBeUndefined()
+  again.catalogues.save('files', 'f2', 'new')
+  expect(again.catalogues.load('files', 'f1')).toBeUndefined()
+})
+
+test('files are for their owner alone', async () => {
+  const state = join(scratchFolder(), 'deep', 'state')
+  const store = openTestStore({ state })
+  store.log.append(noted('x'))
+  store.find({})
+  const modes = ['', 'logs'].map((file) => statSync(join(state, file)).mode & 0o777)
+  expect(modes).toEqual([0o700, 0o700])
+  for (const file of ['state.db', 'state.db-wal', 'logs/events-000000000001.jsonl'])
+    expect([file, statSync(join(state, file)).mode & 0o777]).toEqual([file, 0o600])
+})
+
+test('a matcher of nothing matches all', () => {
+  expect(eventMatcher({})({ seq: 1, time: 'x', type: 'GATEWAY_STOPPED', reason: '' })).toBe(true)
+})
+
+function rebuildFile(path: string, spoil: (good: Buffer) => Buffer): void {
+  const good = readFileSync(path)
+  for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+  writeFileSync(path, spoil(good))
+}

@@ -1,0 +1,19 @@
+import type { Readable } from 'node:stream'
+
+/** How much one stream may do before the others get their turn. */
+const TURN = 262_144
+
+/**
+ * Reads a stream to its end without letting it starve everything else: a peer that writes as fast as we read would
+ * otherwise keep the event loop to itself. Meanwhile its pipe fills and it has to wait.
+ */
+export function readFairly(stream: Readable, take: (chunk: Buffer) => number): void {
+  let spent = 0
+  stream.on('data', (chunk: Buffer) => {
+    spent += take(chunk)
+    if (spent < TURN) return
+    spent = 0
+    stream.pause()
+    setImmediate(() => stream.resume())
+  })
+}

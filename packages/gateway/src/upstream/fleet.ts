@@ -1,0 +1,123 @@
+import type { JsonObject, SallyportEvent } from '@sallyport/core'
+import { type ServerConfig, sameServer } from '../config/config.ts'
+import type { Upstream, UpstreamListener } from './server-behind.ts'
+import type { ServerCatalogue } from './server-catalogue.ts'
+
+export interface FleetListener {
+  onCatalogue(server: string, catalogue: ServerCatalogue): void
+  onEvent(event: SallyportEvent): void
+  onNotification(server: string, notification: JsonObject): void
+}
+
+export interface FleetOptions {
+  readonly open: (config: ServerConfig, listener: UpstreamListener) => Upstream
+  readonly listener: FleetListener
+  readonly isKnown: (server: string) => boolean
+  readonly now: () => number
+}
+
+export interface FleetChange {
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly restarted: readonly string[]
+}
+
+/** All the servers of the configuration. A new configuration touches only those that it changed. */
+export class Fleet {
+  readonly #options: FleetOptions
+  readonly #upstreams = new Map<string, Upstream>()
+  /** Servers of which nothing is known yet, and since when they have had the chance to tell. */
+  readonly #unknown = new Map<string, number>()
+  readonly #leaving = new Set<Promise<void>>()
+  #waiters: (() => void)[] = []
+
+  constructor(options: FleetOptions) {
+    this.#options = options
+  }
+
+  get(server: string): Upstream | undefined {
+    return this.#upstreams.get(server)
+  }
+
+  all(): readonly Upstream[] {
+    return [...this.#upstreams.values()]
+  }
+
+  /** Adds a server that no configuration names: one of the gateway's own. */
+  adopt(server: string, open: (listener: UpstreamListener) => Upstream): Upstream {
+    const upstream = open(this.#listenerOf(server))
+    this.#begin(server, upstream)
+    return upstream
+  }
+
+  arrange(configs: readonly ServerConfig[], own: ReadonlySet<string>): FleetChange {
+    const wanted = new Map(configs.map((config) => [config.id, config]))
+    const change = { added: [] as string[], removed: [] as string[], restarted: [] as string[] }
+    for (const [id, upstream] of [...this.#upstreams]) {
+      if (own.has(id)) continue
+      const config = wanted.get(id)
+      if (config && sameServer(config, upstream.config as ServerConfig)) continue
+      ;(config ? change.restarted : change.removed).push(id)
+      this.#drop(id, upstream)
+    }
+    for (const [id, config] of wanted) {
+      if (this.#upstreams.has(id)) continue
+      if (!change.restarted.includes(id)) change.added.push(id)
+      this.#begin(id, this.#options.open(config, this.#listenerOf(id)))
+    }
+    return change
+  }
+
+  /** Resolves when every server has been heard of, or has had `patience` to be; undefined when nobody need wait. */
+  untilKnown(patience: number): Promise<void> | undefined {
+    const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + patience - this.#options.now()))
+    if (left <= 0) return undefined
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, left)
+      this.#waiters.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+
+  async close(): Promise<void> {
+    for (const [id, upstream] of [...this.#upstreams]) this.#drop(id, upstream)
+    await Promise.all(this.#leaving)
+  }
+
+  #begin(id: string, upstream: Upstream): void {
+    this.#upstreams.set(id, upstream)
+    if (upstream.config.enabled && !this.#options.isKnown(id)) this.#unknown.set(id, this.#options.now())
+    upstream.start()
+  }
+
+  #drop(id: string, upstream: Upstream): void {
+    this.#upstreams.delete(id)
+    this.#heard(id)
+    const gone = upstream.close().finally(() => this.#leaving.delete(gone))
+    this.#leaving.add(gone)
+  }
+
+  #heard(id: string): void {
+    if (!this.#unknown.delete(id) || this.#unknown.size > 0) return
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const wake of waiters) wake()
+  }
+
+  #listenerOf(server: string): UpstreamListener {
+    const { listener } = this.#options
+    return {
+      onCatalogue: (catalogue) => {
+        listener.onCatalogue(server, catalogue)
+        this.#heard(server)
+      },
+      onEvent: (event) => {
+        listener.onEvent(event)
+        if (event.type === 'UPSTREAM_LOST') this.#heard(server)
+      },
+      onNotification: (notification) => listener.onNotification(server, notification),
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import { EventEmitter, once } from 'node:events'
+import type { SallyportError } from '@sallyport/core'
+import { createMcpServer, type McpServer, READ } from '@sallyport/kit'
+import { expect, test } from 'vitest'
+import { InProcessTransport } from './in-process-transport.ts'
+import type { Frame, TransportEvents } from './transport.ts'
+
+/** Keeps what a transport tells, and wakes whoever waits for more of it. */
+class Recorder extends EventEmitter implements TransportEvents {
+  readonly frames: Frame[] = []
+  readonly failures: { readonly id: number; readonly error: SallyportError }[] = []
+  readonly troubles: string[] = []
+
+  onFrame(frame: Frame): void {
+    this.frames.push(frame)
+    this.emit('told')
+  }
+
+  onFailure(id: number, error: SallyportError): void {
+    this.failures.push({ id, error })
+    this.emit('told')
+  }
+
+  onTrouble(text: string): void {
+    this.troubles.push(text)
+    this.emit('told')
+  }
+
+  onClose(): void {
+    expect.fail('nothing here can be lost')
+  }
+
+  /** The text of frame `index`, once it is there. */
+  async text(index: number): Promise<string> {
+    while (this.frames.length <= index) await once(this, 'told')
+    return Buffer.concat(this.frames[index]?.parts ?? []).toString()
+  }
+}
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+function createServer(): McpServer {
+  const server = createMcpServer('sample', { version: '1.0.0' })
+  server.tool('text', { description: '', permission: READ }, () => 'é')
+  server.tool('huge', { description: '', permission: READ }, () => 'x'.repeat(10_000))
+  server.tool('deep', { description: '', permission: READ }, () => {
+    let value: unknown = 0
+    for (let depth = 0; depth < 200; depth++) value = [value]
+    return value
+  })
+  server.tool('wait', { description: '', permission: READ }, () => new Promise(() => undefined))
+  return server
+}
+
+async function openSample() {
+  const transport = new InProcessTransport({ server: createServer(), maxMessageBytes: 5_000 })
+  const recorder = new Recorder()
+  await transport.open(recorder)
+  const call = (id: number, name: string): void => {
+    const params = { name, _meta: { ...META, progressToken: id } }
+    const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
+    transport.request({ id, method: 'tools/call', name, text })
+  }
+  return { transport, recorder, call }
+}
+
+test('an answer arrives as a proven frame, after the request returned', async () => {
+  const { transport, recorder, call } = await openSample()
+  call(7, 'text')
+  expect(recorder.frames).toEqual([])
+  const text = await recorder.text(0)
+  expect(JSON.parse(text)).toMatchObject({ id: 7, result: { content: [{ type: 'text', text: 'é' }] } })
+  expect(recorder.frames[0]?.envelope).toMatchObject({ numericId: 7, bytes: Buffer.byteLength(text), isError: false })
+  await transport.close()
+})
+
+test('an answer over the limit, or nested too deeply, fails its own request and no other', async () => {
+  const { transport, recorder, call } = await openSample()
+  call(1, 'huge')
+  call(2, 'deep')
+  call(3, 'text')
+  await recorder.text(0)
+  expect(recorder.failures.map(({ id, error }) => [id, error.code])).toEqual([
+    [1, 'UPSTREAM_TOO_LARGE'],
+    [2, 'UPSTREAM_PROTOCOL'],
+  ])
+  expect(recorder.frames[0]?.envelope.numericId).toBe(3)
+  await transport.close()
+})
+
+test('the server is told of a cancellation by message, as over a pipe', async () => {
+  const { transport, call } = await openSample()
+  call(1, 'wait')
+  expect(transport.abandon()).toBe(false)
+  await transport.close()
+})
+
+test('nothing arrives after the close', async () => {
+  const { transport, recorder, call } = await openSample()
+  call(1, 'text')
+  await transport.close()
+  await transport.close()
+  call(2, 'text')
+  await new Promise(setImmediate)
+  expect(recorder.frames).toEqual([])
+})
+
+test('a tool that is registered later is announced', async () => {
+  const server = createServer()
+  const transport = new InProcessTransport({ server, maxMessageBytes: 5_000 })
+  const recorder = new Recorder()
+  await transport.open(recorder)
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+  transport.request({ id: 1, method: 'initialize', name: undefined, text })
+  expect(JSON.parse(await recorder.text(0)).result.protocolVersion).toBe('2025-11-25')
+  server.tool('later', { description: '', permission: READ }, () => '')
+  expect(JSON.parse(await recorder.text(1)).method).toBe('notifications/tools/list_changed')
+  await transport.close()
+})

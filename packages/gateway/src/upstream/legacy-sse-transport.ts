@@ -1,0 +1,220 @@
+import { SallyportError } from '@sallyport/core'
+import type { HttpServerConfig } from '../config/settings.ts'
+import { type FrameOutcome, FrameReader } from './frame-reader.ts'
+import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
+import { type ExchangeListener, HttpExchange, type ResponseHeaders } from './http-exchange.ts'
+import { statusFailure, strangeBody } from './http-failure.ts'
+import { HttpNotice } from './http-notice.ts'
+import type { ReplyEnd } from './http-reply.ts'
+import { McpHeaders } from './mcp-headers.ts'
+import { replyKind } from './reply-kind.ts'
+import { type SseEvent, SseParser } from './sse-parser.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+
+interface Connection {
+  readonly endpoint: HttpEndpoint
+  readonly headers: McpHeaders
+  readonly events: TransportEvents
+}
+
+interface Opening {
+  readonly resolve: () => void
+  readonly reject: (error: SallyportError) => void
+}
+
+const MAX_ADDRESS_BYTES = 4_096
+
+/** The HTTP transport of 2024-11-05: one stream brings everything, and names the address that takes messages. */
+export class LegacySseTransport implements Transport, ExchangeListener {
+  readonly #config: HttpServerConfig
+  readonly #notices = new Map<HttpNotice, number | undefined>()
+  readonly #reader: FrameReader
+  readonly #parser: SseParser
+  #connection: Connection | undefined
+  #closing: Promise<void> | undefined
+  #opening: Opening | undefined
+  #stream: HttpExchange | undefined
+  #refusal: SallyportError | undefined
+  /** Where messages go, once the server has told. */
+  #path: string | undefined
+  /** The data of the current event while it may still turn out to be that address. */
+  #address: Buffer[] = []
+
+  constructor(options: { readonly config: HttpServerConfig }) {
+    this.#config = options.config
+    this.#reader = new FrameReader(options.config.maxMessageBytes)
+    this.#parser = new SseParser({
+      onData: (piece) => this.#data(piece),
+      onEvent: (event) => this.#event(event),
+    })
+  }
+
+  async open(events: TransportEvents): Promise<void> {
+    const endpoint = await openHttpEndpoint(this.#config)
+    const headers = new McpHeaders(endpoint.headers)
+    this.#connection = { endpoint, headers, events }
+    try {
+      if (this.#closing !== undefined) throw this.#closedError()
+      await new Promise<void>((resolve, reject) => {
+        this.#opening = { resolve, reject }
+        const request = {
+          method: 'GET',
+          lane: 'side',
+          path: endpoint.path,
+          headers: headers.stream(undefined),
+        } as const
+        this.#stream = new HttpExchange(endpoint, request, this)
+      })
+    } catch (error) {
+      await endpoint.close()
+      throw error
+    }
+  }
+
+  request(request: OutgoingRequest): void {
+    this.#post(request.text, request.id)
+  }
+
+  send(text: string): void {
+    this.#post(text, undefined)
+  }
+
+  abandon(id: number): boolean {
+    for (const [notice, request] of this.#notices) {
+      if (request !== id) continue
+      this.#notices.delete(notice)
+      notice.cancel()
+    }
+    return false
+  }
+
+  agreed(protocolVersion: string): void {
+    this.#connection?.headers.agreed(protocolVersion)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#leave()
+    return this.#closing
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    const kind = replyKind(status, headers)
+    if (kind === 'events' || this.#connection === undefined) return
+    const { peer } = this.#connection.endpoint
+    this.#refusal = kind === 'refusal' ? statusFailure(status, peer, '') : strangeBody(peer, '')
+    this.#stream?.cancel()
+    this.#lost(this.#refusal)
+  }
+
+  onBody(chunk: Buffer): void {
+    if (this.#refusal === undefined) this.#parser.feed(chunk)
+  }
+
+  onEnd(): void {
+    const origin = this.#connection?.endpoint.peer.origin
+    this.#lost(new SallyportError('UPSTREAM_DIED', `${origin} ended its event stream.`))
+  }
+
+  onError(error: SallyportError): void {
+    this.#lost(error)
+  }
+
+  #post(text: string, id: number | undefined): void {
+    if (this.#connection === undefined) return
+    const { endpoint, headers, events } = this.#connection
+    if (this.#path === undefined || this.#closing !== undefined) {
+      if (id !== undefined) events.onFailure(id, this.#closedError())
+      return
+    }
+    const notice = new HttpNotice(endpoint, {
+      path: this.#path,
+      headers: headers.post({ method: '', name: undefined }),
+      text,
+      onTrouble: (trouble) => events.onTrouble(trouble),
+      onOver: (end) => {
+        this.#notices.delete(notice)
+        this.#posted(id, end)
+      },
+    })
+    this.#notices.set(notice, id)
+    notice.start()
+  }
+
+  #posted(id: number | undefined, end: ReplyEnd): void {
+    if (end.kind === 'done' || this.#closing !== undefined) return
+    if (id === undefined) this.#connection?.events.onTrouble(`a message was not taken: ${end.error.message}`)
+    else this.#connection?.events.onFailure(id, end.error)
+  }
+
+  #data(piece: Buffer): void {
+    this.#reader.feed(piece)
+    if (this.#path === undefined && this.#reader.bytes <= MAX_ADDRESS_BYTES) this.#address.push(piece)
+  }
+
+  #event(event: SseEvent): void {
+    const outcome = this.#reader.finish()
+    const address = this.#address
+    this.#address = []
+    if (event.type !== 'endpoint') this.#message(outcome)
+    else if (this.#path === undefined) this.#takeAddress(Buffer.concat(address).toString('utf8'))
+    else this.#connection?.events.onTrouble('a second address for messages; the first one stays')
+  }
+
+  #message(outcome: FrameOutcome): void {
+    const events = this.#connection?.events
+    if (outcome.kind === 'garbage') events?.onTrouble(`a message that is not JSON: ${outcome.reason}`)
+    if (outcome.kind === 'oversized') this.#tooLarge(outcome)
+    if (outcome.kind === 'frame') events?.onFrame(outcome.frame, undefined)
+  }
+
+  #tooLarge({ bytes, envelope }: Extract<FrameOutcome, { kind: 'oversized' }>): void {
+    const { maxMessageBytes, id } = this.#config
+    const text = `"${id}" sent a message of ${bytes} bytes; ${maxMessageBytes} are allowed.`
+    if (envelope?.numericId === undefined || envelope.hasMethod) this.#connection?.events.onTrouble(text)
+    else this.#connection?.events.onFailure(envelope.numericId, new SallyportError('UPSTREAM_TOO_LARGE', text))
+  }
+
+  /** Messages carry our credentials: they never go to another origin than the operator's. */
+  #takeAddress(address: string): void {
+    const { url, peer } = (this.#connection as Connection).endpoint
+    const target = URL.canParse(address, url.href) ? new URL(address, url) : undefined
+    if (target?.origin === peer.origin) {
+      this.#path = target.pathname + target.search
+      this.#opening?.resolve()
+      this.#opening = undefined
+      return
+    }
+    const where = target === undefined ? 'an address that is no URL' : target.origin
+    this.#stream?.cancel()
+    this.#lost(
+      new SallyportError(
+        'UPSTREAM_PROTOCOL',
+        `${peer.origin} wants messages to go to ${where}, which is not its own origin.`,
+        {
+          hint: `Check the url of "${peer.server}" in config.yaml.`,
+        },
+      ),
+    )
+  }
+
+  #lost(error: SallyportError): void {
+    if (this.#closing !== undefined) return
+    const opening = this.#opening
+    this.#closing = this.#leave()
+    if (opening === undefined) this.#connection?.events.onClose(error.message)
+    else opening.reject(error)
+  }
+
+  async #leave(): Promise<void> {
+    this.#stream?.cancel()
+    for (const notice of this.#notices.keys()) notice.cancel()
+    this.#notices.clear()
+    this.#opening?.reject(this.#closedError())
+    this.#opening = undefined
+    await this.#connection?.endpoint.close()
+  }
+
+  #closedError(): SallyportError {
+    return new SallyportError('UPSTREAM_DIED', `The connection to "${this.#config.id}" is closed.`)
+  }
+}

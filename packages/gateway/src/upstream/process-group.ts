@@ -1,0 +1,162 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { findProcesses, type SweepResult, signalGroup, signalProcess, sweepProcesses } from './process-sweep.ts'
+import type { ProcessEntry } from './process-table.ts'
+import type { Watchdog } from './watchdog.ts'
+
+/** How long each polite request has to work before the next, less polite one. Milliseconds. */
+export interface Graces {
+  readonly afterInputEnds: number
+  readonly afterTerminate: number
+}
+
+export interface ProcessGroupOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly mark: string
+  readonly watchdog: Watchdog
+  readonly graces?: Graces | undefined
+}
+
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+const DEFAULT_GRACES: Graces = { afterInputEnds: 1_000, afterTerminate: 2_000 }
+/** A process that hangs in the kernel cannot be waited for. */
+const KILL_PATIENCE = 5_000
+/** For what the dead have written to be read; somebody who slipped away may hold the pipe open. */
+const PIPE_PATIENCE = 500
+const POLL_INTERVAL = 20
+
+/** Starts a program at the head of its own session and group. Rejects with the system's own error. */
+export async function openProcessGroup(options: ProcessGroupOptions): Promise<ProcessGroup> {
+  const child = spawn(options.command, options.args, {
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+    env: options.env,
+    detached: true,
+    stdio: 'pipe',
+  })
+  const group = child.pid === undefined ? undefined : new ProcessGroup(child, child.pid, options)
+  await once(child, 'spawn')
+  return group as ProcessGroup
+}
+
+/** A program and all that it started, ended as one. */
+export class ProcessGroup {
+  readonly pid: number
+  /** The program itself is gone; what it started may not be. */
+  readonly exited: Promise<Exit>
+  /** It is gone, and all that was written to its pipes has been read. */
+  readonly closed: Promise<Exit>
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #options: ProcessGroupOptions
+  #exit: Exit | undefined
+  #ending: Promise<SweepResult> | undefined
+
+  constructor(child: ChildProcessWithoutNullStreams, pid: number, options: ProcessGroupOptions) {
+    this.#child = child
+    this.#options = options
+    this.pid = pid
+    options.watchdog.watch(pid)
+    // A signal that could not be sent is told as an error; whether it is gone we see for ourselves.
+    child.on('error', () => {})
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#exit = { code, signal }
+        resolve(this.#exit)
+        this.#ending ??= this.#sweep([])
+      })
+    })
+    this.closed = new Promise((resolve) => {
+      child.once('close', (code, signal) => resolve({ code, signal }))
+    })
+  }
+
+  get stdin(): ChildProcessWithoutNullStreams['stdin'] {
+    return this.#child.stdin
+  }
+
+  get stdout(): ChildProcessWithoutNullStreams['stdout'] {
+    return this.#child.stdout
+  }
+
+  get stderr(): ChildProcessWithoutNullStreams['stderr'] {
+    return this.#child.stderr
+  }
+
+  /** Undefined while it runs. */
+  get exit(): Exit | undefined {
+    return this.#exit
+  }
+
+  /** True when it has exited by itself within this time. */
+  exitsWithin(milliseconds: number): Promise<boolean> {
+    return within(this.exited, milliseconds)
+  }
+
+  /** Asks politely, then less so. Resolves when nothing of it is left. */
+  end(): Promise<SweepResult> {
+    this.#ending ??= this.#end()
+    return this.#ending
+  }
+
+  async #end(): Promise<SweepResult> {
+    const graces = this.#options.graces ?? DEFAULT_GRACES
+    // Once a parent is dead its children no longer tell whose they were.
+    const known = this.#members()
+    this.#child.stdin.destroy()
+    if (!(await this.exitsWithin(graces.afterInputEnds))) {
+      signalGroup(this.pid, 'SIGTERM')
+      await this.exitsWithin(graces.afterTerminate)
+    }
+    if (this.#exit !== undefined) await this.#terminateRest(known, graces.afterTerminate)
+    return this.#sweep(known)
+  }
+
+  /** The program left in peace; those it left behind get the same chance. There is no event for their end. */
+  async #terminateRest(known: readonly ProcessEntry[], grace: number): Promise<void> {
+    const rest = this.#members(known)
+    for (const { pid } of rest) signalProcess(pid, 'SIGTERM')
+    const deadline = performance.now() + grace
+    for (let left = rest; left.length > 0 && performance.now() < deadline; left = this.#members(known)) {
+      await delay(POLL_INTERVAL)
+    }
+  }
+
+  async #sweep(known: readonly ProcessEntry[]): Promise<SweepResult> {
+    signalGroup(this.pid, 'SIGKILL')
+    await this.exitsWithin(KILL_PATIENCE)
+    const result = await sweepProcesses(this.#target(known))
+    this.#options.watchdog.release(this.pid)
+    await this.#releasePipes()
+    return result
+  }
+
+  async #releasePipes(): Promise<void> {
+    if (await within(this.closed, PIPE_PATIENCE)) return
+    for (const pipe of [this.stdin, this.stdout, this.stderr]) pipe.destroy()
+  }
+
+  #members(known: readonly ProcessEntry[] = []): readonly ProcessEntry[] {
+    return findProcesses(this.#target(known)) ?? []
+  }
+
+  #target(known: readonly ProcessEntry[]) {
+    const watchdog = this.#options.watchdog.pid
+    return { mark: this.#options.mark, leader: this.pid, known, spare: watchdog === undefined ? [] : [watchdog] }
+  }
+}
+
+/** Whether it came true in time; leaves no timer behind. */
+async function within(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  const timer = new AbortController()
+  const late = delay(milliseconds, false, { signal: timer.signal }).catch(() => false)
+  const inTime = await Promise.race([promise.then(() => true), late])
+  timer.abort()
+  return inTime
+}

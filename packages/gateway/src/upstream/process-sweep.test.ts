@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterEach, describe, expect, it } from 'vitest'
+import { findProcesses, sweepProcesses } from './process-sweep.ts'
+import { countMarked, freshMark } from './stdio.test-kit.ts'
+
+const started: ChildProcess[] = []
+
+/** Runs until killed. Every `say` of the script is waited for, and so is the last. */
+async function run(script: string, env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
+  const whole = `${script.replaceAll('say', 'echo ready')}\necho ready; exec sleep 1000`
+  const child = spawn('/bin/sh', ['-c', whole], {
+    detached: true,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  started.push(child)
+  const expected = whole.split('echo ready').length - 1
+  let heard = ''
+  for await (const chunk of child.stdout as NodeJS.ReadableStream) {
+    heard += chunk
+    if (heard.split('ready').length > expected) break
+  }
+  return child
+}
+
+afterEach(() => {
+  for (const { pid } of started.splice(0)) {
+    try {
+      process.kill(-(pid as number), 'SIGKILL')
+    } catch {
+      // The test itself has ended it.
+    }
+  }
+})
+
+describe('sweepProcesses', () => {
+  it('ends everything that carries the mark, wherever it went', async () => {
+    const mark = freshMark('db', '1')
+    await run('setsid sh -c "sleep 1000 & sleep 1000" & setsid sleep 1000 &', { SALLYPORT_MARK: mark })
+    const result = await sweepProcesses({ mark })
+    expect(result).toMatchObject({ reach: 'everything', left: 0 })
+    expect(result.killed).toBeGreaterThanOrEqual(3)
+    expect(countMarked(mark)).toBe(0)
+  })
+
+  it('finds the mark behind any other variable and beside the mark of a gateway above', async () => {
+    const mark = freshMark('db', '1')
+    await run('', { AAA: 'line\nbreak', SALLYPORT_MARK: `${freshMark('outer')} ${mark}`, ZZZ: 'x' })
+    expect((await sweepProcesses({ mark })).killed).toBeGreaterThan(0)
+  })
+
+  it('takes a whole run by the first parts of its marks, and no run whose name begins alike', async () => {
+    const [one, ten] = [freshMark(), freshMark()]
+    const spared = await run('', { SALLYPORT_MARK: `${one}0.db.1 ${ten}.db.1` })
+    await run('', { SALLYPORT_MARK: `${one}.db.1` })
+    await sweepProcesses({ mark: one })
+    expect(countMarked(one)).toBe(0)
+    expect(spared.exitCode ?? spared.signalCode).toBeNull()
+  })
+
+  it('finds a child that dropped its environment and its session as long as its parent lives', async () => {
+    const mark = freshMark('db', '1')
+    const child = await run('setsid env -i sh -c "say; exec sleep 1000" &', { SALLYPORT_MARK: mark })
+    const found = findProcesses({ mark, leader: child.pid as number }) ?? []
+    expect(found.some(({ session }) => session !== child.pid)).toBe(true)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(await sweepProcesses({ mark, leader: child.pid as number, known: found })).toMatchObject({ left: 0 })
+    expect(findProcesses({ mark, known: found })).toEqual([])
+  })
+
+  it('finds by session and group what carries no mark', async () => {
+    const child = await run('sleep 1000 &')
+    const target = { mark: freshMark(), leader: child.pid as number }
+    expect(findProcesses(target)?.length).toBe(2)
+    expect(await sweepProcesses(target)).toMatchObject({ left: 0 })
+    expect(findProcesses(target)).toEqual([])
+  })
+
+  it('does not wait for a dead process that nobody has buried', async () => {
+    const mark = freshMark('db', '1')
+    // The inner shell dies at once, and `sleep`, which its parent becomes, never asks for it.
+    const child = await run('sh -c "exit 0" & until grep -q ") Z" /proc/$!/stat; do :; done', { SALLYPORT_MARK: mark })
+    const zombies = { mark: freshMark(), leader: child.pid as number }
+    expect(findProcesses(zombies)?.map(({ pid }) => pid)).toEqual([child.pid])
+  })
+
+  it('spares whom it is told to, ourselves and our ancestors', async () => {
+    const mark = freshMark('db', '1')
+    const child = await run('', { SALLYPORT_MARK: mark })
+    const spare = (findProcesses({ mark }) ?? []).map(({ pid }) => pid)
+    expect(spare).toContain(child.pid)
+    expect(findProcesses({ mark, spare })).toEqual([])
+    expect(findProcesses({ mark, leader: process.pid })?.some(({ pid }) => pid === process.pid)).toBe(false)
+  })
+
+  it('outruns a process that keeps starting others', async () => {
+    const mark = freshMark('db', '1')
+    await run('breed() { while :; do setsid sleep 1000 & sleep 0.01; done; }; breed & breed &', {
+      SALLYPORT_MARK: mark,
+    })
+    expect(await sweepProcesses({ mark })).toMatchObject({ left: 0 })
+    expect(countMarked(mark)).toBe(0)
+  })
+
+  it('ends the group and says that this was all where the system shows no environments', async () => {
+    const child = await run('sleep 1000 &')
+    const exited = once(child, 'exit')
+    const target = { mark: freshMark(), leader: child.pid as number, processFiles: '/nonexistent' }
+    expect(await sweepProcesses(target)).toEqual({ reach: 'group', killed: 0, left: 0 })
+    expect((await exited)[1]).toBe('SIGKILL')
+  })
+})

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { StderrTail } from './stderr-tail.ts'
+
+function tailOf(text: string | Buffer, options?: ConstructorParameters<typeof StderrTail>[0]): StderrTail {
+  const tail = new StderrTail(options)
+  tail.push(Buffer.from(text))
+  return tail
+}
+
+describe('StderrTail', () => {
+  it('keeps the last lines and says how many came before', () => {
+    const tail = tailOf('1\n2\n3\n4\n5\n', { lines: 3 })
+    expect(tail.tail()).toEqual(['… 2 earlier lines are not kept', '3', '4', '5'])
+    expect(tail.dropped).toBe(2)
+    expect(tail.written).toBe(5)
+  })
+
+  it('counts the same whether the lines come in one chunk or in many', () => {
+    const text = `${Array.from({ length: 50 }, (_, index) => `line ${index}`).join('\n')}\nopen`
+    const whole = tailOf(text, { lines: 4 })
+    const pieces = new StderrTail({ lines: 4 })
+    for (const byte of Buffer.from(text)) pieces.push(Buffer.from([byte]))
+    expect(pieces.tail()).toEqual(whole.tail())
+    expect(whole.tail()).toEqual(['… 47 earlier lines are not kept', 'line 47', 'line 48', 'line 49', 'open'])
+    expect(pieces.written).toBe(51)
+  })
+
+  it('drops an open line that a flood of others has pushed out', () => {
+    const tail = tailOf('begun ', { lines: 2 })
+    tail.push(Buffer.from('and ended\na\nb\nc\n'))
+    expect(tail.tail()).toEqual(['… 2 earlier lines are not kept', 'b', 'c'])
+  })
+
+  it('shows a line that has not ended, and ends it with the process', () => {
+    const tail = tailOf('no line feed')
+    expect(tail.lastLine()).toBe('no line feed')
+    tail.end()
+    tail.push(Buffer.from('next\n'))
+    expect(tail.tail()).toEqual(['no line feed', 'next'])
+  })
+
+  it('cuts a long line and keeps none of its rest', () => {
+    const tail = new StderrTail({ lineLength: 10 })
+    for (let round = 0; round < 1_000; round++) tail.push(Buffer.alloc(1_000, 'x'))
+    tail.push(Buffer.from('\nshort\n'))
+    expect(tail.tail()).toEqual([`${'x'.repeat(10)}…`, 'short'])
+  })
+
+  it('puts a character together that was cut between chunks, and survives bytes that are none', () => {
+    const tail = new StderrTail()
+    for (const byte of Buffer.concat([Buffer.from('Grüße €😀'), Buffer.from([0xff, 0x0a])]))
+      tail.push(Buffer.from([byte]))
+    expect(tail.tail()).toEqual(['Grüße €😀\ufffd'])
+  })
+
+  it('lets nothing through that a terminal would act upon', () => {
+    expect(tailOf('\u001b[31mred\u001b[0m\u0000\u001b]52;c;aGk=\u0007\r\n').tail()).toEqual(['red\\u0000'])
+  })
+
+  it('finds the last line that says something', () => {
+    expect(tailOf('fatal: no such table\n\n  \n').lastLine()).toBe('fatal: no such table')
+    expect(new StderrTail().lastLine()).toBeUndefined()
+  })
+})

@@ -1,0 +1,170 @@
+import { SallyportError } from '@sallyport/core'
+import type { StdioServerConfig } from '../config/settings.ts'
+import { childEnvironment } from './child-environment.ts'
+import { readFairly } from './fair-reader.ts'
+import { LineFramer } from './line-framer.ts'
+import { type Exit, type Graces, openProcessGroup, type ProcessGroup } from './process-group.ts'
+import { spawnFailure } from './spawn-failure.ts'
+import type { StderrTail } from './stderr-tail.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+import { cutText } from './visible-text.ts'
+import type { Watchdog } from './watchdog.ts'
+
+export interface StdioTransportOptions {
+  readonly config: StdioServerConfig
+  /** Ours; only a little of it is passed on. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly mark: string
+  readonly watchdog: Watchdog
+  readonly stderr: StderrTail
+  readonly graces?: Graces
+  /** What may wait for a server that does not read. */
+  readonly maxQueuedBytes?: number
+}
+
+const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024
+/** A dying program closes its pipes first: so long do we wait for the exit code, which says more. */
+const EXIT_PATIENCE = 250
+const REASON_LENGTH = 300
+/** What handling a line costs, compared with looking at a byte. */
+const LINE_COST = 200
+
+/** A server that is a process of ours: one message a line, requests on its stdin, answers on its stdout. */
+export class StdioTransport implements Transport {
+  readonly #options: StdioTransportOptions
+  #opening: Promise<ProcessGroup> | undefined
+  #group: ProcessGroup | undefined
+  #events: TransportEvents | undefined
+  /** Why we gave it up, if it did not exit first. */
+  #givenUp: string | undefined
+  #closed = false
+
+  constructor(options: StdioTransportOptions) {
+    this.#options = options
+  }
+
+  get pid(): number | undefined {
+    return this.#group?.exit === undefined ? this.#group?.pid : undefined
+  }
+
+  async open(events: TransportEvents): Promise<void> {
+    if (this.#closed || this.#opening !== undefined) {
+      throw new SallyportError('INTERNAL', 'A transport was opened twice, or after it was closed.')
+    }
+    this.#events = events
+    this.#opening = this.#start()
+    const group = await this.#opening
+    if (!this.#closed) return
+    await group.end()
+    throw new SallyportError(
+      'UPSTREAM_UNAVAILABLE',
+      `The server "${this.#options.config.id}" was stopped while it started.`,
+    )
+  }
+
+  request({ id, text }: OutgoingRequest): void {
+    const refusal = this.#write(text)
+    if (refusal === undefined) return
+    // Whoever asks may still be noting down that it asked.
+    queueMicrotask(() => this.#tell()?.onFailure(id, refusal))
+  }
+
+  send(text: string): void {
+    const refusal = this.#write(text)
+    if (refusal !== undefined) this.#tell()?.onTrouble(`A message was dropped: ${refusal.message}`)
+  }
+
+  abandon(): boolean {
+    return false
+  }
+
+  agreed(): void {
+    // Only HTTP repeats the version.
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const group = await this.#opening?.catch(() => undefined)
+    await group?.end()
+  }
+
+  async #start(): Promise<ProcessGroup> {
+    const { config, environment, mark, watchdog, graces } = this.#options
+    const env = childEnvironment({ inherited: environment, own: config.env, mark })
+    const { command, args, cwd } = config
+    try {
+      const group = await openProcessGroup({ command, args, cwd, env, mark, watchdog, graces })
+      this.#attach(group)
+      return group
+    } catch (error) {
+      throw spawnFailure(config, env.PATH, error)
+    }
+  }
+
+  #attach(group: ProcessGroup): void {
+    this.#group = group
+    const { stderr } = this.#options
+    const linesBefore = stderr.written
+    this.#readOutput(group)
+    group.stdin.on('error', () => this.#giveUp(group, 'closed its stdin'))
+    group.stdout.on('end', () => this.#giveUp(group, 'closed its stdout'))
+    group.stderr.on('error', () => {})
+    readFairly(group.stderr, (chunk) => {
+      stderr.push(chunk)
+      return chunk.length
+    })
+    void group.closed.then((exit) => {
+      stderr.end()
+      this.#lost(exit, stderr.written > linesBefore ? stderr.lastLine() : undefined)
+    })
+  }
+
+  #readOutput(group: ProcessGroup): void {
+    const framer = new LineFramer({
+      maxMessageBytes: this.#options.config.maxMessageBytes,
+      events: {
+        onFrame: (frame) => this.#tell()?.onFrame(frame, undefined),
+        onFailure: (id, error) => this.#tell()?.onFailure(id, error),
+        onTrouble: (text) => this.#tell()?.onTrouble(text),
+      },
+    })
+    readFairly(group.stdout, (chunk) => chunk.length + framer.push(chunk) * LINE_COST)
+    group.stdout.on('end', () => framer.end())
+    group.stdout.on('error', () => {})
+  }
+
+  /** After `close` nobody wants to hear anything. */
+  #tell(): TransportEvents | undefined {
+    return this.#closed ? undefined : this.#events
+  }
+
+  #write(text: string): SallyportError | undefined {
+    const stdin = this.#group?.stdin
+    if (!stdin?.writable) return new SallyportError('UPSTREAM_DIED', `The server "${this.#options.config.id}" is gone.`)
+    const limit = this.#options.maxQueuedBytes ?? MAX_QUEUED_BYTES
+    if (stdin.writableLength <= limit) {
+      stdin.write(`${text}\n`)
+      return undefined
+    }
+    const what = `The server "${this.#options.config.id}" does not read: ${stdin.writableLength} bytes wait for it, at most ${limit} may.`
+    return new SallyportError('OVERLOADED', what, { hint: 'Try again later; restart the server if it stays so.' })
+  }
+
+  /** Half a connection is none. */
+  #giveUp(group: ProcessGroup, reason: string): void {
+    void group.exitsWithin(EXIT_PATIENCE).then((exited) => {
+      if (!exited) this.#givenUp ??= reason
+      return group.end()
+    })
+  }
+
+  #lost(exit: Exit, lastLine: string | undefined): void {
+    const what = this.#givenUp ?? describeExit(exit)
+    this.#tell()?.onClose(lastLine === undefined ? what : cutText(`${what}: ${lastLine}`, REASON_LENGTH))
+    this.#events = undefined
+  }
+}
+
+function describeExit({ code, signal }: Exit): string {
+  return signal === null ? `exited with code ${code}` : `was killed by ${signal}`
+}

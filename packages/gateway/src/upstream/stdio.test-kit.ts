@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { SallyportError } from '@sallyport/core'
+import type { StdioServerConfig } from '../config/settings.ts'
+import { createMark } from './process-mark.ts'
+import { findProcesses } from './process-sweep.ts'
+import { StderrTail } from './stderr-tail.ts'
+import { StdioTransport, type StdioTransportOptions } from './stdio-transport.ts'
+import type { TransportEvents } from './transport.ts'
+import type { Watchdog } from './watchdog.ts'
+
+export const HOSTILE_SERVER = fileURLToPath(new URL('../../../../tests/fixtures/hostile-server.mjs', import.meta.url))
+
+/** Every test has marks of its own, so that none can count or kill another's processes. */
+export function freshMark(...parts: readonly string[]): string {
+  return createMark('test', randomUUID(), ...parts)
+}
+
+export function countMarked(mark: string): number {
+  return findProcesses({ mark })?.length ?? Number.NaN
+}
+
+export function stdioConfig(changes: Partial<StdioServerConfig> = {}): StdioServerConfig {
+  return {
+    kind: 'stdio',
+    id: 'hostile',
+    title: undefined,
+    enabled: true,
+    era: 'legacy',
+    timeouts: { startup: 30_000, call: 60_000, callMaximum: 60_000, idle: undefined },
+    includeTools: undefined,
+    excludeTools: [],
+    maxMessageBytes: 64_000_000,
+    place: { file: 'config.yaml', line: 1 },
+    command: process.execPath,
+    args: [HOSTILE_SERVER],
+    env: {},
+    cwd: undefined,
+    per: 'gateway',
+    ...changes,
+  }
+}
+
+interface Message {
+  readonly id?: unknown
+  readonly method?: string
+  readonly params?: unknown
+  readonly result?: { readonly content?: readonly { readonly text: string }[] }
+}
+
+/** Writes down everything a transport tells, and lets a test wait for it. */
+export class Recorder implements TransportEvents {
+  readonly messages: Message[] = []
+  readonly failures: { readonly id: number; readonly error: SallyportError }[] = []
+  readonly troubles: string[] = []
+  readonly reasons: string[] = []
+  readonly #changes = new EventEmitter()
+
+  onFrame({ parts }: Parameters<TransportEvents['onFrame']>[0]): void {
+    this.messages.push(JSON.parse(Buffer.concat(parts).toString()) as Message)
+    this.#changes.emit('change')
+  }
+
+  onFailure(id: number, error: SallyportError): void {
+    this.failures.push({ id, error })
+    this.#changes.emit('change')
+  }
+
+  onTrouble(text: string): void {
+    this.troubles.push(text)
+    this.#changes.emit('change')
+  }
+
+  onClose(reason: string): void {
+    this.reasons.push(reason)
+    this.#changes.emit('change')
+  }
+
+  async until<Value>(look: () => Value | undefined): Promise<Value> {
+    for (;;) {
+      const value = look()
+      if (value !== undefined) return value
+      await once(this.#changes, 'change')
+    }
+  }
+
+  answer(id: number): Promise<Message> {
+    return this.until(() => this.messages.find((message) => message.id === id && message.method === undefined))
+  }
+
+  closed(): Promise<string> {
+    return this.until(() => this.reasons[0])
+  }
+
+  failure(id: number): Promise<SallyportError> {
+    return this.until(() => this.failures.find((failure) => failure.id === id)?.error)
+  }
+}
+
+type Choices = Partial<StdioTransportOptions> & { readonly watchdog: Watchdog; readonly mark: string }
+
+/** A transport in front of the hostile server, and short ways to talk over it. */
+export class Conversation {
+  readonly transport: StdioTransport
+  readonly heard = new Recorder()
+  readonly stderr = new StderrTail()
+  #lastId = 0
+
+  constructor(choices: Choices) {
+    this.transport = new StdioTransport({
+      config: stdioConfig(),
+      environment: process.env,
+      stderr: this.stderr,
+      ...choices,
+    })
+  }
+
+  ask(method: string, params: unknown = {}): number {
+    const id = ++this.#lastId
+    const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+    this.transport.request({ id, method, name: undefined, text })
+    return id
+  }
+
+  call(name: string, args: unknown = {}): number {
+    return this.ask('tools/call', { name, arguments: args })
+  }
+
+  /** The text that a tool answers. */
+  async told(name: string, args: unknown = {}): Promise<string> {
+    const { result } = await this.heard.answer(this.call(name, args))
+    return result?.content?.[0]?.text ?? ''
+  }
+}
+
+export function hostile(...switches: readonly string[]): StdioServerConfig {
+  return stdioConfig({ args: [HOSTILE_SERVER, ...switches] })
+}

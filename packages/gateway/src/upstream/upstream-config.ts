@@ -1,0 +1,22 @@
+import type { HttpServerConfig, ServerConfig } from '../config/config.ts'
+
+/** What stands in for an entry where the gateway itself is the server. */
+export type BuiltInConfig = Omit<HttpServerConfig, 'kind' | 'url' | 'headers'> & { readonly kind: 'built-in' }
+
+export type UpstreamConfig = ServerConfig | BuiltInConfig
+
+/** An entry for tools that run inside the gateway. */
+export function builtInConfig(id: string): BuiltInConfig {
+  return {
+    id,
+    kind: 'built-in',
+    title: undefined,
+    enabled: true,
+    era: 'legacy',
+    timeouts: { startup: 5_000, call: 60_000, callMaximum: 600_000, idle: undefined },
+    includeTools: undefined,
+    excludeTools: [],
+    maxMessageBytes: 64 * 1_024 * 1_024,
+    place: { file: 'built in', line: 0 },
+  }
+}

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { cutText, plainText, visibleText } from './visible-text.ts'
+
+describe('visibleText', () => {
+  it('writes out controls, line separators and direction overrides', () => {
+    expect(visibleText('a\u0000b\rc\u2028d\u202ee\u009b')).toBe('a\\u0000b\\u000dc\\u2028d\\u202ee\\u009b')
+  })
+
+  it('writes out invisible tags beyond the basic plane', () => {
+    expect(visibleText('a\u{e0041}')).toBe('a\\u{e0041}')
+  })
+
+  it('leaves ordinary text of any script as it is', () => {
+    expect(visibleText('Grüße\tпривет 你好 😀')).toBe('Grüße\tпривет 你好 😀')
+  })
+})
+
+describe('plainText', () => {
+  it('drops colours, cursor moves and window titles', () => {
+    expect(plainText('\u001b[1;31mred\u001b[0m \u001b[2J\u001b]0;title\u0007after')).toBe('red after')
+  })
+
+  it('shows a sequence that never ends', () => {
+    expect(plainText('\u001b]0;title')).toBe('\\u001b]0;title')
+  })
+})
+
+describe('cutText', () => {
+  it('does not cut a character in two', () => {
+    expect(cutText('ab😀cd', 3)).toBe('ab…')
+    expect(cutText('abc', 3)).toBe('abc')
+  })
+})

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { MARK_VARIABLE } from './process-mark.ts'
+import { WATCHDOG_SCRIPT } from './watchdog-script.ts'
+
+export interface WatchdogOptions {
+  /** The mark of this run of the gateway, under which those of its servers stand. */
+  readonly runMark: string
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** It died and was replaced, or there can be none. */
+  readonly onTrouble?: (text: string) => void
+  readonly shell?: string
+}
+
+const FIRST_RETRY = 100
+const LAST_RETRY = 30_000
+/** One that lived so long did not die of a fault that the next would share. */
+const HEALTHY = 60_000
+/** How long it may take to leave, without and with groups to end. */
+const PATIENCE = 1_000
+const STRIKE_PATIENCE = 15_000
+
+/** A small process that outlives us: however we die, it ends the servers we leave behind. */
+export function openWatchdog(options: WatchdogOptions): Watchdog {
+  return new Watchdog(options)
+}
+
+export class Watchdog {
+  readonly #options: WatchdogOptions
+  readonly #groups = new Set<number>()
+  #child: ChildProcess | undefined
+  #failures = 0
+  #startedAt = 0
+  #retry: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options
+    this.#start()
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  /** Ends this process group should we die. */
+  watch(group: number): void {
+    this.#groups.add(group)
+    this.#write(`+${group}\n`)
+  }
+
+  /** The group is gone: its number may soon be somebody else's. */
+  release(group: number): void {
+    if (this.#groups.delete(group)) this.#write(`-${group}\n`)
+  }
+
+  /** Groups that are still watched are ended. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#retry)
+    const child = this.#child
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.ref()
+    child.stdin?.end('.\n')
+    // Were somebody to have stopped it, we would wait for ever.
+    const patience = this.#groups.size === 0 ? PATIENCE : STRIKE_PATIENCE
+    const impatience = setTimeout(() => child.kill('SIGKILL'), patience)
+    await exited
+    clearTimeout(impatience)
+  }
+
+  #start(): void {
+    this.#startedAt = performance.now()
+    try {
+      this.#attach(this.#spawn())
+    } catch (error) {
+      this.#lost(undefined, (error as Error).message)
+    }
+  }
+
+  #spawn(): ChildProcess {
+    const { shell = '/bin/sh', runMark } = this.#options
+    return spawn(shell, ['-c', WATCHDOG_SCRIPT, 'sallyport-watchdog', runMark], {
+      // A session of its own, so that Ctrl-C in our terminal does not reach it.
+      detached: true,
+      cwd: '/',
+      env: this.#environment(),
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+  }
+
+  #attach(child: ChildProcess): void {
+    this.#child = child
+    child.once('exit', (code, signal) => this.#lost(child, signal ?? `code ${code}`))
+    child.once('error', (error) => this.#lost(child, error.message))
+    // What could not be written is told to the next one.
+    child.stdin?.on('error', () => {})
+    child.unref()
+    const pipe = child.stdin as Socket | null
+    pipe?.unref()
+    for (const group of this.#groups) this.#write(`+${group}\n`)
+  }
+
+  /** Should another gateway be above us, it has to find this process too. Our own mark it must not carry. */
+  #environment(): Record<string, string> {
+    const { PATH, [MARK_VARIABLE]: above } = this.#options.environment ?? process.env
+    return { PATH: PATH ?? '/usr/bin:/bin', ...(above !== undefined && { [MARK_VARIABLE]: above }) }
+  }
+
+  #write(line: string): void {
+    const pipe = this.#child?.stdin
+    if (pipe?.writable) pipe.write(line)
+  }
+
+  #lost(child: ChildProcess | undefined, how: string): void {
+    if (this.#closed || this.#child !== child) return
+    this.#child = undefined
+    const lived = performance.now() - this.#startedAt
+    this.#failures = lived > HEALTHY ? 1 : this.#failures + 1
+    if (this.#failures === 1) this.#start()
+    else this.#startLater()
+    this.#options.onTrouble?.(
+      `The watchdog ended (${how}); ${this.#child ? 'a new one took over' : 'it will be started again'}.`,
+    )
+  }
+
+  #startLater(): void {
+    this.#retry = setTimeout(() => this.#start(), Math.min(FIRST_RETRY * 2 ** this.#failures, LAST_RETRY))
+    this.#retry.unref()
+  }
+}

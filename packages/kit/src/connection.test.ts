@@ -1,0 +1,192 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Bug } from './definitions.ts'
+import { createMcpServer } from './mcp-server.ts'
+import { READ } from './permission.ts'
+import { MODERN_META, RawClient } from './raw-client.test-kit.ts'
+import { createSample, OPTIONS } from './sample-server.test-kit.ts'
+
+test('a result that JSON cannot carry is answered as an error, and the connection lives on', async () => {
+  const bugs: Bug[] = []
+  const server = createMcpServer('sample', { ...OPTIONS, onBug: (bug) => bugs.push(bug) })
+  const result = { content: [{ type: 'text', text: 1n }] }
+  server.tool('cyclic', { description: '', permission: READ }, () => result)
+  const client = new RawClient(server)
+  expect((await client.modern('tools/call', { name: 'cyclic' })).error).toMatchObject({ code: -32603 })
+  expect(bugs).toHaveLength(1)
+  expect((await client.modern('tools/list')).result.tools).toHaveLength(1)
+})
+
+test('a log that throws does not take the server with it', async () => {
+  const server = createMcpServer('sample', {
+    ...OPTIONS,
+    onBug: () => {
+      throw new Error('the log is full')
+    },
+  })
+  server.tool('bug', { description: '', permission: READ }, () => {
+    throw new Error('x')
+  })
+  const client = new RawClient(server)
+  expect((await client.modern('tools/call', { name: 'bug' })).result.isError).toBe(true)
+})
+
+test('cancelling aborts the call, and nothing is answered', async () => {
+  const bugs: Bug[] = []
+  const client = new RawClient(createSample((bug) => bugs.push(bug)))
+  await client.initialize()
+  const id = client.start('tools/call', { name: 'wait' })
+  client.notify('notifications/cancelled', { requestId: id })
+  await setImmediate()
+  expect(client.received.some((message) => message.id === id)).toBe(false)
+  expect(bugs).toEqual([])
+})
+
+test('closing aborts every call, and nothing is sent afterwards', async () => {
+  const aborted: boolean[] = []
+  const server = createSample()
+  server.tool('watch', { description: '', permission: READ }, (_, { signal, progress }) => {
+    signal.addEventListener('abort', () => {
+      aborted.push(true)
+      progress(1)
+    })
+    return new Promise(() => undefined)
+  })
+  const client = new RawClient(server)
+  client.start('tools/call', { name: 'watch', _meta: { ...MODERN_META, progressToken: 'p' } })
+  client.connection.close()
+  client.connection.close()
+  client.send({ jsonrpc: '2.0', id: 99, method: 'ping' })
+  expect(aborted).toEqual([true])
+  expect(client.received).toEqual([])
+})
+
+test('progress carries the caller’s token, only rises, and ends with the result', async () => {
+  const server = createMcpServer('sample', OPTIONS)
+  const late: (() => void)[] = []
+  server.tool('work', { description: '', permission: READ }, (_, { progress }) => {
+    progress(0, 2, 'begun')
+    progress(0)
+    progress(Number.NaN)
+    progress(2, 2)
+    late.push(() => progress(3))
+    return 'done'
+  })
+  const client = new RawClient(server)
+  await client.modern('tools/call', { name: 'work', _meta: { progressToken: 0 } })
+  late[0]?.()
+  await client.modern('tools/call', { name: 'work' })
+  const notices = client.received.filter(({ method }) => method === 'notifications/progress')
+  expect(notices.map(({ params }) => params)).toEqual([
+    { progressToken: 0, progress: 0, total: 2, message: 'begun' },
+    { progressToken: 0, progress: 2, total: 2 },
+  ])
+})
+
+test('logs go out from the level that was asked for: per session in one era, per request in the other', async () => {
+  const server = createMcpServer('sample', OPTIONS)
+  server.tool('talk', { description: '', permission: READ }, (_, { log }) => {
+    log('debug', 'low')
+    log('error', { high: true })
+  })
+  const client = new RawClient(server)
+  const logsOf = async (ask: () => Promise<unknown>) => {
+    const before = client.received.length
+    await ask()
+    return client.received.slice(before).flatMap((message) => (message.params ? [message.params.data] : []))
+  }
+  await client.initialize()
+  expect(await logsOf(() => client.request('tools/call', { name: 'talk' }))).toEqual([{ high: true }])
+  await client.request('logging/setLevel', { level: 'debug' })
+  expect(await logsOf(() => client.request('tools/call', { name: 'talk' }))).toEqual(['low', { high: true }])
+  expect((await client.request('logging/setLevel', { level: 'loud' })).error.code).toBe(-32602)
+  expect(await logsOf(() => client.modern('tools/call', { name: 'talk' }))).toEqual([])
+  const asked = { name: 'talk', _meta: { 'io.modelcontextprotocol/logLevel': 'debug' } }
+  expect(await logsOf(() => client.modern('tools/call', asked))).toEqual(['low', { high: true }])
+})
+
+test('tools that come and go are told once a turn, to those who opened a session', async () => {
+  const server = createSample()
+  const client = new RawClient(server)
+  const stranger = new RawClient(server)
+  await client.initialize()
+  server.tool('new1', { description: '', permission: READ }, () => '')
+  const second = server.tool('new2', { description: '', permission: READ }, () => '')
+  await client.notified('notifications/tools/list_changed')
+  expect(client.received.filter(({ method }) => method !== undefined)).toHaveLength(1)
+  expect(stranger.received).toEqual([])
+  second.remove()
+  second.remove()
+  const { result } = await client.request('tools/list')
+  expect(result.tools.map((tool: { name: string }) => tool.name)).toEqual(['echo', 'new1', 'wait'])
+})
+
+test('a modern subscription is acknowledged first, hears only what it asked for, and ends with a result', async () => {
+  const server = createSample()
+  const client = new RawClient(server)
+  const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['x:y'] }
+  const id = client.start('subscriptions/listen', { _meta: MODERN_META, notifications })
+  const tagged = { 'io.modelcontextprotocol/subscriptionId': id }
+  server.tool('new', { description: '', permission: READ }, () => '')
+  server.prompt('later', {}, () => '')
+  await client.notified('notifications/tools/list_changed')
+  client.connection.close()
+  expect(client.received).toEqual([
+    {
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { _meta: tagged, notifications: { toolsListChanged: true } },
+    },
+    { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta: tagged } },
+    { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: tagged } },
+  ])
+})
+
+test('a cancelled subscription is silent', async () => {
+  const server = createSample()
+  const client = new RawClient(server)
+  const id = client.start('subscriptions/listen', { _meta: MODERN_META, notifications: { toolsListChanged: true } })
+  client.notify('notifications/cancelled', { requestId: id })
+  server.tool('new', { description: '', permission: READ }, () => '')
+  await client.modern('tools/list')
+  client.connection.close()
+  expect(client.received.map(({ method }) => method)).toEqual(['notifications/subscriptions/acknowledged', undefined])
+})
+
+test.each([
+  [[]],
+  [null],
+  ['text'],
+  [{}],
+  [{ jsonrpc: '1.0', id: 1, method: 'ping' }],
+  [{ jsonrpc: '2.0', id: {}, method: 'ping' }],
+  [{ jsonrpc: '2.0', id: null, method: 'ping' }],
+  [{ jsonrpc: '2.0', method: 7 }],
+])('%j is refused as no message', async (message) => {
+  const client = new RawClient(createSample())
+  client.send(message)
+  expect((await client.answerTo(null)).error.code).toBe(-32600)
+})
+
+test('bad parameters, unknown notifications and stray answers harm nobody', async () => {
+  const client = new RawClient(createSample())
+  client.send({ jsonrpc: '2.0', id: 1, method: 'ping', params: [] })
+  expect((await client.answerTo(1)).error.code).toBe(-32600)
+  client.notify('notifications/unheard-of')
+  client.notify('notifications/cancelled', { requestId: 'nobody' })
+  client.send({ jsonrpc: '2.0', id: 5, result: {} })
+  expect(client.received).toHaveLength(1)
+})
+
+test('a cursor that was never given out is refused', async () => {
+  const client = new RawClient(createSample())
+  expect((await client.modern('tools/list', { cursor: 'MTA=' })).error.code).toBe(-32602)
+})
+
+test('an id that is in flight cannot be used again', async () => {
+  const client = new RawClient(createSample())
+  client.send({ jsonrpc: '2.0', id: 'a', method: 'tools/call', params: { name: 'wait', _meta: MODERN_META } })
+  client.send({ jsonrpc: '2.0', id: 'a', method: 'tools/list', params: { _meta: MODERN_META } })
+  expect(client.received[0]).toMatchObject({ id: 'a', error: { code: -32600 } })
+  client.connection.close()
+})

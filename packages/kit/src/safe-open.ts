@@ -1,0 +1,120 @@
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { ToolFatalError, ToolRetryError } from './tool-error.ts'
+
+/** A file or directory that was opened first and judged afterwards, so that nobody can swap it in between. */
+export interface OpenedEntry {
+  readonly handle: FileHandle
+  readonly stats: Stats
+  /** Where the entries of an opened directory are reached. */
+  readonly location: string
+  /** Refuses if `location` has come to mean something else meanwhile. */
+  confirm(): Promise<void>
+}
+
+/** Opens what the segments name below the root. `flags` say what for; links are followed in no position. */
+export type SafeOpen = (root: string, segments: readonly string[], flags: number) => Promise<OpenedEntry>
+
+// A FIFO must not block the open, and a terminal must not become ours.
+const CAREFUL = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY
+/** macOS only: the kernel itself refuses a link anywhere in the path. Node has no name for it. */
+const O_NOFOLLOW_ANY = 0x20000000
+
+/** Linux has a way to look up one name in an open directory, `/proc/self/fd/N/name`; elsewhere names must do. */
+export function chooseSafeOpen(platform: NodeJS.Platform): SafeOpen {
+  if (platform === 'linux') return openByDescriptor
+  return (root, segments, flags) => openByName(root, segments, platform === 'darwin' ? flags | O_NOFOLLOW_ANY : flags)
+}
+
+const descriptorPath = (handle: FileHandle): string => `/proc/self/fd/${handle.fd}`
+
+/** Walks from descriptor to descriptor: nothing that happens to the names behind us has any effect. */
+const openByDescriptor: SafeOpen = async (root, segments, flags) => {
+  let directory = await reachRoot(() => open(root, DIRECTORY))
+  try {
+    const top = await reachRoot(() => readlink(descriptorPath(directory)))
+    for (const segment of segments.slice(0, -1)) {
+      const next = await open(`${descriptorPath(directory)}/${segment}`, DIRECTORY | constants.O_NOFOLLOW)
+      await directory.close()
+      directory = next
+    }
+    const handle = await open(`${descriptorPath(directory)}/${segments.at(-1) ?? '.'}`, flags | CAREFUL)
+    return await judged(handle, async () => {
+      // A directory that was moved out of the root while we stood in it is told by its own path.
+      refuseOutside(top, await readlink(descriptorPath(handle)))
+      return { location: descriptorPath(handle), confirm: async () => undefined }
+    })
+  } finally {
+    await directory.close()
+  }
+}
+
+/**
+ * Without a lookup relative to a descriptor the best is to open, then to prove that the name still leads, through no
+ * link, to what was opened. A swap that is undone before the proof is caught by the inode; two swaps timed around each
+ * of its steps are not, except on macOS, where the open itself refuses links.
+ */
+const openByName: SafeOpen = async (root, segments, flags) => {
+  const top = await reachRoot(() => realpath(root))
+  const location = join(top, ...segments)
+  await refuseLinks(top, segments)
+  const handle = await open(location, flags | CAREFUL)
+  return judged(handle, async (opened) => {
+    const confirm = async (): Promise<void> => {
+      await refuseLinks(top, segments)
+      refuseOutside(top, await realpath(location))
+      const named = await lstat(location)
+      if (named.dev !== opened.dev || named.ino !== opened.ino)
+        throw new ToolRetryError('The path changed while it was opened.')
+    }
+    await confirm()
+    return { location, confirm }
+  })
+}
+
+/** That the root or /proc is missing is nothing that another path could mend. */
+async function reachRoot<Value>(reach: () => Promise<Value>): Promise<Value> {
+  try {
+    return await reach()
+  } catch (cause) {
+    throw new ToolFatalError('The workspace cannot be reached.', { nextStep: 'Its operator must look at it.', cause })
+  }
+}
+
+async function refuseLinks(top: string, segments: readonly string[]): Promise<void> {
+  let path = top
+  for (const segment of segments) {
+    path = join(path, segment)
+    if ((await lstat(path)).isSymbolicLink()) throw linkRefusal()
+  }
+}
+
+/** The checks on an open descriptor. It is closed unless all of them hold. */
+async function judged(
+  handle: FileHandle,
+  check: (stats: Stats) => Promise<Pick<OpenedEntry, 'location' | 'confirm'>>,
+): Promise<OpenedEntry> {
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile() && !stats.isDirectory()) throw specialRefusal()
+    // Another name of the same file may stand outside, where somebody else decides what is in it.
+    if (stats.isFile() && stats.nlink > 1) throw new ToolRetryError('The file has hard links, which are not followed.')
+    return { handle, stats, ...(await check(stats)) }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+function refuseOutside(top: string, real: string): void {
+  const prefix = top.endsWith(sep) ? top : `${top}${sep}`
+  if (real !== top && !real.startsWith(prefix)) throw new ToolRetryError('The path leads out of the workspace.')
+}
+
+export const linkRefusal = (cause?: unknown): ToolRetryError =>
+  new ToolRetryError('The path goes through a symbolic link, which is not followed.', { cause })
+
+export const specialRefusal = (cause?: unknown): ToolRetryError =>
+  new ToolRetryError('The path names neither a file nor a directory.', { cause })

@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ToolRetryError } from './tool-error.ts'
+import { readWorkspacePath } from './workspace-path.ts'
+
+test.each([
+  ['/workspace', []],
+  ['/workspace/', []],
+  ['/workspace/a/b.txt', ['a', 'b.txt']],
+  ['/workspace//a/./b/', ['a', 'b']],
+  ['/workspace/...', ['...']],
+  ['/workspace/100%', ['100%']],
+  ['/workspace/a b/é', ['a b', 'é']],
+])('%s is split into its names', (path, segments) => {
+  expect(readWorkspacePath(path)).toEqual(segments)
+})
+
+test.each([
+  [''],
+  ['/'],
+  ['a.txt'],
+  ['/etc/passwd'],
+  ['/workspace-evil/a'],
+  ['/workspaceevil'],
+  ['workspace/a'],
+  ['//workspace/a'],
+  ['/Workspace/a'],
+  ['/workspace/../etc/passwd'],
+  ['/workspace/a/..'],
+  ['/workspace/%2e%2e/etc'],
+  ['/workspace/%2E./etc'],
+  ['/workspace/a%2fb'],
+  ['/workspace/a%5Cb'],
+  ['/workspace/a%00'],
+  ['/workspace/a\0b'],
+  ['/workspace/\ud800'],
+  [`/workspace/${'a'.repeat(256)}`],
+  [`/workspace/${'a/'.repeat(2100)}`],
+  ['file:///workspace/a'],
+])('%j is refused', (path) => {
+  expect(() => readWorkspacePath(path)).toThrow(ToolRetryError)
+})
+
+test('whatever is accepted is made of plain names', () => {
+  const pieces = fc.constantFrom('/workspace', '/', '..', '.', 'a', '%2e', '%2E%2e', '\0', '\\', 'é', '\ud800', '…')
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
+      const read = attempt(parts.join(''))
+      for (const segment of read ?? []) {
+        expect(segment).not.toMatch(/^\.{0,2}$/)
+        expect(segment).not.toMatch(/[/\0]|%2e/i)
+      }
+    }),
+  )
+})
+
+function attempt(path: string): readonly string[] | undefined {
+  try {
+    return readWorkspacePath(path)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ToolRetryError)
+    return undefined
+  }
+}
