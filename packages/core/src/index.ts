@@ -14,12 +14,13 @@ export {
   type Verdict,
 } from './decide.ts'
 export { formatDuration, parseDuration } from './duration.ts'
+export type { Envelope, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { nameGlob } from './glob.ts'
 export { isJsonObject, type Json, type JsonObject } from './json.ts'
-export { type Envelope, JsonScanner, type Span } from './json-scanner.ts'
+export { JsonScanner } from './json-scanner.ts'
 export { foldName, NameTable, type Naming } from './names.ts'
 export type { Principal } from './principal.ts'
 export {

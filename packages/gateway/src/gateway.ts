@@ -9,8 +9,7 @@ import {
   type Selection,
 } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
-import { Catalog } from './catalog/catalog.ts'
-import { CatalogueShelf } from './catalog/catalogue-shelf.ts'
+import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import {
   type Environment,
   type Home,
@@ -26,6 +25,7 @@ import {
   createAuthenticator,
   createJwtVerifier,
   createLogins,
+  type JwtVerifier,
   type LocalTokens,
   type Logins,
   openLocalTokens,
@@ -53,10 +53,8 @@ export interface GatewayParts {
   readonly loaded: LoadedSettings
   readonly environment: Environment
   readonly store: Store
-  /** Everybody on loopback is the local agent: for trying things. */
-  readonly noAuth: boolean
   /** A changed configuration is asked about first; refused ones stay out. */
-  readonly mayReload: (digest: string) => Promise<void>
+  readonly mayReload: (loaded: LoadedSettings) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -78,13 +76,13 @@ export class Gateway {
   readonly httpMcp: HttpMcp
   readonly tokens: LocalTokens
   readonly logins: Logins
-  readonly authenticator: Authenticator
   readonly builtIns: McpServer
-  readonly noAuth: boolean
   readonly #parts: GatewayParts
   readonly #watchdog: Watchdog
   readonly #shelf: CatalogueShelf
   readonly #context: UpstreamContext
+  readonly #own = new Set<string>()
+  readonly #jwt: JwtVerifier | undefined
   #settings: Settings
   #selections = new Map<string, Selection>()
   #watch: SettingsWatch | undefined
@@ -97,7 +95,6 @@ export class Gateway {
     this.state = parts.state
     this.store = parts.store
     this.tokens = tokens
-    this.noAuth = parts.noAuth
     this.#shelf = new CatalogueShelf(parts.store.catalogues)
     this.#watchdog = openWatchdog({ runMark: marks.run, environment: parts.environment, onTrouble: parts.onWarning })
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
@@ -125,7 +122,15 @@ export class Gateway {
       upstream: (server) => this.fleet.get(server),
     })
     const untilKnown = (): Promise<void> | undefined => this.fleet.untilKnown(this.#settings.gateway.startupWait)
-    this.methods = new Methods({ ...this, version: VERSION, untilKnown })
+    this.methods = new Methods({
+      catalog: this.catalog,
+      listings: this.listings,
+      pipeline: this.pipeline,
+      hub: this.hub,
+      ids: this.ids,
+      version: VERSION,
+      untilKnown,
+    })
     this.sessions = new LegacySessions({
       hub: this.hub,
       most: this.#settings.gateway.maxSessions,
@@ -138,13 +143,23 @@ export class Gateway {
     })
     this.logins = createLogins()
     const { jwt } = this.#settings
-    this.authenticator = createAuthenticator({ tokens, noAuth: parts.noAuth, jwt: jwt && createJwtVerifier(jwt) })
+    this.#jwt = jwt && createJwtVerifier(jwt)
     this.builtIns = createBuiltInServer({
       workspaceRoot: this.#workspaceRoot(),
       version: VERSION,
-      onBug: (bug) => parts.onWarning(String(bug)),
+      onBug: (bug) => parts.onWarning(`a built-in tool broke: ${String(bug.error)}`),
     })
     this.catalog.onChange((change) => this.hub.listsChanged(change))
+  }
+
+  /** Who must show a credential: at a port for trying things, nobody. */
+  authenticatorFor(whom: 'everybody' | 'nobody'): Authenticator {
+    return createAuthenticator({ tokens: this.tokens, jwt: this.#jwt, noAuth: whom === 'nobody' })
+  }
+
+  /** Every server has been heard of, or has had its chance. */
+  get isReady(): boolean {
+    return this.fleet.untilKnown(this.#settings.gateway.startupWait) === undefined
   }
 
   get settings(): Settings {
@@ -169,8 +184,6 @@ export class Gateway {
       onChange: (change) => void (change.ok ? this.#reload(change.loaded) : this.#rejected(change.error.text)),
     })
   }
-
-  readonly #own = new Set<string>()
 
   /** Serves tools that run in this process, under a server id of their own. */
   adopt(server: string, own: McpServer): void {
@@ -203,7 +216,6 @@ export class Gateway {
     this.sessions.endAll(reason)
     await this.fleet.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
-    this.authenticator.close()
     this.tokens.close()
     await this.#watchdog.close()
     await this.store.close()
@@ -239,7 +251,7 @@ export class Gateway {
 
   async #reload(loaded: LoadedSettings): Promise<void> {
     try {
-      await this.#parts.mayReload(loaded.digest)
+      await this.#parts.mayReload(loaded)
     } catch (error) {
       return this.#rejected(error instanceof Error ? error.message : String(error))
     }
@@ -285,21 +297,5 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const gateway = new Gateway(parts, tokens, { run: `${stateMark}.${randomBytes(8).toString('hex')}` })
   // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
   await sweepProcesses({ mark: stateMark })
-  gateway.start()
   return gateway
-}
-
-function discoveryOf(
-  server: string,
-  before: ServerCatalogue | undefined,
-  after: ServerCatalogue,
-): SallyportEvent | undefined {
-  const printed = (catalogue: ServerCatalogue | undefined) =>
-    new Map((catalogue?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
-  const [old, now] = [printed(before), printed(after)]
-  const added = [...now.keys()].filter((name) => !old.has(name))
-  const removed = [...old.keys()].filter((name) => !now.has(name))
-  const changed = [...now].filter(([name, text]) => old.has(name) && old.get(name) !== text).map(([name]) => name)
-  if (added.length + removed.length + changed.length === 0) return undefined
-  return { type: 'TOOLS_DISCOVERED', server, added, removed, changed }
 }

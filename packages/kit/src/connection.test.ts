@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Bug } from './definitions.ts'
 import { createMcpServer } from './mcp-server.ts'
 import { READ } from './permission.ts'
@@ -18,6 +18,8 @@ test('a result that JSON cannot carry is answered as an error, and the connectio
 })
 
 test('a log that throws does not take the server with it', async () => {
+  const printed = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  onTestFinished(() => printed.mockRestore())
   const server = createMcpServer('sample', {
     ...OPTIONS,
     onBug: () => {
@@ -29,6 +31,7 @@ test('a log that throws does not take the server with it', async () => {
   })
   const client = new RawClient(server)
   expect((await client.modern('tools/call', { name: 'bug' })).result.isError).toBe(true)
+  expect(printed).toHaveBeenCalledOnce()
 })
 
 test('cancelling aborts the call, and nothing is answered', async () => {

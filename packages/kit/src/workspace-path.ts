@@ -35,7 +35,6 @@ function checkSegment(segment: string): void {
   if (segment === '..') throw new ToolRetryError('The path has ".." in it. Write it without.')
   if (/%(?:2e|2f|5c|00)/i.test(segment))
     throw new ToolRetryError('The path has percent-encoded dots, slashes or NULs in it. Write it plainly.')
-  if (process.platform === 'win32' && /[\\:]/.test(segment)) throw new ToolRetryError('The path has "\\" or ":" in it.')
   if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)
     throw new ToolRetryError(`A name in the path is over ${MAX_SEGMENT_BYTES} bytes long.`)
 }

@@ -107,10 +107,11 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)('opened the way of %s', (
 
   test('no descriptor is left behind, by success or refusal', async () => {
     await symlink(home, join(root, 'out'))
+    await link(join(home, 'secret.txt'), join(root, 'hard'))
     const workspace = open()
     await workspace.readFile('/workspace/a.txt')
     const before = await openDescriptors()
-    for (const path of ['a.txt', 'sub/deep/b.txt', 'none', 'sub/none/x', 'out', 'out/secret.txt', 'sub'])
+    for (const path of ['a.txt', 'sub/deep/b.txt', 'none', 'sub/none/x', 'out', 'out/secret.txt', 'sub', 'hard'])
       await workspace.readFile(`/workspace/${path}`).catch(() => undefined)
     await workspace.listDirectory('/workspace/sub')
     expect(await openDescriptors()).toBe(before)

@@ -3,6 +3,8 @@ import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { CatalogSnapshot } from './catalog-snapshot.ts'
 
 export { CatalogSnapshot } from './catalog-snapshot.ts'
+export { CatalogueShelf } from './catalogue-shelf.ts'
+export { discoveryOf } from './discovery.ts'
 export type { Offer } from './offer.ts'
 
 /** Which lists differ from before. */

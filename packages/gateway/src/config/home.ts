@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
@@ -24,8 +24,7 @@ export function locateHome(options: LocateOptions): Home {
   const fromVariable = readEnvironment(environment).home
   if (fromVariable !== undefined) return { path: absolute(fromVariable, options), origin: 'environment' }
   const project = resolve(options.cwd, '.sallyport')
-  // Also when it is a dangling link or a file: to pass over it in silence would start something unexpected.
-  if (lstatSync(project, { throwIfNoEntry: false }) !== undefined) return { path: project, origin: 'project' }
+  if (isThere(project)) return { path: project, origin: 'project' }
   return { path: join(xdgFolder(environment, 'XDG_CONFIG_HOME', '.config'), 'sallyport'), origin: 'user' }
 }
 
@@ -41,11 +40,20 @@ export function locateState(options: LocateOptions): string {
 /** A home that somebody named must be there: an empty gateway after a typing error would puzzle more than an error. */
 export function requireHome(home: Home): void {
   if (home.origin === 'user' || home.origin === 'project') return
-  const found = statSync(home.path, { throwIfNoEntry: false })
-  if (found !== undefined) return
-  throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist.`, {
+  if (isThere(home.path)) return
+  throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist, or cannot be looked at.`, {
     hint: `Correct ${home.origin === 'flag' ? '--home' : 'SALLYPORT_HOME'}, or make the folder.`,
   })
+}
+
+/** Also a dangling link or a file: to pass over it in silence would start something unexpected. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    // It cannot be looked at (EACCES, ENOTDIR, …): reading it, if it comes to that, says why.
+    return false
+  }
 }
 
 /** The user's own folder, by the environment first: tests and `sudo -E` rely on it. */

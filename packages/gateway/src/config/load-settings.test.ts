@@ -1,11 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
 
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeIssue } from './config-issue.ts'
 import { asOrdinaryUser, failure, homeWith, load, mistakes, temporaryFolder } from './home.test-kit.ts'
+import { readHome } from './home-content.ts'
 import { loadSettings } from './load-settings.ts'
 import { sameServer } from './same-server.ts'
 
@@ -287,28 +289,32 @@ describe('what is loaded', () => {
 
   it('comes from the bytes that were read before, if there are such', async () => {
     const home = await homeWith({ 'config.yaml': 'gateway: {port: 1}' })
-    const { content } = await loadSettings({ home, environment: {} })
+    const content = await readHome(home)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: 2}')
-    expect((await loadSettings({ home, environment: {}, content })).settings.gateway.port).toBe(1)
+    const loaded = await loadSettings({ home, environment: {}, content })
+    expect(loaded.settings.gateway.port).toBe(1)
+    expect(loaded.digest).toBe(content.digest)
   })
 })
 
 describe('a home that cannot be read', () => {
-  it('is told apart: a file, a folder in the place of a file, a pipe', async () => {
+  it('is told apart: a file, a folder in the place of a file, a device, a pipe', async () => {
     const home = await homeWith({ file: '' })
     expect(await failure(loadSettings({ home: join(home, 'file'), environment: {} }))).toMatchObject({
       code: 'HOME_UNREADABLE',
     })
     await mkdir(join(home, 'config.yaml'))
     expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('not a regular file')
+    const device = await temporaryFolder()
+    await symlink('/dev/zero', join(device, 'config.yaml'))
+    expect((await failure(loadSettings({ home: device, environment: {} }))).message).toContain('not a regular file')
     const piped = await temporaryFolder()
-    await symlink('/dev/zero', join(piped, 'config.yaml'))
+    execFileSync('mkfifo', [join(piped, 'tools.yaml')])
     expect((await failure(loadSettings({ home: piped, environment: {} }))).message).toContain('not a regular file')
   })
 
   it('says who may not read it', async () => {
     const home = await homeWith({ 'config.yaml': '' })
-    const { chmod } = await import('node:fs/promises')
     await chmod(join(home, 'config.yaml'), 0)
     await chmod(home, 0o755)
     const error = await asOrdinaryUser(() => failure(loadSettings({ home, environment: {} })))

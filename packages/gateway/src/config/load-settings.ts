@@ -15,19 +15,24 @@ export interface LoadOptions {
   readonly content?: HomeContent
 }
 
-export interface LoadedSettings {
+/** The settings, with the digests of the very bytes that they came from. */
+export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDigest'> {
   readonly settings: Settings
   readonly warnings: readonly ConfigIssue[]
-  /** The bytes that these settings came from. */
-  readonly content: HomeContent
 }
 
 /** Reads and judges the config of a home; throws CONFIG_INVALID with everything that is wrong in it. */
 export async function loadSettings(options: LoadOptions): Promise<LoadedSettings> {
   const content = options.content ?? (await readHome(options.home))
+  const { digest, configDigest } = content
   const chosen = chooseConfig(content)
   if (chosen === undefined) {
-    return { settings: deepFreeze(DEFAULT_SETTINGS), warnings: [await missingConfig(options.home)], content }
+    return {
+      settings: deepFreeze(DEFAULT_SETTINGS),
+      warnings: [await missingConfig(options.home)],
+      digest,
+      configDigest,
+    }
   }
   const { text, file } = decode(chosen)
   // The parser and the schema take longer to load than all the rest: who needs only a path is not made to wait.
@@ -40,7 +45,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     lookup: lookupIn(options.environment),
   })
   if (errors.length > 0) throw invalid(file, errors)
-  return { settings: deepFreeze(settings), warnings: inOrder([...chosen.warnings, ...warnings]), content }
+  return { settings: deepFreeze(settings), warnings: inOrder([...chosen.warnings, ...warnings]), digest, configDigest }
 }
 
 interface ChosenConfig {

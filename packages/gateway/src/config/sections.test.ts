@@ -94,7 +94,7 @@ describe('the auth section', () => {
 
   it('warns of a secret that is short or stands in the file', async () => {
     const { warnings } = await load('auth: {jwt: {secret: hunter2}}')
-    expect(warnings.map(describeIssue).join('\n')).toMatch(/stands in the file[^]*short enough to be guessed/)
+    expect(warnings.map(describeIssue).join('\n')).toMatch(/stands in the file[\s\S]*short enough to be guessed/)
     expect(warnings.map(describeIssue).join('\n')).not.toContain('hunter2')
   })
 })

@@ -154,7 +154,7 @@ describe('the name of a server', () => {
   it('cannot write to the terminal', async () => {
     const said = (await mistakes('mcp_servers: {"\\e[31m\\u202E\\n": {}}')).join('\n')
     expect(said).toContain('\\u')
-    expect(said).not.toMatch(/[\u001b\u202e]/)
+    expect(said).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 })
 
@@ -208,7 +208,7 @@ describe('the timeouts of a server', () => {
     ['timeout: soon', 'got "soon"'],
     ['timeouts: {call: 60}', 'with its unit'],
     ['timeouts: {call: 100d}', 'at most 24 days'],
-    ['timeouts: {max: 1s}', 'at least the call timeout of 60.0 s; got 1.0 s'],
+    ['timeouts: {max: 1s}', 'expected at least the call timeout'],
     ['timeout: 1000, read_timeout: 2', 'sets the same limit'],
     ['timeout: 1000, timeouts: {call: 1s}', 'the same limit as mcp_servers.a.timeouts.call'],
     ['timeouts: 5', 'expected a mapping'],

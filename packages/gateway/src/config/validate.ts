@@ -23,7 +23,8 @@ export function validate<Schema extends z.ZodType>(
   normalised: Normalised,
   log: IssueLog,
 ): z.infer<Schema> | undefined {
-  const parsed = schema.safeParse(normalised.value)
+  // Compiling the schema pays off after thousands of values; a config has dozens, and the start waits for it.
+  const parsed = schema.safeParse(normalised.value, { jitless: true })
   if (parsed.success) return parsed.data
   for (const issue of parsed.error.issues) {
     const found = follow(normalised, issue.path)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
+import { sendRefusal } from './http-exchange.ts'
 
 /** What a connection to the gateway's own socket can become, besides HTTP. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port' } as const
@@ -22,6 +23,8 @@ export function socketPath(state: string): string {
 
 export interface GatewaySocketOptions {
   readonly path: string
+  /** Says why this caller is not let in. */
+  readonly judge: (request: IncomingMessage) => SallyportError | undefined
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
   /** Takes the connection over; the answer to the upgrade has been sent. */
   readonly onLines: (stream: Duplex, request: IncomingMessage) => void
@@ -37,22 +40,16 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
   const { path } = options
   preparePlace(path)
   const streams = new Set<Duplex>()
-  const server = createServer({ requestTimeout: 60_000 }, options.onRequest)
+  const server = createServer((request, response) => {
+    const refused = options.judge(request)
+    if (refused) sendRefusal(response, refused)
+    else options.onRequest(request, response)
+  })
   server.on('upgrade', (request, stream) => {
-    const take =
-      request.headers.upgrade === SOCKET_PROTOCOLS.lines
-        ? options.onLines
-        : request.headers.upgrade === SOCKET_PROTOCOLS.port
-          ? options.onPort
-          : undefined
-    if (!take) return void stream.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+    stream.on('error', () => stream.destroy())
     streams.add(stream)
     stream.once('close', () => streams.delete(stream))
-    stream.on('error', () => stream.destroy())
-    stream.write(
-      `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${request.headers.upgrade}\r\n\r\n`,
-    )
-    take(stream, request)
+    upgrade(request, stream, options)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
@@ -76,6 +73,21 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
         for (const stream of streams) stream.destroy()
       }),
   }
+}
+
+function upgrade(request: IncomingMessage, stream: Duplex, { judge, onLines, onPort }: GatewaySocketOptions): void {
+  const wanted = request.headers.upgrade
+  const take = wanted === SOCKET_PROTOCOLS.lines ? onLines : wanted === SOCKET_PROTOCOLS.port ? onPort : undefined
+  const refused = take ? judge(request) : new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`)
+  if (refused || !take) {
+    const body = JSON.stringify({ error: { code: refused?.code, message: refused?.message, hint: refused?.hint } })
+    stream.end(
+      `HTTP/1.1 409 Conflict\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+    return
+  }
+  stream.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${wanted}\r\n\r\n`)
+  take(stream, request)
 }
 
 function preparePlace(path: string): void {

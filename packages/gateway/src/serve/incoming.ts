@@ -29,6 +29,9 @@ export function readMessage(bytes: Buffer): Incoming | Misread {
   if (!isJsonObject(message)) return misread('INVALID_REQUEST', 'A message is a JSON object.')
   if (envelope.members !== countMembers(message))
     return misread('INVALID_REQUEST', 'A key stands twice in the same object.', message.id)
+  if (envelope.hasUnsafeNumber) {
+    return misread('INVALID_REQUEST', 'A number is too large to be kept exact: send it as a text.', message.id)
+  }
   return classify(message)
 }
 

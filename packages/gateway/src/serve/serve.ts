@@ -1,3 +1,4 @@
+export { createAdmin } from './admin.ts'
 export { ChangeHub } from './change-hub.ts'
 export type { ClientRequest, Reply } from './client-request.ts'
 export { type GatewaySocket, openGatewaySocket, SOCKET_PROTOCOLS, socketPath } from './gateway-socket.ts'

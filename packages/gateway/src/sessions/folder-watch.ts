@@ -68,6 +68,10 @@ export class FolderWatch {
 }
 
 function identityOf(path: string): string | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats && `${stats.dev}:${stats.ino}`
+  try {
+    const stats = statSync(path)
+    return `${stats.dev}:${stats.ino}`
+  } catch {
+    return undefined
+  }
 }

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { readStandingToken } from './standing-token.ts'
@@ -68,6 +68,21 @@ describe('a minted token', () => {
       expect(readStandingToken(bench.state, 'operator')).toBeDefined()
     },
   )
+
+  it('is revoked by its id alone, never by a path', async () => {
+    const tokens = await bench.open()
+    const bystander = bench.file('../bystander.json')
+    writeFileSync(bystander, '{}')
+    expect(await tokens.revoke('../bystander')).toBe(false)
+    expect(existsSync(bystander)).toBe(true)
+  })
+
+  it('that could not be written is not handed out', async () => {
+    const tokens = await bench.open()
+    rmSync(bench.file(''), { recursive: true })
+    await expect(mintFor(tokens)).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+    expect(tokens.list()).toEqual([])
+  })
 
   it.each([
     { agent: '' },

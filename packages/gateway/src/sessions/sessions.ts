@@ -16,5 +16,5 @@ export {
   openLocalTokens,
 } from './local-tokens.ts'
 export { clearedCookie, createLogins, type Logins, sessionCookie } from './login.ts'
-export { readStandingToken, type StandingRole } from './standing-token.ts'
+export { readStandingToken, type StandingRole, standingPrincipal } from './standing-token.ts'
 export type { TokenRecord } from './token-record.ts'

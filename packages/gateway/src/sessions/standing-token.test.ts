@@ -72,6 +72,9 @@ describe('the standing tokens', () => {
     chmodSync(bench.file('operator'), 0o604)
     await changed
     expect(tokens.verify(operator)).toBeUndefined()
+    bench.clock += 500
+    expect(tokens.verify(operator)).toBeUndefined()
+    expect(bench.troubles).toHaveLength(1)
     expect(bench.troubles[0]).toContain('could be read by other users')
   })
 })

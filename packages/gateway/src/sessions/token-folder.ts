@@ -1,4 +1,4 @@
-import { type BigIntStats, lstatSync, readdirSync } from 'node:fs'
+import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Credential } from './credential.ts'
 import { errnoOf, readPrivateFile } from './private-file.ts'
@@ -71,7 +71,7 @@ export class TokenFolder {
 
   #entry(name: string, stamp: string): Entry {
     const known = this.#entries.get(name)
-    if (known?.stamp === stamp) return known
+    if (known?.stamp === stamp && stamp !== UNSTAMPED) return known
     const entry = loadEntry(join(this.path, name), name, stamp)
     if (entry.problem !== undefined && entry.problem !== known?.problem)
       this.#onTrouble(`The token file ${join(this.path, name)} ${entry.problem}.`)
@@ -116,9 +116,16 @@ const idOf = (name: string): string => name.slice(0, -'.json'.length)
 
 /** Changes whenever the file, its rights or its content do; taken before the reading, so that a later change shows. */
 function stampOf(path: string): string | undefined {
-  const stats: BigIntStats | undefined = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats && `${stats.dev}:${stats.ino}:${stats.ctimeNs}:${stats.mtimeNs}:${stats.size}`
+  try {
+    const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return stats && `${stats.dev}:${stats.ino}:${stats.ctimeNs}:${stats.mtimeNs}:${stats.size}`
+  } catch {
+    return UNSTAMPED
+  }
 }
+
+/** A file that cannot even be looked at now; the reading says why. */
+const UNSTAMPED = ''
 
 function sameEntries(one: ReadonlyMap<string, Entry>, other: ReadonlyMap<string, Entry>): boolean {
   return one.size === other.size && [...one].every(([name, entry]) => other.get(name) === entry)

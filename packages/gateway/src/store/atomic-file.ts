@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
@@ -38,8 +38,9 @@ export async function replaceFile(
   }
 }
 
-/** Removes what killed writers left in a folder. */
+/** Removes what killed writers left in a folder, if there is one. */
 export function sweepLeftovers(folder: string): void {
+  if (!existsSync(folder)) return
   for (const name of readdirSync(folder)) {
     const pid = LEFTOVER.exec(name)?.[1]
     if (pid !== undefined && isAbandoned(join(folder, name), Number(pid))) rmSync(join(folder, name), { force: true })

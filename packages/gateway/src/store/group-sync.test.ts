@@ -46,6 +46,7 @@ describe('a group sync', () => {
     })
     started[0]?.end()
     await early
+    await new Promise(setImmediate)
     expect(lateDone).toBe(false)
     await syncsStarted(2)
     started[1]?.end()

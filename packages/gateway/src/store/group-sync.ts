@@ -92,7 +92,7 @@ export class GroupSync {
     const upTo = this.#written
     const current = this.#fd
     try {
-      await this.#syncRetired(this.#retired.length)
+      await this.#syncRetired()
       await this.#datasync(current)
     } catch (cause) {
       this.#fail(upTo, cause)
@@ -103,9 +103,9 @@ export class GroupSync {
     return true
   }
 
-  /** Only those retired before this sync began: a later one may still be the file that this sync ends with. */
-  async #syncRetired(count: number): Promise<void> {
-    for (const fd of this.#retired.slice(0, count)) {
+  /** Only those retired before this sync began: a later one may be the very file that this sync ends with. */
+  async #syncRetired(): Promise<void> {
+    for (const fd of [...this.#retired]) {
       await this.#datasync(fd)
       this.#retired.shift()
       closeSync(fd)

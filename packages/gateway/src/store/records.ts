@@ -1,6 +1,7 @@
 import type { LoggedEvent, SallyportEvent } from '@sallyport/core'
 
 export interface EventFilter {
+  /** Both ends belong to the time asked for. */
   readonly since?: Date
   readonly until?: Date
   readonly agent?: string

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -45,32 +43,37 @@ test('kill -9 of the holder gives the state back, and a dead holder is not named
   expect(await lockState(state, options)).toEqual({ held: true, holder: undefined })
 })
 
-test('a process that the holder started does not keep the state when the holder is gone', async () => {
+test('a process that the holder started does not keep the state when the holder is killed', async () => {
   const state = scratchFolder()
-  const lock = await take(state)
-  const heir = spawn('sleep', ['600'], { stdio: 'ignore' })
-  onTestFinished(async () => {
-    heir.kill('SIGKILL')
-    if (heir.exitCode === null && heir.signalCode === null) await once(heir, 'exit')
+  const holder = startChild('parent', state)
+  const { held, heir } = (await holder.said()) as { readonly held: boolean; readonly heir: number }
+  onTestFinished(() => {
+    process.kill(heir, 'SIGKILL')
   })
-  await once(heir, 'spawn')
-  lock.release()
-  const next = startChild('lock', state)
-  expect(await next.said()).toEqual({ held: false })
+  expect(held).toBe(false)
+  expect(await lockState(state, options)).toMatchObject({ held: true })
+  await holder.kill()
+  expect(process.kill(heir, 0)).toBe(true)
+  await take(state)
 })
 
 test('of two processes that race for it exactly one wins, 50 times', async () => {
   const state = scratchFolder()
-  for (let round = 0; round < 25; round++) {
-    const racers = [startChild('lock', state), startChild('lock', state)]
-    const said = (await Promise.all(racers.map((racer) => racer.said()))) as readonly { held: boolean }[]
-    expect(said.filter(({ held }) => !held)).toHaveLength(1)
+  for (let round = 0; round < 50; round++) {
+    const racers = [startChild('race', state), startChild('race', state)]
+    for (const racer of racers) expect(await racer.said()).toBe('ready')
+    for (const racer of racers) racer.process.stdin.write('go\n')
+    expect((await Promise.all(racers.map((racer) => racer.said()))).toSorted()).toEqual([false, true])
     await Promise.all(racers.map((racer) => racer.kill()))
   }
-  for (let round = 0; round < 25; round++) {
+}, 180_000)
+
+test('of two in one process exactly one wins, 50 times', async () => {
+  const state = scratchFolder()
+  for (let round = 0; round < 50; round++) {
     const locks = await Promise.all([lockState(state, options), lockState(state, options)])
     const won = locks.filter((lock): lock is StateLock => !lock.held)
     expect(won).toHaveLength(1)
     for (const lock of won) lock.release()
   }
-}, 120_000)
+})

@@ -1,4 +1,5 @@
 // A process of its own that uses the built store, to be killed or limited by tests: node store-child.test-kit.mjs <job> <state>
+import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { lockState, openStore, replaceFile } from '../../dist/store/store.js'
 
@@ -51,6 +52,22 @@ const jobs = {
     process.stdin.resume().once('end', () => {
       if (!lock.held) lock.release()
     })
+  },
+
+  /** Loads everything first, so that two of these told to go at once meet at the lock itself. */
+  race() {
+    say('ready')
+    process.stdin.once('data', async () => {
+      say((await lockState(state, { version: '1.2.3', home: '/home' })).held)
+      setInterval(() => undefined, 60_000)
+    })
+  },
+
+  /** Holds the state and has a child, which outlives it when it is killed. */
+  async parent() {
+    const lock = await lockState(state, { version: '1.2.3', home: '/home' })
+    const heir = spawn('sleep', ['600'], { stdio: 'ignore' })
+    heir.once('spawn', () => say({ held: lock.held, heir: heir.pid }))
   },
 
   async replace() {

@@ -60,21 +60,23 @@ const glob = fc.constantFrom(
   'é???',
   '',
 )
-const filter: fc.Arbitrary<EventFilter> = fc.record(
-  {
-    since: moment,
-    until: moment,
-    agent: name,
-    session: name,
-    server: name,
-    tool: fc.oneof(name, glob),
-    types: fc.subarray(['TOOL_CALL_STARTED', 'UPSTREAM_LOST', 'TOKEN_MINTED'] as const),
-    traceId: name,
-    callId: name,
-    limit: fc.integer({ min: 0, max: 12 }),
-  },
-  { requiredKeys: [] },
-)
+const conditions: fc.Arbitrary<Required<EventFilter>> = fc.record({
+  since: moment,
+  until: moment,
+  agent: name,
+  session: name,
+  server: name,
+  tool: fc.oneof(name, glob),
+  types: fc.subarray(['TOOL_CALL_STARTED', 'UPSTREAM_LOST', 'TOKEN_MINTED'] as const),
+  traceId: name,
+  callId: name,
+  limit: fc.integer({ min: 0, max: 12 }),
+})
+const keys = ['since', 'until', 'agent', 'session', 'server', 'tool', 'types', 'traceId', 'callId', 'limit'] as const
+/** Few conditions at a time: more would nearly always find nothing. */
+const filter: fc.Arbitrary<EventFilter> = fc
+  .tuple(conditions, fc.subarray([...keys], { maxLength: 3 }))
+  .map(([all, chosen]) => Object.fromEntries(chosen.map((key) => [key, all[key]])))
 
 /** The meaning of a filter, said once more in the plainest way. */
 function model(events: readonly LoggedEvent[], wanted: EventFilter): readonly LoggedEvent[] {
@@ -126,9 +128,11 @@ describe('finding', () => {
 
   test('goes through more rows than a page to fill a limit', () => {
     const store = openTestStore({ state: scratchFolder() })
-    const upstream = (server: string) => store.log.append({ type: 'UPSTREAM_LOST', server, reason: 'x' })
-    for (let count = 0; count < 700; count++) upstream(count % 350 === 0 ? 'rare' : 'common')
-    expect(store.find({ server: 'rare', limit: 5 }).map(({ seq }) => seq)).toEqual([1, 351])
+    const prompt = { call_id: 'c', trace_id: 't', user: 'u', agent: 'a', profile: 'p', session: 's', server: 'x' }
+    const facts = { ...prompt, method: 'tools/call', is_mcp: true, success: true, latency_ms: 1, bytes: 1 }
+    for (let count = 0; count < 700; count++)
+      store.log.append({ type: 'TOOL_CALL_COMPLETED', ...facts, tool_name: count % 350 === 0 ? 'x_rare' : 'x_common' })
+    expect(store.find({ tool: '*rare', limit: 5 }).map(({ seq }) => seq)).toEqual([1, 351])
     expect(store.find({ limit: 2 }).map(({ seq }) => seq)).toEqual([699, 700])
     expect(store.find({})).toHaveLength(700)
   })
@@ -181,16 +185,24 @@ describe('the index', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
 
+  test('that lost a table is moved aside too', async () => {
+    const state = scratchFolder()
+    const first = openTestStore({ state })
+    first.log.append(noted('one'))
+    await first.close()
+    alter(join(state, 'state.db'), 'DROP TABLE catalogues')
+    const second = openTestStore({ state })
+    second.catalogues.save('a', 'f', 'kept')
+    expect(second.catalogues.load('a', 'f')).toBe('kept')
+    expect(second.find({})).toHaveLength(1)
+  })
+
   test('that breaks while in use is moved aside, and the log answers', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state })
     store.log.append(noted('one'))
     expect(store.find({})).toHaveLength(1)
-    const Sqlite = loadSqlite()
-    if (Sqlite === undefined) throw new Error('no SQLite here')
-    const other = new Sqlite(join(state, 'state.db'))
-    other.exec('DROP TABLE events')
-    other.close()
+    alter(join(state, 'state.db'), 'DROP TABLE events')
     store.log.append(noted('two'))
     expect(store.find({}).map(({ seq }) => seq)).toEqual([1, 2])
     expect(existsSync(join(state, 'state.db'))).toBe(false)
@@ -202,11 +214,7 @@ describe('the index', () => {
 
   test('of a newer version is refused with what to do', () => {
     const state = scratchFolder()
-    const Sqlite = loadSqlite()
-    if (Sqlite === undefined) throw new Error('no SQLite here')
-    const newer = new Sqlite(join(state, 'state.db'))
-    newer.exec('PRAGMA user_version = 99')
-    newer.close()
+    alter(join(state, 'state.db'), 'PRAGMA user_version = 99')
     expect(() => openTestStore({ state })).toThrow(expect.objectContaining({ code: 'STATE_UNUSABLE' }))
     expect(existsSync(join(state, 'state.db'))).toBe(true)
   })
@@ -221,7 +229,8 @@ describe('the index', () => {
     const lines = readFileSync(path, 'utf8').split('\n')
     truncateSync(path, lines.slice(0, 6).join('\n').length + 1)
     const second = openTestStore({ state })
-    second.log.append(noted('x'.repeat(2_000)))
+    second.log.append({ type: 'UPSTREAM_LOST', server: 'new', reason: 'x'.repeat(2_000) })
+    expect(second.find({ server: 'new' })).toHaveLength(1)
     expect(second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
     expect(second.find({})).toHaveLength(7)
   })
@@ -269,6 +278,14 @@ test('files are for their owner alone', async () => {
 test('a matcher of nothing matches all', () => {
   expect(eventMatcher({})({ seq: 1, time: 'x', type: 'GATEWAY_STOPPED', reason: '' })).toBe(true)
 })
+
+function alter(path: string, sql: string): void {
+  const Sqlite = loadSqlite()
+  if (Sqlite === undefined) throw new Error('SQLite cannot be loaded here')
+  const database = new Sqlite(path)
+  database.exec(sql)
+  database.close()
+}
 
 function rebuildFile(path: string, spoil: (good: Buffer) => Buffer): void {
   const good = readFileSync(path)

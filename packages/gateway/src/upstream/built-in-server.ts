@@ -1,12 +1,5 @@
 import { BUILT_IN_SERVER } from '@sallyport/core'
-import {
-  createMcpServer,
-  createWorkspace,
-  type McpServer,
-  READ,
-  type ServerOptions,
-  type Workspace,
-} from '@sallyport/kit'
+import { type Bug, createMcpServer, createWorkspace, type McpServer, READ, type Workspace } from '@sallyport/kit'
 import { readFilePage } from './file-page.ts'
 import { measureSystem } from './system-metrics.ts'
 
@@ -14,7 +7,8 @@ export interface BuiltInOptions {
   /** The directory that agents see as /workspace. */
   readonly workspaceRoot: string
   readonly version: string
-  readonly onBug?: ServerOptions['onBug']
+  /** Absent: standard error. */
+  readonly onBug?: (bug: Bug) => void
 }
 
 const PAGE_BYTES = 64 * 1024

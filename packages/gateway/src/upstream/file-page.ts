@@ -10,12 +10,12 @@ interface Page {
 const LONGEST_CHARACTER = 4
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024
 
-/** What models can look at, by how its bytes begin. */
+/** What models can look at, by how its bytes begin in hexadecimal. */
 const IMAGES: readonly { readonly mimeType: string; readonly begins: RegExp }[] = [
-  { mimeType: 'image/png', begins: /^\x89PNG\r\n\x1a\n/ },
-  { mimeType: 'image/jpeg', begins: /^\xff\xd8\xff/ },
-  { mimeType: 'image/gif', begins: /^GIF8[79]a/ },
-  { mimeType: 'image/webp', begins: /^RIFF[^]{4}WEBP/ },
+  { mimeType: 'image/png', begins: /^89504e470d0a1a0a/ },
+  { mimeType: 'image/jpeg', begins: /^ffd8ff/ },
+  { mimeType: 'image/gif', begins: /^47494638(37|39)61/ },
+  { mimeType: 'image/webp', begins: /^52494646.{8}57454250/ },
 ]
 
 /** A page of a text, an image whole, or an error that says why it is neither. */
@@ -55,7 +55,7 @@ function countContinuations(bytes: Buffer): number {
 }
 
 async function readImage(workspace: Workspace, path: string, head: Buffer): Promise<ToolResult | undefined> {
-  const beginning = head.subarray(0, 16).toString('latin1')
+  const beginning = head.subarray(0, 16).toString('hex')
   const image = IMAGES.find(({ begins }) => begins.test(beginning))
   if (image === undefined) return undefined
   const { bytes, size } = await workspace.readFile(path, { limit: MAX_IMAGE_BYTES })

@@ -3,6 +3,7 @@ import { addressedError } from './addressed-error.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange, type ResponseHeaders } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
+import type { Placed } from './in-flight.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import { isSessionLost } from './session-loss.ts'
@@ -16,7 +17,7 @@ export interface CallPort {
   onFrame(frame: Frame, id: number): void
   onTrouble(text: string): void
   /** Its answer is about to be passed on; its stream may stay open for a while. */
-  onAnswered(call: HttpCall): void
+  onAnswered(): void
   /** Nothing of it is left on the wire. `end` tells why it has no answer, where it has none. */
   onOver(call: HttpCall, end?: UnansweredEnd): void
 }
@@ -26,13 +27,15 @@ export type UnansweredEnd = Exclude<ReplyEnd, { kind: 'done' }>
 const MAX_RESUMES = 5
 
 /** One request, from its POST to exactly one of: its answer, a failure, or being cancelled. */
-export class HttpCall implements ReplyListener {
+export class HttpCall implements ReplyListener, Placed {
   readonly request: OutgoingRequest
+  place = -1
   readonly #port: CallPort
   #exchange: HttpExchange | undefined
   #reply: HttpReply
   #answered = false
   #cancelled = false
+  #wasAsked = false
   #resumes = 0
   #lastEventId: string | undefined
   #timer: NodeJS.Timeout | undefined
@@ -43,10 +46,26 @@ export class HttpCall implements ReplyListener {
     this.#reply = new HttpReply(port.endpoint, this)
   }
 
+  get id(): number {
+    return this.request.id
+  }
+
+  get isAnswered(): boolean {
+    return this.#answered
+  }
+
   start(): void {
-    const { endpoint, headers } = this.#port
-    const message = { method: 'POST', lane: 'calls', path: endpoint.path, body: this.request.text } as const
-    this.#exchange = new HttpExchange(endpoint, { ...message, headers: headers.post(this.request) }, this.#reply)
+    const { endpoint } = this.#port
+    const headers = this.#port.headers.post(this.request)
+    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body: this.request.text } as const
+    this.#exchange = new HttpExchange(endpoint, message, this.#reply)
+  }
+
+  /** Asked from time to time: true once its stream has stayed open from one time to the next after its answer. */
+  outstays(): boolean {
+    const before = this.#wasAsked
+    this.#wasAsked = this.#answered
+    return before
   }
 
   /** Ends it without a word to anybody. */
@@ -101,7 +120,7 @@ export class HttpCall implements ReplyListener {
 
   #answer(frame: Frame): void {
     this.#answered = true
-    this.#port.onAnswered(this)
+    this.#port.onAnswered()
     this.#port.onFrame(frame, this.request.id)
   }
 

@@ -25,9 +25,9 @@ const HINTS: readonly (readonly [codes: RegExp, what: string, hint: string])[] =
 
 /** A request that got no answer for a reason of the network. `sent` tells whether the server may have seen it. */
 export function networkFailure(cause: Error, peer: Peer, reach: 'sent' | 'unsent'): SallyportError {
-  const code = 'code' in cause ? String(cause.code) : cause.name
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   if (reach === 'unsent') return unreachable(cause, code, peer)
-  if (code.startsWith('HPE_') || code.startsWith('UND_ERR_HEADERS') || code.startsWith('UND_ERR_RES_')) {
+  if (cause.name === 'HTTPParserError' || /^UND_ERR_(HEADERS|RES)_/.test(code)) {
     const hint = `Check that the url of "${peer.server}" leads to an MCP server.`
     return new SallyportError('UPSTREAM_PROTOCOL', `${peer.origin} answered with broken HTTP (${code}).`, {
       hint,

@@ -55,8 +55,8 @@ function createServer(): McpServer {
   return server
 }
 
-async function openSample() {
-  const transport = new InProcessTransport({ server: createServer(), maxMessageBytes: 5_000 })
+async function openSample(server = createServer()) {
+  const transport = new InProcessTransport({ server, maxMessageBytes: 5_000 })
   const recorder = new Recorder()
   await transport.open(recorder)
   const call = (id: number, name: string): void => {
@@ -91,11 +91,34 @@ test('an answer over the limit, or nested too deeply, fails its own request and 
   await transport.close()
 })
 
-test('the server is told of a cancellation by message, as over a pipe', async () => {
-  const { transport, call } = await openSample()
-  call(1, 'wait')
+test('a cancellation is told by message, as over a pipe', async () => {
+  const server = createServer()
+  const aborted = new Promise((resolve) => {
+    server.tool('listen', { description: '', permission: READ }, (_, { signal, progress }) => {
+      signal.addEventListener('abort', resolve)
+      progress(1)
+      return new Promise(() => undefined)
+    })
+  })
+  const { transport, recorder, call } = await openSample(server)
+  call(1, 'listen')
+  expect(JSON.parse(await recorder.text(0)).params).toEqual({ progressToken: 1, progress: 1 })
   expect(transport.abandon()).toBe(false)
+  transport.send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }))
+  await aborted
   await transport.close()
+})
+
+test('closing aborts what is in flight and delivers nothing more, not even the end of a subscription', async () => {
+  const { transport, recorder, call } = await openSample()
+  const params = { _meta: META, notifications: { toolsListChanged: true } }
+  const text = JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'subscriptions/listen', params })
+  transport.request({ id: 9, method: 'subscriptions/listen', name: undefined, text })
+  expect(JSON.parse(await recorder.text(0)).method).toBe('notifications/subscriptions/acknowledged')
+  call(1, 'wait')
+  await transport.close()
+  await new Promise(setImmediate)
+  expect(recorder.frames).toHaveLength(1)
 })
 
 test('nothing arrives after the close', async () => {
@@ -116,6 +139,7 @@ test('a tool that is registered later is announced', async () => {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
   transport.request({ id: 1, method: 'initialize', name: undefined, text })
+  expect(recorder.frames).toEqual([])
   expect(JSON.parse(await recorder.text(0)).result.protocolVersion).toBe('2025-11-25')
   server.tool('later', { description: '', permission: READ }, () => '')
   expect(JSON.parse(await recorder.text(1)).method).toBe('notifications/tools/list_changed')

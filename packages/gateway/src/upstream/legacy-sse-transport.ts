@@ -200,6 +200,7 @@ export class LegacySseTransport implements Transport, ExchangeListener {
   #lost(error: SallyportError): void {
     if (this.#closing !== undefined) return
     const opening = this.#opening
+    this.#opening = undefined
     this.#closing = this.#leave()
     if (opening === undefined) this.#connection?.events.onClose(error.message)
     else opening.reject(error)

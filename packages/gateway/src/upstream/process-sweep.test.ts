@@ -55,7 +55,7 @@ describe('sweepProcesses', () => {
     const spared = await run('', { SALLYPORT_MARK: `${one}0.db.1 ${ten}.db.1` })
     await run('', { SALLYPORT_MARK: `${one}.db.1` })
     await sweepProcesses({ mark: one })
-    expect(countMarked(one)).toBe(0)
+    expect(countMarked(`${one}.db`)).toBe(0)
     expect(spared.exitCode ?? spared.signalCode).toBeNull()
   })
 

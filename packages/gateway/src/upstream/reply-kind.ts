@@ -18,12 +18,9 @@ export function replyKind(status: number, headers: ResponseHeaders): ReplyKind {
   if (status === 202 || status === 204) return 'none'
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') return 'foreign'
-  const type = mediaType(headers)
-  if (type === 'text/event-stream') return 'events'
-  return type === undefined || type === 'application/json' || type.endsWith('+json') ? 'json' : 'foreign'
-}
-
-function mediaType(headers: ResponseHeaders): string | undefined {
   const type = headers['content-type']
-  return typeof type === 'string' ? type.split(';', 1)[0]?.trim().toLowerCase() : undefined
+  if (type === undefined || type === 'application/json') return 'json'
+  const media = String(type).split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (media === 'text/event-stream') return 'events'
+  return media === 'application/json' || media.endsWith('+json') ? 'json' : 'foreign'
 }

@@ -161,7 +161,6 @@ export class StdioTransport implements Transport {
   #lost(exit: Exit, lastLine: string | undefined): void {
     const what = this.#givenUp ?? describeExit(exit)
     this.#tell()?.onClose(lastLine === undefined ? what : cutText(`${what}: ${lastLine}`, REASON_LENGTH))
-    this.#events = undefined
   }
 }
 

@@ -5,6 +5,7 @@ import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange, type ResponseHeaders } from './http-exchange.ts'
 import { HttpNotice } from './http-notice.ts'
 import type { ReplyEnd } from './http-reply.ts'
+import { InFlight } from './in-flight.ts'
 import { McpHeaders } from './mcp-headers.ts'
 import { NotificationStream } from './notification-stream.ts'
 import { isSessionLost } from './session-loss.ts'
@@ -25,7 +26,7 @@ const GRACE = 1_000
 /** MCP over Streamable HTTP, in both eras: each message is a POST, its answer is in the response. */
 export class StreamableHttpTransport implements Transport {
   readonly #config: HttpServerConfig
-  readonly #calls = new Map<number, HttpCall>()
+  readonly #calls = new InFlight<HttpCall>()
   readonly #notices = new Set<HttpNotice>()
   #connection: Connection | undefined
   #closing: Promise<void> | undefined
@@ -33,8 +34,6 @@ export class StreamableHttpTransport implements Transport {
   /** Requests that wait until the server has taken `notifications/initialized`: one POST may overtake another. */
   #held: OutgoingRequest[] | undefined
   #unreachable = 0
-  /** Calls that have their answer and whose stream is still open. */
-  #draining = new Set<HttpCall>()
   #sweepTimer: NodeJS.Timeout | undefined
 
   constructor(options: { readonly config: HttpServerConfig }) {
@@ -55,7 +54,7 @@ export class StreamableHttpTransport implements Transport {
       onAccepted: (call, received) => this.#accepted(call, received),
       onFrame: (frame, id) => events.onFrame(frame, id),
       onTrouble: (text) => events.onTrouble(text),
-      onAnswered: (call) => this.#answered(call),
+      onAnswered: () => this.#sweepLater(),
       onOver: (call, end) => this.#over(call, end),
     }
     this.#connection = { endpoint, headers, events, port }
@@ -72,7 +71,7 @@ export class StreamableHttpTransport implements Transport {
       return
     }
     const call = new HttpCall(this.#connection.port, request)
-    this.#calls.set(request.id, call)
+    this.#calls.add(call)
     call.start()
   }
 
@@ -101,9 +100,8 @@ export class StreamableHttpTransport implements Transport {
       this.#held?.splice(held, 1)
       return true
     }
-    const call = this.#calls.get(id)
-    this.#calls.delete(id)
-    call?.cancel()
+    const call = this.#calls.find(id)
+    if (call !== undefined) this.#drop(call)
     return this.#connection?.headers.isModern === true || call?.request.method === 'server/discover'
   }
 
@@ -127,26 +125,24 @@ export class StreamableHttpTransport implements Transport {
     else this.#connection?.events.onTrouble('a session id that is no header text')
   }
 
-  #answered(call: HttpCall): void {
-    this.#calls.delete(call.request.id)
-    this.#draining.add(call)
-    this.#sweepTimer ??= setTimeout(() => this.#sweep(new Set()), GRACE)
+  #drop(call: HttpCall): void {
+    this.#calls.delete(call)
+    call.cancel()
   }
 
-  /** Ends the streams that stayed open a whole round after their answer: each holds one of our connections. */
-  #sweep(stale: ReadonlySet<HttpCall>): void {
-    for (const call of this.#draining) {
-      if (!stale.has(call)) continue
-      this.#draining.delete(call)
-      call.cancel()
-    }
-    const next = new Set(this.#draining)
-    this.#sweepTimer = next.size === 0 ? undefined : setTimeout(() => this.#sweep(next), GRACE)
+  #sweepLater(): void {
+    this.#sweepTimer ??= setTimeout(() => this.#sweep(), GRACE)
+  }
+
+  /** Ends the streams that stay open long after their answer: each holds one of our connections. */
+  #sweep(): void {
+    this.#sweepTimer = undefined
+    for (const call of this.#calls.filter((each) => each.outstays())) this.#drop(call)
+    if (this.#calls.filter((call) => call.isAnswered).length > 0) this.#sweepLater()
   }
 
   #over(call: HttpCall, end: UnansweredEnd | undefined): void {
-    this.#calls.delete(call.request.id)
-    this.#draining.delete(call)
+    this.#calls.delete(call)
     if (end === undefined || this.#isLoss(end)) return
     this.#connection?.events.onFailure(call.request.id, end.error)
     this.#countReach(end)
@@ -212,9 +208,7 @@ export class StreamableHttpTransport implements Transport {
   async #leave(): Promise<void> {
     clearTimeout(this.#sweepTimer)
     this.#notifications?.close()
-    for (const open of [...this.#calls.values(), ...this.#draining, ...this.#notices]) open.cancel()
-    this.#calls.clear()
-    this.#draining.clear()
+    for (const open of [...this.#calls.clear(), ...this.#notices]) open.cancel()
     this.#notices.clear()
     this.#held = undefined
     if (this.#connection === undefined) return

@@ -12,7 +12,7 @@ export function builtInConfig(id: string): BuiltInConfig {
     kind: 'built-in',
     title: undefined,
     enabled: true,
-    era: 'legacy',
+    era: 'modern',
     timeouts: { startup: 5_000, call: 60_000, callMaximum: 600_000, idle: undefined },
     includeTools: undefined,
     excludeTools: [],

@@ -144,7 +144,7 @@ describe.each(shells)('the script of the watchdog in %s', (shell) => {
     child.stdin.end(`+${group.pid}\n+999998\n-999998\n`)
     await once(child, 'exit')
     await Promise.all(exits)
-    expect(countMarked(mark)).toBe(0)
+    expect(countMarked(`${mark}.db`)).toBe(0)
     expect(readProcessTable()?.filter(({ session }) => session === group.pid)).toEqual([])
     expect(bystander.signalCode).toBeNull()
     bystander.kill('SIGKILL')

@@ -1,0 +1,130 @@
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Where the parts of a JSON-RPC message stand in its text, and the little of them that is needed at once. */
+export interface Envelope {
+  readonly bytes: number
+  /** Where the value of the top-level `id` stands. */
+  readonly id: Span | undefined
+  /** The id itself, when it is a number: ours always are. */
+  readonly numericId: number | undefined
+  /** The id itself, when it is a plain ASCII text of at most 300 characters. */
+  readonly textId: string | undefined
+  readonly result: Span | undefined
+  readonly error: Span | undefined
+  readonly hasMethod: boolean
+  /** `result.isError` is true. */
+  readonly isError: boolean
+  /** `result.resultType`, when it is a short text. */
+  readonly resultType: string | undefined
+  /** Line breaks between tokens: they must be blanked before the bytes go onto a line-framed stream. */
+  readonly hasLineBreaks: boolean
+  /** How many `key: value` members there are in all; more than the parsed value has means duplicate keys. */
+  readonly members: number
+  /** A number that a reader in double precision would change: its re-serialisation would be another one. */
+  readonly hasUnsafeNumber: boolean
+}
+
+const KEY_LIMIT = 32
+const ID_LIMIT = 300
+
+const METHOD = 1
+const ENVELOPE_KEYS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
+  method: METHOD,
+  id: 2,
+  result: 4,
+  error: 8,
+  params: 16,
+  jsonrpc: 32,
+})
+
+/** Takes down what concerns the envelope while a scanner goes through a message. Depth 1 is inside the outermost object. */
+export class EnvelopeNotes {
+  #topKey = ''
+  #resultKey = ''
+  #seen = 0
+  #start = 0
+  #spans: { id?: Span; result?: Span; error?: Span } = {}
+  #numericId: number | undefined
+  #textId: string | undefined
+  #isError = false
+  #resultType: string | undefined
+  #unsafeNumber = false
+
+  /** How much of the text that begins here is worth keeping. */
+  keepLimit(depth: number, isKey: boolean): number {
+    if (depth === 1) return isKey ? KEY_LIMIT : this.#topKey === 'id' ? ID_LIMIT : 0
+    if (depth !== 2 || this.#topKey !== 'result') return 0
+    return isKey || this.#resultKey === 'resultType' ? KEY_LIMIT : 0
+  }
+
+  /** False when this member of the envelope was there before. */
+  key(depth: number, text: string): boolean {
+    if (depth === 2) this.#resultKey = text
+    if (depth !== 1) return true
+    this.#topKey = text
+    const bit = ENVELOPE_KEYS[text] ?? 0
+    const first = (this.#seen & bit) === 0
+    this.#seen |= bit
+    return first
+  }
+
+  beginValue(depth: number, place: number): void {
+    if (depth === 1) this.#start = place
+  }
+
+  beginNested(depth: number): void {
+    if (depth === 2) this.#resultKey = ''
+  }
+
+  scalar(depth: number, text: string): void {
+    if (text.length > 15 || text.includes('e') || text.includes('E')) this.#judgeNumber(text)
+    if (depth === 1 && this.#topKey === 'id') this.#numericId = Number(text)
+    if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'isError') this.#isError = text === 'true'
+  }
+
+  text(depth: number, text: string): void {
+    if (depth === 1 && this.#topKey === 'id' && text.length <= ID_LIMIT && isAscii(text)) this.#textId = text
+    if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType') this.#resultType = text
+  }
+
+  endValue(place: number): void {
+    const span = { start: this.#start, end: place }
+    if (this.#topKey === 'id') this.#spans.id = span
+    else if (this.#topKey === 'result') this.#spans.result = span
+    else if (this.#topKey === 'error') this.#spans.error = span
+  }
+
+  envelope({ bytes, hasLineBreaks, members }: Pick<Envelope, 'bytes' | 'hasLineBreaks' | 'members'>): Envelope {
+    // Written out: spreading an object here costs as much as scanning a small message.
+    return {
+      bytes,
+      hasLineBreaks,
+      members,
+      id: this.#spans.id,
+      numericId: this.#numericId,
+      textId: this.#textId,
+      result: this.#spans.result,
+      error: this.#spans.error,
+      hasMethod: (this.#seen & METHOD) !== 0,
+      isError: this.#isError,
+      resultType: this.#resultType,
+      hasUnsafeNumber: this.#unsafeNumber,
+    }
+  }
+
+  /** `true` and `false` come here too and are no numbers; fractions lose digits in every reader alike. */
+  #judgeNumber(text: string): void {
+    const value = Number(text)
+    if (Number.isNaN(value)) return
+    const whole = /^-?\d+$/.test(text)
+    if (!Number.isFinite(value) || (whole && !Number.isSafeInteger(value))) this.#unsafeNumber = true
+  }
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7e) return false
+  return true
+}

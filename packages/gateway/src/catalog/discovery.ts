@@ -1,0 +1,18 @@
+import type { SallyportEvent } from '@sallyport/core'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
+
+/** What a server's tools did since they were last seen; nothing when they stayed as they were. */
+export function discoveryOf(
+  server: string,
+  before: ServerCatalogue | undefined,
+  after: ServerCatalogue,
+): SallyportEvent | undefined {
+  const printed = (catalogue: ServerCatalogue | undefined) =>
+    new Map((catalogue?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
+  const [old, now] = [printed(before), printed(after)]
+  const added = [...now.keys()].filter((name) => !old.has(name))
+  const removed = [...old.keys()].filter((name) => !now.has(name))
+  const changed = [...now].filter(([name, text]) => old.has(name) && old.get(name) !== text).map(([name]) => name)
+  if (added.length + removed.length + changed.length === 0) return undefined
+  return { type: 'TOOLS_DISCOVERED', server, added, removed, changed }
+}

@@ -1,0 +1,70 @@
+import {
+  type Application,
+  type ApplicationText,
+  buildApplication,
+  buildRouteMap,
+  type Command,
+  type RouteMap,
+} from '@stricli/core'
+import type { CliContext } from './cli-context.ts'
+import { type Example, withOverview } from './help-text.ts'
+import { exitCodeOf } from './print-error.ts'
+
+type Target = Command<CliContext> | RouteMap<CliContext>
+
+/** Each command is loaded only when it is meant: the start of `serve --stdio` is somebody's waiting time. */
+const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
+  serve: async () => (await import('./serve-command.ts')).serveCommand,
+  servers: async () => (await import('./commands/servers.ts')).serversCommand,
+  tools: async () => (await import('./commands/tools.ts')).toolsCommands,
+  call: async () => (await import('./commands/call.ts')).callCommand,
+  audit: async () => (await import('./commands/audit.ts')).auditCommand,
+  explain: async () => (await import('./commands/explain.ts')).explainCommand,
+  token: async () => (await import('./commands/token.ts')).tokenCommands,
+  trust: async () => (await import('./commands/trust.ts')).trustCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  ui: async () => (await import('./commands/ui.ts')).uiCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
+  // What the completion scripts call; not for people.
+  complete: async () => (await import('./commands/complete.ts')).completeCommand,
+}
+
+const HIDDEN = ['complete']
+
+/** The commands that people see, in the order of the help. */
+export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS).filter((name) => !HIDDEN.includes(name))
+
+const EXAMPLES: readonly Example[] = [
+  ['serve', 'Start the gateway with its web UI on 127.0.0.1:4747'],
+  ['serve --stdio', 'Speak MCP on stdin and stdout: the line for an agent’s configuration'],
+  ['tools', 'List the tools of all servers'],
+  ["call github/list_issues --args '{\"repo\":\"me/it\"}'", 'Call one of them, under the same rules as an agent'],
+  ['audit --since 1h --verdict deny', 'See what was refused in the last hour'],
+  ['doctor', 'Find out what is wrong, and how to put it right'],
+]
+
+/** The application with all commands, or with just the one that was asked for. */
+export async function createApplication(text: ApplicationText, only?: string): Promise<Application<CliContext>> {
+  const names = only === undefined ? Object.keys(LOADERS) : [only]
+  const loaded = await Promise.all(names.map(async (name) => [name, await LOADERS[name]?.()] as const))
+  const root = buildRouteMap<string, CliContext>({
+    // Without a prototype, so that `sallyport constructor` is an unknown command and not a property of all objects.
+    routes: Object.assign(Object.create(null), Object.fromEntries(loaded)),
+    docs: {
+      brief: 'The governing gateway between AI agents and MCP tools.',
+      hideRoute: Object.fromEntries(HIDDEN.map((name) => [name, true])),
+    },
+  })
+  return buildApplication(withOverview(root, EXAMPLES), {
+    name: 'sallyport',
+    versionInfo: { getCurrentVersion: async () => (await import('../version.ts')).VERSION },
+    scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
+    documentation: { onlyRequiredInUsageLine: true, disableAnsiColor: true },
+    localization: { text },
+    determineExitCode: exitCodeOf,
+  })
+}
+
+export function isCommand(word: string | undefined): word is string {
+  return word !== undefined && Object.hasOwn(LOADERS, word)
+}

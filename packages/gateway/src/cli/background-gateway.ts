@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, openSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { SallyportError } from '@sallyport/core'
+import { refusalIn } from './gateway-connection.ts'
+
+export interface BackgroundOptions {
+  readonly home: string | undefined
+  readonly state: string
+  readonly cwd: string
+  readonly environment: NodeJS.ProcessEnv
+}
+
+/** The background gateway says on this descriptor how its start went, and closes it. */
+export const REPORT_DESCRIPTOR = 3
+
+const MAX_LOG_BYTES = 1_000_000
+
+/** Starts a gateway of its own process that outlives us, and waits until it can be joined. False when another one was quicker. */
+export async function startBackgroundGateway({ home, state, cwd, environment }: BackgroundOptions): Promise<boolean> {
+  const args = ['serve', '--background', '--state', state, ...(home === undefined ? [] : ['--home', home])]
+  const main = new URL('./main.js', import.meta.url).pathname
+  const words = openWords(state)
+  const child = spawn(process.execPath, [main, ...args], {
+    detached: true,
+    cwd,
+    env: environment,
+    stdio: ['ignore', 'ignore', words, 'pipe'],
+  })
+  const report = await readAll(child.stdio[REPORT_DESCRIPTOR] as Readable)
+  child.unref()
+  if (report === 'ready') return true
+  const failure = report === '' ? unexplained(state) : refusalIn(report)
+  if (failure.code === 'STATE_HELD') return false
+  throw failure
+}
+
+/** What a process without a terminal has to say goes into a file, which is begun anew when it has grown. */
+function openWords(state: string): number {
+  const folder = join(state, 'logs')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const file = join(folder, 'gateway.log')
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return openSync(file, size > MAX_LOG_BYTES ? 'w' : 'a', 0o600)
+}
+
+const unexplained = (state: string): SallyportError =>
+  new SallyportError('GATEWAY_UNREACHABLE', 'The gateway ended while it started.', {
+    hint: `See ${join(state, 'logs', 'gateway.log')}.`,
+  })
+
+async function readAll(stream: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of stream) text += String(chunk)
+  return text
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { GlobalFlags } from './global-flags.ts'
+import type { ServeFlags } from './serve-command.ts'
+
+export interface Banner {
+  readonly url: string
+  readonly login: string
+  readonly home: string
+  readonly state: string
+  readonly flags: ServeFlags & GlobalFlags
+}
+
+/** What a person needs next: the page, and the line that connects an agent. No credential stands in that line. */
+export function bannerOf({ url, login, home, state, flags }: Banner): string {
+  if (flags.json) return `${JSON.stringify({ url: `${url}/mcp`, ui: `${url}/login?token=${login}`, home, state })}\n`
+  const main = fileURLToPath(new URL('./main.js', import.meta.url))
+  const agent = ['node', main, 'serve', '--stdio', '--home', home, '--state', state].map(quoted).join(' ')
+  const http = flags['no-auth']
+    ? 'no token is asked for: everybody on this machine can use the tools'
+    : `Authorization: Bearer $(cat ${quoted(join(state, 'tokens', 'agent'))})`
+  return [
+    '',
+    `  Sallyport serves ${home}`,
+    '',
+    `  Web page       ${url}/login?token=${login}`,
+    `  MCP over HTTP  ${url}/mcp   (${http})`,
+    `  Claude Code    claude mcp add gw -- ${agent}`,
+    '',
+    '  Ctrl-C stops it.',
+    '',
+    '',
+  ].join('\n')
+}
+
+const quoted = (word: string): string => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -1,0 +1,63 @@
+import { statSync } from 'node:fs'
+import { SallyportError } from '@sallyport/core'
+import { describeIssue, type Home, loadSettings, type Settings, trustOf } from '../../config/config.ts'
+import type { CliContext } from '../cli-context.ts'
+import { type FoundHome, findHome } from '../find-home.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { type Check, ok, warning, wrong } from './check.ts'
+
+const ORIGINS: Readonly<Record<Home['origin'], string>> = {
+  flag: 'named by --home',
+  environment: 'named by SALLYPORT_HOME',
+  project: 'found in this folder',
+  user: 'your own',
+}
+
+export interface HomeFindings {
+  readonly checks: readonly Check[]
+  /** Undefined when the home cannot be used. */
+  readonly settings: Settings | undefined
+}
+
+/** Where the home is, by which rule, whether it may be used, and what is wrong in it. */
+export async function checkHome(context: CliContext, flags: GlobalFlags): Promise<HomeFindings> {
+  const found = await attempt('home', () => findHome(context, flags))
+  if ('level' in found) return { checks: [found], settings: undefined }
+  const loaded = await attempt('config', () =>
+    loadSettings({ home: found.home.path, environment: context.environment, content: found.content }),
+  )
+  const location = [locationOf(found), await trustCheck(found)]
+  if ('level' in loaded) return { checks: [...location, loaded], settings: undefined }
+  const { settings, warnings } = loaded
+  const config =
+    warnings.length === 0
+      ? [ok('config', `The config is valid: ${counted(settings.servers.length, 'server')}`)]
+      : warnings.map((issue) => warning('config', describeIssue(issue)))
+  return { checks: [...location, ...config], settings }
+}
+
+function locationOf({ home }: FoundHome): Check {
+  const finding = `${home.path} (${ORIGINS[home.origin]})`
+  if (statSync(home.path, { throwIfNoEntry: false })) return ok('home', finding)
+  return warning('home', `${finding} does not exist yet`, 'Make it and write a config.yaml, or name another with --home.')
+}
+
+async function trustCheck(found: FoundHome): Promise<Check> {
+  const trust = await trustOf(found)
+  if (trust === 'trusted')
+    return ok('trust', found.home.origin === 'project' ? 'You have vouched for this home' : 'Needs none: you chose it')
+  const finding = trust === 'changed' ? 'This home has changed since you trusted it.' : 'This home is not trusted.'
+  return wrong('trust', finding, 'Read its files, then run `sallyport trust`.')
+}
+
+/** What a check expects to fail is its finding. */
+export async function attempt<Value extends object>(name: string, read: () => Promise<Value>): Promise<Value | Check> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof SallyportError) return wrong(name, error.message, error.hint)
+    throw error
+  }
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

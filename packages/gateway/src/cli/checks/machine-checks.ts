@@ -1,0 +1,70 @@
+import { accessSync, constants, existsSync } from 'node:fs'
+import { type Environment, unknownVariables } from '../../config/config.ts'
+import { loadSqlite } from '../../store/sqlite.ts'
+import { type Check, ok, warning, wrong } from './check.ts'
+
+const OLDEST_NODE = [20, 19] as const
+/** Read elsewhere than in config/environment.ts: by this command line, and by the servers that we start. */
+const ALSO_KNOWN = ['SALLYPORT_DEBUG', 'SALLYPORT_MARK']
+
+export interface Machine {
+  readonly nodeVersion: string
+  readonly platform: string
+  readonly environment: Environment
+}
+
+/** What has to be there before any home is looked at. */
+export function checkMachine({ nodeVersion, platform, environment }: Machine): readonly Check[] {
+  return [checkNode(nodeVersion), checkSqlite(platform), ...checkWatchdog(platform), ...checkVariables(environment)]
+}
+
+function checkNode(version: string): Check {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [wantedMajor, wantedMinor] = OLDEST_NODE
+  const recent = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
+  return recent
+    ? ok('node', `Node ${version}`)
+    : wrong('node', `Node ${version} is too old.`, `Install Node ${OLDEST_NODE.join('.')} or later.`)
+}
+
+function checkSqlite(platform: string): Check {
+  return loadSqlite() === undefined
+    ? wrong(
+        'sqlite',
+        `SQLite could not be loaded on ${platform} ${process.arch}.`,
+        'Install again without --omit=optional, so that npm brings the binary for this platform.',
+      )
+    : ok('sqlite', 'SQLite loads')
+}
+
+/** The process that ends the servers of a killed gateway is a shell script; where it finds strays, it reads /proc. */
+function checkWatchdog(platform: string): readonly Check[] {
+  const checks = [
+    isExecutable('/bin/sh')
+      ? ok('watchdog', '/bin/sh can be run')
+      : wrong('watchdog', '/bin/sh cannot be run.', 'Install a POSIX shell: without it a killed gateway leaves its servers behind.'),
+  ]
+  if (platform !== 'linux')
+    return [...checks, warning('processes', `On ${platform} servers that leave their process group are not found.`)]
+  return [
+    ...checks,
+    existsSync('/proc/self/stat')
+      ? ok('processes', '/proc is mounted')
+      : wrong('processes', '/proc is not mounted.', 'Mount it: servers that leave their process group are found there.'),
+  ]
+}
+
+function checkVariables(environment: Environment): readonly Check[] {
+  const unknown = unknownVariables(environment, ALSO_KNOWN)
+  if (unknown.length === 0) return [ok('environment', 'All SALLYPORT_* variables are known')]
+  return unknown.map((sentence) => warning('environment', sentence, 'Correct its name, or unset it.'))
+}
+
+export function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

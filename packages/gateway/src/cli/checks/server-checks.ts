@@ -1,0 +1,32 @@
+import { statSync } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+import type { Environment, ServerConfig, StdioServerConfig } from '../../config/config.ts'
+import { serverLine } from '../server-line.ts'
+import { type Check, ok, wrong } from './check.ts'
+import { isExecutable } from './machine-checks.ts'
+
+/** What the system searches when there is no PATH. */
+const DEFAULT_PATH = '/usr/local/bin:/bin:/usr/bin'
+
+/** Whether each server's program is there. Nothing is started, and no address is asked. */
+export function checkServers(servers: readonly ServerConfig[], environment: Environment): readonly Check[] {
+  return servers.filter(({ enabled }) => enabled).map((config) => checkServer(config, environment))
+}
+
+function checkServer(config: ServerConfig, environment: Environment): Check {
+  const name = `server ${config.id}`
+  if (config.kind !== 'stdio') return ok(name, `${serverLine(config)} (not asked)`)
+  const { cwd } = config
+  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
+    return wrong(name, `Its working folder ${cwd} does not exist.`, 'Create it, or correct `cwd`.')
+  const program = findProgram(config, environment)
+  if (program !== undefined) return ok(name, program)
+  return wrong(name, `There is no program ${config.command} in PATH.`, 'Install it, or give its full path as `command`.')
+}
+
+function findProgram({ command, cwd, env }: StdioServerConfig, environment: Environment): string | undefined {
+  const candidates = command.includes('/')
+    ? [resolve(cwd ?? '.', command)]
+    : (env.PATH ?? environment.PATH ?? DEFAULT_PATH).split(delimiter).map((folder) => join(folder, command))
+  return candidates.find((file) => statSync(file, { throwIfNoEntry: false })?.isFile() && isExecutable(file))
+}

@@ -1,0 +1,71 @@
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { prepareState } from '../../config/config.ts'
+import { lockState } from '../../store/state-lock.ts'
+import { VERSION } from '../../version.ts'
+import { type Check, ok, warning, wrong } from './check.ts'
+import { attempt } from './home-checks.ts'
+
+const LITTLE_SPACE = 200 * 1024 ** 2
+const NO_SPACE = 20 * 1024 ** 2
+
+export interface StateQuestion {
+  readonly state: string
+  /** A gateway answers on the state's socket. */
+  readonly running: boolean
+}
+
+/** Whether the state can be used, who uses it, and whether only its owner can read it. */
+export async function checkState({ state, running }: StateQuestion): Promise<readonly Check[]> {
+  if (!existsSync(state)) return [ok('state', `${state} will be made when it is needed`), checkSpace(nearest(state))]
+  // Before prepareState, which puts a wrong mode right and thus shows it only once.
+  const mode = modeCheck(state)
+  const prepared = await attempt('state', () => prepareState(state))
+  if ('level' in prepared) return [prepared]
+  return [mode, await checkHolder({ state, running }), ...checkTokens(join(state, 'tokens')), checkSpace(state)]
+}
+
+function modeCheck(state: string): Check {
+  const mode = statSync(state).mode & 0o777
+  if ((mode & 0o077) === 0) return ok('state', `${state} can be written, by you alone`)
+  return warning('state', `${state} was open to other users (mode ${mode.toString(8)}); it is closed to them now.`)
+}
+
+async function checkHolder({ state, running }: StateQuestion): Promise<Check> {
+  if (running) return ok('gateway', 'A gateway runs on this state and answers')
+  // A lock that was never taken need not be tried: taking it leaves files behind.
+  if (!existsSync(join(state, 'gateway.lock'))) return ok('gateway', 'No gateway runs on this state')
+  const lock = await attempt('gateway', () => lockState(state, { version: VERSION, home: '' }))
+  if ('level' in lock) return lock
+  if (!lock.held) {
+    lock.release()
+    return ok('gateway', 'No gateway runs on this state')
+  }
+  const who = lock.holder === undefined ? 'Another process' : `The process ${lock.holder.pid}`
+  return wrong('gateway', `${who} holds the state, but its gateway does not answer.`, 'Wait a moment if it has just been started; else stop it.')
+}
+
+/** Who can read a token can call tools in its owner's name. */
+function checkTokens(folder: string): readonly Check[] {
+  if (!existsSync(folder)) return [ok('tokens', 'There are none yet')]
+  const open = [folder, ...readdirSync(folder).map((name) => join(folder, name))].filter(
+    (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
+  )
+  if (open.length === 0) return [ok('tokens', `${folder} can be read by you alone`)]
+  return open.map((path) =>
+    wrong('tokens', `${path} is open to other users.`, `chmod go= ${path}, and revoke the token if somebody may have read it.`),
+  )
+}
+
+function checkSpace(folder: string): Check {
+  const { bavail, bsize } = statfsSync(folder)
+  const free = bavail * bsize
+  const finding = `${Math.floor(free / 1024 ** 2)} MB free at ${folder}`
+  if (free < NO_SPACE) return wrong('disk', finding, 'Make room: calls that cannot be recorded are refused.')
+  return free < LITTLE_SPACE ? warning('disk', finding, 'Make room before calls can no longer be recorded.') : ok('disk', finding)
+}
+
+/** The folder that is there, in which the missing ones will be made. */
+function nearest(path: string): string {
+  return existsSync(path) ? path : nearest(dirname(path))
+}

@@ -1,0 +1,43 @@
+import type { StricliProcess } from '@stricli/core'
+import type { Environment } from '../config/environment.ts'
+import { type Interruption, openInterruption } from './interruption.ts'
+
+/** Where text goes, and what is known of the reader at the other end. */
+export interface Output {
+  readonly write: (text: string) => unknown
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+}
+
+export interface CliProcess extends StricliProcess {
+  readonly stdout: Output
+  readonly stderr: Output
+  exitCode?: number | string | null
+}
+
+/** Everything that a command knows of the world outside. */
+export interface CliContext {
+  readonly process: CliProcess
+  readonly environment: Environment
+  readonly cwd: string
+  readonly stdin: AsyncIterable<Buffer | string> & { readonly isTTY?: boolean | undefined }
+  readonly now: () => Date
+  /** Aborts when the user stops the command. Whoever never asks for it is stopped by the system. */
+  readonly signal: AbortSignal
+}
+
+/** The real world. What a command decides stays in the context's own exit code until `main` takes it over. */
+export function createCliContext(process: NodeJS.Process): CliContext {
+  let interruption: Interruption | undefined
+  return {
+    process: { stdout: process.stdout, stderr: process.stderr, env: process.env },
+    environment: process.env,
+    cwd: process.cwd(),
+    stdin: process.stdin,
+    now: () => new Date(),
+    get signal() {
+      interruption ??= openInterruption(process)
+      return interruption.signal
+    },
+  }
+}

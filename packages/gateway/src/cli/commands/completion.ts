@@ -1,0 +1,25 @@
+import { choiceOf } from '../choice.ts'
+import { completionScript, SHELLS, type Shell } from '../completion-script.ts'
+import { defineCommand } from '../define-command.ts'
+import { createScreen } from '../screen.ts'
+
+export const completionCommand = defineCommand<object, [Shell]>({
+  brief: 'Print the script that completes commands in your shell',
+  examples: [
+    ['completion bash >> ~/.bashrc', 'For bash, in every new shell'],
+    ['completion zsh > "${fpath[1]}/_sallyport"', 'For zsh'],
+    ['completion fish > ~/.config/fish/completions/sallyport.fish', 'For fish'],
+  ],
+  flags: {},
+  positional: {
+    kind: 'tuple',
+    parameters: [
+      { brief: SHELLS.join(', '), placeholder: 'shell', parse: choiceOf(SHELLS), proposeCompletions: () => SHELLS },
+    ],
+  },
+  run: (context, flags, shell) => {
+    const screen = createScreen(context, flags)
+    if (screen.json) return screen.dataJson({ shell, script: completionScript(shell) })
+    screen.data(completionScript(shell))
+  },
+})

@@ -1,0 +1,57 @@
+import type { CliContext } from '../cli-context.ts'
+import type { Check } from '../checks/check.ts'
+import { checkHome } from '../checks/home-checks.ts'
+import { checkMachine } from '../checks/machine-checks.ts'
+import { checkPort } from '../checks/port-check.ts'
+import { checkServers } from '../checks/server-checks.ts'
+import { checkState } from '../checks/state-checks.ts'
+import { defineCommand } from '../define-command.ts'
+import { stateOf } from '../find-home.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { reachRunning } from '../reach-gateway.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import { visibleLines } from '../terminal-text.ts'
+
+const EXIT_DIFFERENCES = 6
+
+export const doctorCommand = defineCommand<object>({
+  brief: 'Check this machine, the home and the state, and say how to put right what is wrong',
+  description: 'Nothing is started. Exits with 6 when something is wrong.',
+  examples: [
+    ['doctor', 'Check everything'],
+    ['doctor --home ./try', 'Check another home'],
+    ['doctor --json', 'The same for a program'],
+  ],
+  flags: {},
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const checks = await examine(context, flags)
+    if (screen.json) screen.dataJson({ ok: checks.every(({ level }) => level !== 'wrong'), checks })
+    else show(screen, checks)
+    if (checks.some(({ level }) => level === 'wrong')) context.process.exitCode = EXIT_DIFFERENCES
+  },
+})
+
+async function examine(context: CliContext, flags: GlobalFlags): Promise<readonly Check[]> {
+  const { environment } = context
+  const machine = checkMachine({ nodeVersion: process.versions.node, platform: process.platform, environment })
+  const { checks, settings } = await checkHome(context, flags)
+  const state = stateOf(context, flags)
+  const gateway = await reachRunning(state)
+  const status = await gateway?.status()
+  const stateChecks = await checkState({ state, running: gateway !== undefined })
+  if (settings === undefined) return [...machine, ...checks, ...stateChecks]
+  const { host, port } = settings.gateway
+  const portCheck = await checkPort({ host, port, ours: status?.urls ?? [] })
+  return [...machine, ...checks, ...stateChecks, portCheck, ...checkServers(settings.servers, environment)]
+}
+
+function show(screen: Screen, checks: readonly Check[]): void {
+  const { style } = screen
+  const marks = { ok: style.green('✓'), warning: style.yellow('!'), wrong: style.red('✗') }
+  const width = Math.max(...checks.map(({ name }) => name.length))
+  for (const { name, level, finding, fix } of checks) {
+    screen.data(`${marks[level]} ${name.padEnd(width)}  ${visibleLines(finding)}\n`)
+    if (fix !== undefined) screen.data(`${' '.repeat(width + 4)}→ ${visibleLines(fix)}\n`)
+  }
+}

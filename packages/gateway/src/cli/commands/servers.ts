@@ -1,0 +1,93 @@
+import type { ServerView } from '../../serve/api/server-view.ts'
+import { agoText } from '../ago-text.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { withGateway } from '../reach-gateway.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import type { Column } from '../table.ts'
+import { type Style, visibleLine } from '../terminal-text.ts'
+
+export const serversCommand = defineCommand<object, [string?]>({
+  brief: 'Show the servers behind the gateway and how they are',
+  examples: [
+    ['servers', 'All servers, their states, and why one is not ready'],
+    ['servers github', 'Everything about one: its entry, and the last lines that it wrote'],
+    ['servers --json', 'The same for a program'],
+  ],
+  flags: {},
+  positional: {
+    kind: 'tuple',
+    parameters: [{ brief: 'Only this one, in detail', placeholder: 'name', parse: String, optional: true }],
+  },
+  run: (context, flags, name) => {
+    const screen = createScreen(context, flags)
+    return name === undefined ? listServers(context, flags, screen) : showServer(context, { flags, screen, name })
+  },
+})
+
+async function listServers(context: CliContext, flags: GlobalFlags, screen: Screen): Promise<void> {
+  const servers = await withGateway(context, flags, (client) => client.servers(context.signal))
+  if (screen.json) return screen.dataJson({ servers })
+  screen.table(columns(context.now()), servers)
+}
+
+interface ShowOptions {
+  readonly flags: GlobalFlags
+  readonly screen: Screen
+  readonly name: string
+}
+
+async function showServer(context: CliContext, { flags, screen, name }: ShowOptions): Promise<void> {
+  const server = await withGateway(context, flags, (client) => client.server(name, context.signal))
+  if (screen.json) return screen.dataJson(server)
+  screen.facts(details(server, context.now()).map(([fact, value]) => ({ name: fact, value })))
+  if (server.messages.length === 0) return
+  screen.data('\nlast messages\n')
+  for (const line of server.messages) screen.data(`  ${visibleLine(line)}\n`)
+}
+
+const columns = (now: Date): readonly Column<ServerView>[] => [
+  { title: 'NAME', value: ({ id }) => id },
+  { title: 'KIND', value: ({ kind }) => kind },
+  { title: 'STATE', value: ({ state }) => state, paint: ({ state }, style) => stateColour(state, style) },
+  { title: 'TOOLS', value: ({ tools }) => tools, align: 'right' },
+  { title: 'RESTARTS', value: ({ restarts }) => restarts, align: 'right' },
+  { title: 'SINCE', value: ({ since }) => agoText(new Date(since), now) },
+  { title: 'REASON', value: ({ reason }) => reason, flexible: true },
+]
+
+function stateColour(state: ServerView['state'], style: Style): (text: string) => string {
+  if (state === 'ready') return style.green
+  if (state === 'broken' || state === 'needs-login') return style.red
+  return state === 'starting' || state === 'restarting' ? style.yellow : style.dim
+}
+
+function details(server: ServerView, now: Date): readonly (readonly [string, string | undefined])[] {
+  const { config } = server
+  const list = (names: readonly string[] | undefined): string | undefined =>
+    names?.length ? visibleLine(names.join(', ')) : undefined
+  return [
+    ['name', server.id],
+    ['title', config.title && visibleLine(config.title)],
+    ['kind', server.kind],
+    ['state', `${server.state}, since ${agoText(new Date(server.since), now)}`],
+    ['reason', server.reason && visibleLine(server.reason)],
+    ['next attempt', server.retryAt === undefined ? undefined : new Date(server.retryAt).toISOString()],
+    ['restarts', String(server.restarts)],
+    ['protocol', server.era],
+    ['process', server.pid === undefined ? undefined : String(server.pid)],
+    ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
+    ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
+    ['command', config.command && visibleLine([config.command, ...(config.args ?? [])].join(' '))],
+    ['folder', config.cwd && visibleLine(config.cwd)],
+    ['url', config.url && visibleLine(config.url)],
+    ['env', list(config.env)],
+    ['headers', list(config.headers)],
+    ['only tools', list(config.includeTools)],
+    ['without tools', list(config.excludeTools)],
+    ['entry', config.place.line === 0 ? config.place.file : `${config.place.file}:${config.place.line}`],
+  ]
+}
+
+const leftOutText = ({ name, reason }: ServerView['leftOut'][number]): string => visibleLine(`${name}: ${reason}`)

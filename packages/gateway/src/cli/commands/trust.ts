@@ -1,0 +1,98 @@
+import { createInterface } from 'node:readline/promises'
+import { SallyportError } from '@sallyport/core'
+import { loadSettings, prepareState, recordTrust, type ServerConfig, type Trust, trustOf } from '../../config/config.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import { type FoundHome, findHome } from '../find-home.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import { serverLine } from '../server-line.ts'
+import { visibleLine } from '../terminal-text.ts'
+
+interface TrustFlags {
+  readonly yes?: boolean
+}
+
+export const trustCommand = defineCommand<TrustFlags>({
+  brief: 'Vouch for the home that came with this folder (./.sallyport)',
+  description:
+    'Such a home can start programs in your name, so nothing of it is used until you have said that you know it.\n' +
+    'Its files are remembered by their content: any change asks again.',
+  examples: [
+    ['trust', 'Show what ./.sallyport would start, then ask'],
+    ['trust --yes', 'Vouch for it without being asked, in a script'],
+    ['trust --json', 'Show it for a program'],
+  ],
+  flags: { yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask' } },
+  run: trust,
+})
+
+async function trust(context: CliContext, flags: TrustFlags & GlobalFlags): Promise<void> {
+  const screen = createScreen(context, flags)
+  const found = await findHome(context, flags)
+  const before = await trustOf(found)
+  // A file with mistakes is refused here: what it will start once they are gone could not be shown.
+  const { settings } = await loadSettings({
+    home: found.home.path,
+    environment: context.environment,
+    content: found.content,
+  })
+  if (before === 'trusted') return report(screen, { found, servers: settings.servers, trust: before })
+  if (!screen.json) show(screen, found, settings.servers)
+  await consent(context, found, flags)
+  await prepareState(found.state)
+  await recordTrust(found)
+  report(screen, { found, servers: settings.servers, trust: 'trusted' })
+}
+
+interface Outcome {
+  readonly found: FoundHome
+  readonly servers: readonly ServerConfig[]
+  readonly trust: Trust
+}
+
+function report(screen: Screen, { found: { home, content }, servers, trust }: Outcome): void {
+  if (!screen.json) {
+    const why = home.origin === 'project' ? 'is trusted, as it is now' : 'is your own and needs no trust'
+    return screen.say(`The home ${home.path} ${why}.`)
+  }
+  screen.dataJson({
+    home: home.path,
+    origin: home.origin,
+    trust,
+    files: [...content.files].map(([name, bytes]) => ({ name, bytes: bytes.length })),
+    servers: servers.map((config) => ({ id: config.id, enabled: config.enabled, runs: serverLine(config) })),
+  })
+}
+
+function show(screen: Screen, { home, content }: FoundHome, servers: readonly ServerConfig[]): void {
+  screen.say(`The home ${home.path} holds:`)
+  for (const [name, bytes] of content.files) screen.say(`  ${name} (${bytes.length} bytes)`)
+  screen.say(servers.length === 0 ? 'It starts no servers.' : 'It would start or reach:')
+  for (const config of servers) {
+    screen.say(`  ${config.id}${config.enabled ? '' : ' (disabled)'}: ${visibleLine(serverLine(config))}`)
+    if (config.kind === 'stdio' && config.cwd !== undefined) screen.say(`    in ${visibleLine(config.cwd)}`)
+    const names = Object.keys(config.kind === 'stdio' ? config.env : config.headers)
+    if (names.length > 0) screen.say(`    with ${visibleLine(names.join(', '))}`)
+  }
+}
+
+async function consent({ stdin, process }: CliContext, { home }: FoundHome, { yes }: TrustFlags): Promise<void> {
+  if (yes) return
+  if (!stdin.isTTY || !process.stderr.isTTY) {
+    throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted: there is no terminal to ask on.`, {
+      hint: 'Read its files, then run `sallyport trust --yes`.',
+    })
+  }
+  const terminal = createInterface({
+    input: stdin as unknown as NodeJS.ReadableStream,
+    output: process.stderr as unknown as NodeJS.WritableStream,
+  })
+  try {
+    const answer = await terminal.question('Trust it? [y/N] ')
+    if (/^y(es)?$/i.test(answer.trim())) return
+  } finally {
+    terminal.close()
+  }
+  throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted.`)
+}

@@ -1,0 +1,40 @@
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
+export type Shell = (typeof SHELLS)[number]
+
+/** Each asks the program itself for proposals, so that a script never knows less than the program. */
+const SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `# sallyport completion for bash: eval "$(sallyport completion bash)"
+_sallyport_complete() {
+  local words=("\${COMP_WORDS[@]:1:COMP_CWORD}") reply
+  # Bash splits words at "=" and ":"; only the part after them is replaced.
+  reply=$("\${COMP_WORDS[0]}" complete -- "\${words[@]}" 2>/dev/null) || return 0
+  COMPREPLY=()
+  while IFS=$'\\t' read -r word _; do
+    [[ -n $word ]] && COMPREPLY+=("$word")
+  done <<<"$reply"
+  return 0
+}
+complete -o default -F _sallyport_complete sallyport
+`,
+  zsh: `#compdef sallyport
+# sallyport completion for zsh: source <(sallyport completion zsh)
+_sallyport() {
+  local -a proposals
+  local word brief
+  while IFS=$'\\t' read -r word brief; do
+    [[ -n $word ]] && proposals+=("\${word//:/\\\\:}:$brief")
+  done < <("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
+  (( \${#proposals} )) && _describe 'sallyport' proposals || _default
+}
+compdef _sallyport sallyport
+`,
+  fish: `# sallyport completion for fish: sallyport completion fish | source
+function __sallyport_complete
+  set -l words (commandline -opc) (commandline -ct)
+  $words[1] complete -- $words[2..-1] 2>/dev/null
+end
+complete -c sallyport -a '(__sallyport_complete)'
+`,
+}
+
+export const completionScript = (shell: Shell): string => SCRIPTS[shell]

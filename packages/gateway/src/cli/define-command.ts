@@ -1,0 +1,41 @@
+import {
+  buildCommand,
+  type Command,
+  type CommandBuilderArguments,
+  type FlagParametersForType,
+  type TypedPositionalParameters,
+} from '@stricli/core'
+import type { CliContext } from './cli-context.ts'
+import { GLOBAL_FLAGS, type GlobalFlags } from './global-flags.ts'
+import { type Example, withExamples } from './help-text.ts'
+
+export interface CommandDefinition<Flags, Args extends readonly unknown[]> {
+  readonly brief: string
+  readonly description?: string
+  readonly examples: readonly Example[]
+  readonly flags: FlagParametersForType<Flags, CliContext>
+  readonly aliases?: Readonly<Record<string, keyof Flags & string>>
+  readonly positional?: TypedPositionalParameters<Args, CliContext>
+  readonly run: (context: CliContext, flags: Flags & GlobalFlags, ...args: Args) => Promise<void> | void
+}
+
+/** A command with the flags that all have, and with its examples at the head of its help. */
+export function defineCommand<Flags, const Args extends readonly unknown[] = []>(
+  definition: CommandDefinition<Flags, Args>,
+): Command<CliContext> {
+  const { brief, description, examples, flags, aliases, positional, run } = definition
+  const parameters = {
+    flags: { ...flags, ...GLOBAL_FLAGS },
+    ...(aliases && { aliases }),
+    ...(positional && { positional }),
+  }
+  // The library derives the types of flags from the parameters; here both come from the definition.
+  const built = buildCommand({
+    func(this: CliContext, given: Flags & GlobalFlags, ...args: Args) {
+      return run(this, given, ...args)
+    },
+    parameters,
+    docs: { brief, ...(description !== undefined && { fullDescription: `${brief}.\n${description}` }) },
+  } as unknown as CommandBuilderArguments<GlobalFlags, [], CliContext>)
+  return withExamples(built, examples)
+}

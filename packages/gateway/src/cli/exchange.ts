@@ -1,0 +1,104 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { type Principal, SallyportError } from '@sallyport/core'
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ApiReply {
+  readonly status: number
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+/** One request to a gateway's API, wherever that gateway is. */
+export type Exchange = (request: ApiRequest) => Promise<ApiReply>
+
+/** Whether anybody listens on a socket. A socket file without a listener is what a killed gateway leaves behind. */
+export function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/** Speaks to the gateway that holds the state, over its own socket. */
+export function createSocketExchange(socketPath: string): Exchange {
+  return ({ method, path, body, signal }) =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? undefined : JSON.stringify(body)
+      const request = httpRequest({
+        socketPath,
+        method,
+        path,
+        agent: false,
+        headers: { host: 'localhost', ...(text !== undefined && { 'content-type': 'application/json' }) },
+      })
+      const stop = (): void => void request.destroy(signal?.reason)
+      if (signal?.aborted) stop()
+      signal?.addEventListener('abort', stop, { once: true })
+      request.once('close', () => signal?.removeEventListener('abort', stop))
+      request.once('error', (error) => reject(signal?.aborted ? signal.reason : unreachable(error)))
+      request.once('response', (response) =>
+        resolve({ status: response.statusCode ?? 500, body: readBody(response, signal) }),
+      )
+      request.end(text)
+    })
+}
+
+async function* readBody(response: IncomingMessage, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  try {
+    yield* response
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : unreachable(error)
+  }
+}
+
+/** The API of a gateway in this process. */
+export interface LocalApi {
+  fetch(request: Request, env: { readonly principal: Principal }): Response | Promise<Response>
+}
+
+export function createLocalExchange(api: LocalApi, principal: Principal): Exchange {
+  return async ({ method, path, body, signal }) => {
+    const init: RequestInit = { method, ...(signal && { signal }) }
+    if (body !== undefined) {
+      init.body = JSON.stringify(body)
+      init.headers = { 'content-type': 'application/json' }
+    }
+    const response = await unlessAborted(api.fetch(new Request(`http://localhost${path}`, init), { principal }), signal)
+    return { status: response.status, body: response.body ?? emptyBody() }
+  }
+}
+
+/** The request is cancelled by its signal as well, but an answer that never comes must not hold us. */
+async function unlessAborted<Value>(work: Value | Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) return work
+  signal.throwIfAborted()
+  let stop = (): void => {}
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}
+
+function unreachable(cause: unknown): SallyportError {
+  return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
+    hint: 'Try again: the next command starts what is needed.',
+    cause,
+  })
+}

@@ -1,0 +1,21 @@
+import { type Home, type HomeContent, locateHome, locateState, readHome, requireHome } from '../config/config.ts'
+import type { CliContext } from './cli-context.ts'
+import type { GlobalFlags } from './global-flags.ts'
+
+export interface FoundHome {
+  readonly home: Home
+  readonly content: HomeContent
+  readonly state: string
+}
+
+/** The home that the flags mean and its bytes, read once. Nothing of it is used yet. */
+export async function findHome({ environment, cwd }: CliContext, flags: GlobalFlags): Promise<FoundHome> {
+  const home = locateHome({ flag: flags.home, environment, cwd })
+  requireHome(home)
+  const state = locateState({ flag: flags.state, environment, cwd })
+  return { home, content: await readHome(home.path), state }
+}
+
+export function stateOf({ environment, cwd }: CliContext, flags: GlobalFlags): string {
+  return locateState({ flag: flags.state, environment, cwd })
+}

@@ -1,0 +1,60 @@
+import { request } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { ERRORS, type ErrorCode, SallyportError } from '@sallyport/core'
+import { SOCKET_PROTOCOLS, socketPath } from '../serve/gateway-socket.ts'
+
+export interface ConnectionOptions {
+  readonly state: string
+  readonly home: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Joins the gateway that runs on a state; undefined when none does. */
+export function connectTo(
+  purpose: keyof typeof SOCKET_PROTOCOLS,
+  options: ConnectionOptions,
+): Promise<Duplex | undefined> {
+  const headers = {
+    connection: 'upgrade',
+    upgrade: SOCKET_PROTOCOLS[purpose],
+    'x-sallyport-home': encodeURIComponent(options.home),
+    ...options.headers,
+  }
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath: socketPath(options.state), path: '/', headers })
+    asked.once('upgrade', (_response, socket, head) => {
+      if (head.length > 0) socket.unshift(head)
+      resolve(socket)
+    })
+    asked.once('response', (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text
+      })
+      response.once('end', () => reject(refusalIn(body)))
+    })
+    asked.once('error', (error: NodeJS.ErrnoException) => {
+      if (['ENOENT', 'ECONNREFUSED', 'ECONNRESET'].includes(error.code ?? '')) resolve(undefined)
+      else
+        reject(
+          new SallyportError('GATEWAY_UNREACHABLE', `The gateway's socket cannot be used: ${error.message}.`, {
+            cause: error,
+          }),
+        )
+    })
+    asked.end()
+  })
+}
+
+/** An error that another process of ours told in JSON. */
+export function refusalIn(text: string): SallyportError {
+  try {
+    const { error } = JSON.parse(text) as { error: { code: string; message: string; hint?: string } }
+    const code = (error.code in ERRORS ? error.code : 'INTERNAL') as ErrorCode
+    return new SallyportError(code, error.message, error.hint === undefined ? {} : { hint: error.hint })
+  } catch {
+    return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway that runs on this state gave no clear answer.', {
+      hint: 'It may be of another version: stop it and try again.',
+    })
+  }
+}

@@ -1,0 +1,29 @@
+import { SallyportError } from '@sallyport/core'
+
+/** How long an interrupted command may take to put things away. */
+const GRACE_MS = 5_000
+const EXIT_INTERRUPTED = 130
+
+/** The reader of our output went away (`| head`): the command ends, and nothing is said about it. */
+export class OutputClosed extends Error {
+  override readonly name = 'OutputClosed'
+}
+
+export interface Interruption {
+  readonly signal: AbortSignal
+}
+
+/** Turns Ctrl-C into an orderly end; a second one, or one that is not obeyed in time, ends the process at once. */
+export function openInterruption(process: NodeJS.Process): Interruption {
+  const controller = new AbortController()
+  const interrupt = (): void => {
+    if (controller.signal.aborted) process.exit(EXIT_INTERRUPTED)
+    setTimeout(() => process.exit(EXIT_INTERRUPTED), GRACE_MS).unref()
+    controller.abort(new SallyportError('CALL_CANCELLED', 'Interrupted.'))
+  }
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt)
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') controller.abort(new OutputClosed())
+  })
+  return { signal: controller.signal }
+}

@@ -1,0 +1,62 @@
+import { SallyportError } from '@sallyport/core'
+import { describeIssue, type HomeContent, loadSettings, prepareState, requireTrust } from '../config/config.ts'
+import { type Gateway, openGateway } from '../gateway.ts'
+import { lockState, openStore, type StateHolder } from '../store/store.ts'
+import { VERSION } from '../version.ts'
+import type { CliContext } from './cli-context.ts'
+import { findHome } from './find-home.ts'
+import type { GlobalFlags } from './global-flags.ts'
+
+export interface OpenedHome {
+  readonly gateway: Gateway
+  close(reason?: string): Promise<void>
+}
+
+export interface OpenOptions {
+  /** Runs as soon as the state is ours, before any server starts. */
+  readonly onOpen?: (gateway: Gateway) => Promise<void>
+  readonly onWarning?: (text: string) => void
+}
+
+/** Opens the gateway of a home in this process. Throws STATE_HELD when another one runs on the state. */
+export async function openHome(
+  context: CliContext,
+  flags: GlobalFlags,
+  options: OpenOptions = {},
+): Promise<OpenedHome> {
+  const { environment } = context
+  const onWarning = options.onWarning ?? ((text) => void context.process.stderr.write(`! ${text}\n`))
+  const { home, content, state } = await findHome(context, flags)
+  const folder = await prepareState(state)
+  await requireTrust({ home, content, state })
+  const loaded = await loadSettings({ home: home.path, environment, content })
+  for (const text of [...folder.warnings, ...loaded.warnings.map(describeIssue)]) onWarning(text)
+  const lock = await lockState(state, { version: VERSION, home: home.path })
+  if (lock.held) throw stateHeld(state, lock.holder)
+  try {
+    const store = openStore({ state, durability: loaded.settings.audit.durability })
+    const mayReload = (changed: Pick<HomeContent, 'digest'>): Promise<void> =>
+      requireTrust({ home, content: changed, state })
+    const gateway = await openGateway({ home, state, loaded, environment, store, mayReload, onWarning })
+    const close = async (reason = 'the command ended'): Promise<void> => {
+      await gateway.close(reason)
+      lock.release()
+    }
+    await options.onOpen?.(gateway).catch(async (error: unknown) => {
+      await close('it could not be opened')
+      throw error
+    })
+    gateway.start()
+    return { gateway, close }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function stateHeld(state: string, holder: StateHolder | undefined): SallyportError {
+  const who = holder === undefined ? 'Another gateway' : `The gateway with pid ${holder.pid} (home ${holder.home})`
+  return new SallyportError('STATE_HELD', `${who} runs on the state ${state}.`, {
+    hint: 'Stop it, or give this one a state of its own with --state.',
+  })
+}

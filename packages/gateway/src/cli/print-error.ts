@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import { SallyportError } from '@sallyport/core'
+import { OutputClosed } from './interruption.ts'
+import { PLAIN, type Style, visibleLines } from './terminal-text.ts'
+
+export interface ErrorView {
+  readonly json: boolean
+  /** Show where a bug came from. */
+  readonly debug: boolean
+  readonly style?: Style
+}
+
+/** What stderr gets for a failure, without the last line end. */
+export function describeError(error: unknown, { json, debug, style = PLAIN }: ErrorView): string {
+  if (error instanceof OutputClosed) return ''
+  const { code, message, hint } = expectedError(error, debug)
+  if (json) return JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }) } })
+  const head = `${style.red('✗')} ${style.bold(code)} ${visibleLines(message)}`
+  return hint === undefined ? head : `${head}\n  ${visibleLines(hint).replaceAll('\n', '\n  ')}`
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof OutputClosed) return 0
+  return error instanceof SallyportError ? error.kind.exit : 1
+}
+
+/** Anything that is not one of our errors is a bug: it gets a name under which it can be found again. */
+function expectedError(error: unknown, debug: boolean): SallyportError {
+  if (error instanceof SallyportError) return error
+  const incident = randomBytes(4).toString('hex')
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  const stack = debug && error instanceof Error && error.stack ? `\n${error.stack}` : ''
+  return new SallyportError('INTERNAL', `This is a bug of Sallyport (incident ${incident}): ${what}${stack}`, {
+    hint: debug ? 'Please report it with these lines.' : 'Set SALLYPORT_DEBUG=1 to see where it comes from.',
+    cause: error,
+  })
+}

@@ -1,0 +1,42 @@
+import { run } from '@stricli/core'
+import { createApplication, isCommand } from './application.ts'
+import type { CliContext } from './cli-context.ts'
+import { describeError, type ErrorView, exitCodeOf } from './print-error.ts'
+import { styleFor } from './screen.ts'
+import { createUsageText } from './usage-text.ts'
+
+const EXIT_USAGE = 2
+const EXIT_FAILED = 1
+
+/** Runs one command line. Resolves to the exit code; every message has been printed. */
+export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
+  const { process, environment } = context
+  const view: ErrorView = {
+    json: asksForJson(args),
+    debug: environment.SALLYPORT_DEBUG === '1',
+    style: styleFor(process.stderr, environment),
+  }
+  const only = isCommand(args[0]) ? args[0] : undefined
+  let failed: unknown
+  try {
+    const text = createUsageText({ view, help: `sallyport ${only ? `${only} ` : ''}--help` })
+    await run(await createApplication(text, only), args, context)
+  } catch (error) {
+    failed = error
+    process.stderr.write(`${describeError(error, view)}\n`)
+  }
+  return failed === undefined ? exitCode(process.exitCode) : exitCodeOf(failed)
+}
+
+/** The library answers a line that it cannot read with a negative number. */
+function exitCode(code: number | string | null | undefined): number {
+  if (typeof code !== 'number') return 0
+  if (code >= 0) return code
+  return code === -4 || code === -5 ? EXIT_USAGE : EXIT_FAILED
+}
+
+/** Known before the line is parsed, so that a line that cannot be parsed is answered in the right form too. */
+function asksForJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  return args.slice(0, end < 0 ? undefined : end).includes('--json')
+}

@@ -1,0 +1,42 @@
+import type { CliContext, Output } from './cli-context.ts'
+import type { GlobalFlags } from './global-flags.ts'
+import { type Column, type Fact, renderFacts, renderTable } from './table.ts'
+import { COLOURED, PLAIN, type Style, visibleLines } from './terminal-text.ts'
+
+/** What a command shows: data on stdout, words on stderr. */
+export interface Screen {
+  /** The caller is a program. */
+  readonly json: boolean
+  readonly style: Style
+  data(text: string): void
+  /** One value per line of JSON. */
+  dataJson(value: unknown): void
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void
+  facts(facts: readonly Fact[]): void
+  /** Text that somebody else wrote: as it is for a program, harmless for a terminal. */
+  foreign(text: string): void
+  say(text: string): void
+}
+
+export function createScreen({ process, environment }: CliContext, flags: GlobalFlags): Screen {
+  const { stdout, stderr } = process
+  const style = styleFor(stdout, environment)
+  const data = (text: string): void => void stdout.write(text)
+  return {
+    json: flags.json === true,
+    style,
+    data,
+    dataJson: (value) => data(`${JSON.stringify(value)}\n`),
+    table: (columns, rows) => data(renderTable({ columns, rows, width: widthOf(stdout), style })),
+    facts: (facts) => data(renderFacts(facts, style)),
+    foreign: (text) => data(stdout.isTTY ? visibleLines(text) : text),
+    say: (text) => void stderr.write(`${text}\n`),
+  }
+}
+
+/** https://no-color.org: set and not empty, whatever the value. */
+export function styleFor({ isTTY }: Output, environment: Readonly<Record<string, string | undefined>>): Style {
+  return isTTY && !environment.NO_COLOR && environment.TERM !== 'dumb' ? COLOURED : PLAIN
+}
+
+const widthOf = ({ isTTY, columns }: Output): number | undefined => (isTTY ? (columns ?? 80) : undefined)

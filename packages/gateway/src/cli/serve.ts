@@ -1,0 +1,67 @@
+import { closeSync, writeSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { SallyportError } from '@sallyport/core'
+import { REPORT_DESCRIPTOR, startBackgroundGateway } from './background-gateway.ts'
+import type { CliContext } from './cli-context.ts'
+import { findHome } from './find-home.ts'
+import { connectTo } from './gateway-connection.ts'
+import type { GlobalFlags } from './global-flags.ts'
+import type { ServeFlags } from './serve-command.ts'
+import { relayStdio } from './stdio-relay.ts'
+
+type Flags = ServeFlags & GlobalFlags
+
+const DEMO_HOME = fileURLToPath(new URL('../../demo', import.meta.url))
+const DEMO_STATE = '.sallyport-demo'
+/** A gateway that has the state but not its socket yet is about to open it. */
+const JOIN_PATIENCE = 5_000
+const JOIN_PAUSE = 20
+
+export async function serve(context: CliContext, given: Flags): Promise<void> {
+  const flags = given.demo ? { home: DEMO_HOME, state: DEMO_STATE, ...given } : given
+  if (flags.stdio) return serveStdio(context, flags)
+  const foreground = await import('./serve-ports.ts')
+  if (flags.background) return reporting(() => foreground.serveBackground(context, flags))
+  return foreground.servePort(context, flags)
+}
+
+/** Whoever started us in the background learns how it went. */
+async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise<void> }>): Promise<void> {
+  const report = (text: string): void => {
+    writeSync(REPORT_DESCRIPTOR, text)
+    closeSync(REPORT_DESCRIPTOR)
+  }
+  try {
+    const { done } = await serveUntilEmpty()
+    report('ready')
+    await done
+  } catch (error) {
+    const { code, message, hint } =
+      error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+    report(JSON.stringify({ error: { code, message, hint } }))
+    throw error
+  }
+}
+
+async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
+  const { home, state } = await findHome(context, flags)
+  const { environment, cwd } = context
+  const join = async (): Promise<Duplex> => {
+    for (const until = Date.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
+      const joined = await connectTo('lines', { state, home: home.path })
+      if (joined) return joined
+      await startBackgroundGateway({
+        home: home.origin === 'project' ? undefined : home.path,
+        state,
+        cwd,
+        environment: { ...environment },
+      })
+      if (Date.now() > until)
+        throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway on the state ${state} does not answer.`)
+    }
+  }
+  const onLost = (reason: string): void => void context.process.stderr.write(`! ${reason}\n`)
+  await relayStdio({ input: process.stdin, output: process.stdout, join, onLost })
+}

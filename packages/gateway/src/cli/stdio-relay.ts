@@ -1,0 +1,78 @@
+import type { Duplex, Readable, Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { SallyportError } from '@sallyport/core'
+import { PendingAnswers } from './pending-answers.ts'
+
+export interface RelayOptions {
+  readonly input: Readable
+  readonly output: Writable
+  /** Joins the gateway, starting one if none runs. */
+  readonly join: () => Promise<Duplex>
+  readonly onLost: (reason: string) => void
+}
+
+/** So often in a row may a gateway be lost right after it was joined. */
+const MAX_LOSSES = 5
+const STEADY_AFTER = 10_000
+
+/**
+ * Carries lines between an agent's stdio and the gateway that all windows share.
+ *
+ * The agent's connection survives the gateway's: what was under way is answered with an error, the handshake is said
+ * again to the next gateway, and the agent need not notice more than that.
+ */
+export async function relayStdio({ input, output, join, onLost }: RelayOptions): Promise<void> {
+  const pending = new PendingAnswers()
+  const ended = new Promise<void>((resolve) => input.once('end', resolve).once('close', resolve))
+  let inputOpen = true
+  void ended.then(() => {
+    inputOpen = false
+  })
+  input.pause()
+  let losses = 0
+  for (let socket = await join(); ; socket = await join()) {
+    const joinedAt = Date.now()
+    if (pending.handshake.length > 0) await pending.greetAgain(socket, output)
+    await carry({ input, output, socket, pending, ended })
+    if (!inputOpen) return
+    losses = Date.now() - joinedAt > STEADY_AFTER ? 1 : losses + 1
+    if (losses > MAX_LOSSES)
+      throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway was lost ${losses} times in a row.`)
+    onLost('The gateway went away; joining it again.')
+    for (const line of pending.giveUp()) output.write(line)
+    await delay(50 * 2 ** losses)
+  }
+}
+
+interface Leg {
+  readonly input: Readable
+  readonly output: Writable
+  readonly socket: Duplex
+  readonly pending: PendingAnswers
+  readonly ended: Promise<void>
+}
+
+/** Until this gateway is gone. When the agent has said all it has to say, the rest of the answers still comes. */
+async function carry({ input, output, socket, pending, ended }: Leg): Promise<void> {
+  const gone = new Promise<void>((resolve) => socket.once('close', resolve))
+  const onInput = (chunk: Buffer): void => {
+    pending.sent(chunk)
+    if (!socket.write(chunk)) input.pause()
+  }
+  const onOutput = (chunk: Buffer): void => {
+    pending.received(chunk)
+    if (!output.write(chunk)) socket.pause()
+  }
+  const resumeSocket = (): void => void socket.resume()
+  socket.on('error', () => socket.destroy())
+  socket.on('drain', () => input.resume())
+  output.on('drain', resumeSocket)
+  socket.on('data', onOutput)
+  input.on('data', onInput)
+  void ended.then(() => socket.end())
+  input.resume()
+  await gone
+  input.off('data', onInput)
+  output.off('drain', resumeSocket)
+  input.pause()
+}

@@ -1,0 +1,82 @@
+import { displayWidth, fitText, PLAIN, type Style, visibleLine } from './terminal-text.ts'
+
+export interface Column<Row> {
+  readonly title: string
+  readonly value: (row: Row) => string | number | undefined
+  /** Narrowed first when the terminal is too small for everything. */
+  readonly flexible?: true
+  readonly align?: 'right'
+  readonly paint?: (row: Row, style: Style) => (text: string) => string
+}
+
+export interface TableOptions<Row> {
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  /** Undefined: nothing is cut, for a reader that is not a terminal. */
+  readonly width: number | undefined
+  readonly style?: Style
+}
+
+const GAP = '  '
+const NARROWEST = 8
+
+/** Rows under their titles, one line each, whatever the values hold. */
+export function renderTable<Row>({ columns, rows, width, style = PLAIN }: TableOptions<Row>): string {
+  const cells = rows.map((row) => columns.map(({ value }) => visibleLine(String(value(row) ?? ''))))
+  const natural = columns.map(({ title }, at) =>
+    Math.max(displayWidth(title), ...cells.map((line) => displayWidth(line[at] ?? ''))),
+  )
+  const widths = width === undefined ? natural : fitWidths(columns, natural, width)
+  const head = layOut(columns, columns.map(({ title }) => title), widths).map((text) => style.dim(text))
+  const body = cells.map((line, index) =>
+    layOut(columns, line, widths).map((text, at) => columns[at]?.paint?.(rows[index] as Row, style)(text) ?? text),
+  )
+  return [head, ...body].map((line) => `${line.join(GAP).trimEnd()}\n`).join('')
+}
+
+function layOut<Row>(columns: readonly Column<Row>[], cells: readonly string[], widths: readonly number[]): string[] {
+  return cells.map((cell, at) => {
+    const width = widths[at] ?? 0
+    const text = fitText(cell, width)
+    const room = ' '.repeat(Math.max(0, width - displayWidth(text)))
+    if (columns[at]?.align === 'right') return `${room}${text}`
+    return at === cells.length - 1 ? text : `${text}${room}`
+  })
+}
+
+/** Takes what is too much from the widest flexible column, again and again, and leaves the others alone. */
+function fitWidths<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
+  const widths = [...natural]
+  let excess = widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1)) - width
+  while (excess > 0) {
+    const widest = widestFlexible(columns, widths)
+    if (widest === undefined) break
+    widths[widest] = (widths[widest] ?? 0) - 1
+    excess--
+  }
+  return widths
+}
+
+function widestFlexible<Row>(columns: readonly Column<Row>[], widths: readonly number[]): number | undefined {
+  let best: number | undefined
+  for (const [at, column] of columns.entries()) {
+    const width = widths[at] ?? 0
+    if (column.flexible && width > NARROWEST && (best === undefined || width > (widths[best] ?? 0))) best = at
+  }
+  return best
+}
+
+export interface Fact {
+  readonly name: string
+  readonly value: string | undefined
+}
+
+/** Names and values below each other; a value of several lines is indented under its first. */
+export function renderFacts(facts: readonly Fact[], style: Style = PLAIN): string {
+  const known = facts.filter((fact): fact is { name: string; value: string } => fact.value !== undefined)
+  const width = Math.max(0, ...known.map(({ name }) => displayWidth(name)))
+  const indent = `\n${' '.repeat(width + GAP.length)}`
+  return known
+    .map(({ name, value }) => `${style.dim(name.padEnd(width))}${GAP}${value.replaceAll('\n', indent)}\n`)
+    .join('')
+}

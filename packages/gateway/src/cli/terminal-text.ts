@@ -1,0 +1,64 @@
+import { visibleText } from '../upstream/visible-text.ts'
+
+/** Colours and weights, or none of them. */
+export interface Style {
+  readonly bold: (text: string) => string
+  readonly dim: (text: string) => string
+  readonly red: (text: string) => string
+  readonly green: (text: string) => string
+  readonly yellow: (text: string) => string
+}
+
+const plain = (text: string): string => text
+const sgr =
+  (on: number, off: number) =>
+  (text: string): string =>
+    `\u001b[${on}m${text}\u001b[${off}m`
+
+export const PLAIN: Style = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain }
+export const COLOURED: Style = {
+  bold: sgr(1, 22),
+  dim: sgr(2, 22),
+  red: sgr(31, 39),
+  green: sgr(32, 39),
+  yellow: sgr(33, 39),
+}
+
+/** Foreign text of several lines: the lines stay, all else that a terminal would obey is written out. */
+export function visibleLines(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map((line) => visibleText(line))
+    .join('\n')
+}
+
+/** Foreign text for one line: visible, and without tabs, which no column survives. */
+export function visibleLine(text: string): string {
+  return visibleText(text.replaceAll(/\s+/g, ' ').trim())
+}
+
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
+const segments = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** How many columns of a terminal a text takes. */
+export function displayWidth(text: string): number {
+  if (/^[\u0020-\u007e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of segments.segment(text)) width += WIDE.test(segment) ? 2 : 1
+  return width
+}
+
+/** The beginning of a text that fits into so many columns, with `…` for what is missing. */
+export function fitText(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text
+  let kept = ''
+  let used = 1
+  for (const { segment } of segments.segment(text)) {
+    used += displayWidth(segment)
+    if (used > width) break
+    kept += segment
+  }
+  return `${kept}…`
+}

@@ -1,0 +1,61 @@
+import { didYouMean, SallyportError } from '@sallyport/core'
+import {
+  type ApplicationText,
+  ArgumentScannerError,
+  formatMessageForArgumentScannerError,
+  text_en,
+} from '@stricli/core'
+import { describeError, type ErrorView } from './print-error.ts'
+
+export interface UsageTextOptions {
+  readonly view: ErrorView
+  /** Where the reader finds more: `sallyport call --help`. */
+  readonly help: string
+}
+
+/** The library's messages in our words: what was got, what was meant, where to look. */
+export function createUsageText({ view, help }: UsageTextOptions): ApplicationText {
+  const usage = (message: string): string =>
+    describeError(new SallyportError('USAGE', message, { hint: `See \`${help}\`.` }), view)
+  const failure = (error: unknown): string => describeError(error, view)
+  return {
+    ...text_en,
+    briefs: { ...text_en.briefs, help: 'Show this help', version: 'Show the version' },
+    noCommandRegisteredForInput: ({ input, corrections }) => usage(unknownCommand(input, corrections)),
+    exceptionWhileParsingArguments: (error) => {
+      if (error instanceof SallyportError) return failure(error)
+      return error instanceof ArgumentScannerError ? usage(scanMessage(error)) : failure(error)
+    },
+    exceptionWhileLoadingCommandFunction: failure,
+    exceptionWhileLoadingCommandContext: failure,
+    exceptionWhileRunningCommand: failure,
+    exceptionWhileRunningIntegrationHook: ({ exception }) => failure(exception),
+    exceptionWhileRunningIntegrationFlag: ({ exception }) => failure(exception),
+    commandErrorResult: failure,
+  }
+}
+
+function unknownCommand(input: string, corrections: readonly string[]): string {
+  if (input.startsWith('-')) return `There is no flag "${input}" here. Flags stand after the command.`
+  const names = corrections.map((quoted) => quoted.replaceAll('`', ''))
+  return `There is no command "${input}".${didYouMean(input, names)}`
+}
+
+function scanMessage(error: ArgumentScannerError): string {
+  return formatMessageForArgumentScannerError(error, {
+    FlagNotFoundError: ({ input, corrections }) => `There is no flag --${input}.${meant(corrections)}`,
+    AliasNotFoundError: ({ input }) => `There is no flag -${input}.`,
+    ArgumentParseError: ({ externalFlagNameOrPlaceholder: name, exception }) =>
+      `${exception instanceof SallyportError ? exception.text : String((exception as Error).message)} (${name})`,
+    EnumValidationError: ({ externalFlagName, input, values }) =>
+      `--${externalFlagName} is "${input}"; expected one of ${values.join(', ')}.${didYouMean(input, values)}`,
+    UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} needs a value.`,
+    UnsatisfiedPositionalError: ({ placeholder }) => `<${placeholder}> is missing.`,
+    UnexpectedPositionalError: ({ expectedCount, input }) =>
+      `"${input}" is too much: ${expectedCount === 0 ? 'no argument is' : `at most ${expectedCount} can be`} given here.`,
+    UnexpectedFlagError: ({ externalFlagName }) => `--${externalFlagName} is given more than once.`,
+  })
+}
+
+const meant = (corrections: readonly string[]): string =>
+  corrections.length === 0 ? '' : ` Did you mean "${corrections[0]}"?`

@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises'
+import { ERRORS } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { sectionsSchema, serverSchema, snakeCase } from './config-schema.ts'
+import { KNOWN_VARIABLES } from './environment.ts'
+import { load } from './home.test-kit.ts'
+
+const page = await readFile(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8')
+
+describe('docs/configuration.md', () => {
+  it('explains every key and every variable', () => {
+    const { gateway, auth, audit, $schema: _, ...others } = sectionsSchema.shape
+    const shapes = [
+      others,
+      serverSchema.shape,
+      serverSchema.shape.timeouts.unwrap().shape,
+      gateway.unwrap().shape,
+      auth.unwrap().shape.jwt.unwrap().shape,
+      audit.unwrap().shape,
+    ]
+    const keys = shapes.flatMap((shape) => Object.keys(shape))
+    const missing = keys.filter((key) => !new RegExp(`\`([a-z]+\\.)?(${key}|${snakeCase(key)})\``).test(page))
+    expect(missing).toEqual([])
+    expect(KNOWN_VARIABLES.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+  })
+
+  it('has examples that load without a warning', async () => {
+    const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => yaml)
+    expect(examples.length).toBeGreaterThan(1)
+    for (const yaml of examples) expect((await load(yaml, { ISSUES_TOKEN: 'x' })).warnings).toEqual([])
+  })
+
+  it('names errors of the table only', () => {
+    const named = [...page.matchAll(/^\| `([A-Z_]+)` \| /gm)].map(([, code = '']) => code)
+    expect(named.filter((code) => !code.startsWith('SALLYPORT_') && !Object.hasOwn(ERRORS, code))).toEqual([])
+  })
+})

@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest'
+import { readEnvironment, unknownVariables } from './environment.ts'
+
+describe('the environment', () => {
+  it('gives what is set', () => {
+    expect(readEnvironment({ SALLYPORT_HOME: '/h' })).toEqual({ home: '/h', state: undefined })
+  })
+
+  it.each([
+    ['SALLYPORT_HOME', '  '],
+    ['SALLYPORT_STATE', ''],
+    ['SALLYPORT_STATE', '~ann/state'],
+    ['SALLYPORT_HOME', 'a\0b'],
+  ])('is refused, by name, for a malformed %s', (name, value) => {
+    expect(() => readEnvironment({ [name]: value })).toThrow(name)
+  })
+
+  it('warns of a variable that nobody reads', () => {
+    expect(unknownVariables({ SALLYPORT_HOEM: 'x', SALLYPORT_TOKEN: 'y', PATH: '' }, ['SALLYPORT_TOKEN'])).toEqual([
+      'The variable SALLYPORT_HOEM is not known and is ignored. Did you mean "SALLYPORT_HOME"?',
+    ])
+  })
+})

@@ -1,0 +1,160 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { SallyportError } from '@sallyport/core'
+import type { Gateway } from './gateway.ts'
+import {
+  createAdmin,
+  type GatewaySocket,
+  type HttpListener,
+  LineClient,
+  openGatewaySocket,
+  openHttpServer,
+  type Routes,
+  socketPath,
+} from './serve/serve.ts'
+import { standingPrincipal } from './sessions/sessions.ts'
+import { VERSION } from './version.ts'
+
+export interface Port {
+  readonly host: string
+  readonly port: number
+  /** Everybody who reaches it is the local agent: for trying things, on loopback only. */
+  readonly noAuth: boolean
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
+
+/** The ways into a gateway: its own socket, and HTTP ports. Knows who is inside, and tells when the last one left. */
+export class Doors {
+  readonly #gateway: Gateway
+  readonly #onBug: Routes['onBug']
+  readonly #listeners = new Set<HttpListener>()
+  readonly #admin: Routes['admin']
+  #socket: GatewaySocket | undefined
+  #visitors = 0
+  #onEmpty: (() => void) | undefined
+
+  constructor(gateway: Gateway, onBug: Routes['onBug']) {
+    this.#gateway = gateway
+    this.#onBug = onBug
+    this.#admin = createAdmin(Object.assign(Object.create(gateway), { version: VERSION, urls: () => this.urls() }))
+  }
+
+  urls(): readonly string[] {
+    return [...this.#listeners].map(({ url }) => url)
+  }
+
+  /** Calls back when nobody is inside, now or later. */
+  whenEmpty(onEmpty: () => void): void {
+    this.#onEmpty = onEmpty
+    if (this.#visitors === 0) onEmpty()
+  }
+
+  get isEmpty(): boolean {
+    return this.#visitors === 0
+  }
+
+  async openSocket(): Promise<void> {
+    this.#socket = await openGatewaySocket({
+      path: socketPath(this.#gateway.state),
+      judge: (request) => this.#judgeHome(request),
+      onRequest: (request, response) =>
+        void this.#admin(request, response, standingPrincipal('operator')).catch((error) =>
+          this.#broke(error, response),
+        ),
+      onLines: (stream) => this.#serveLines(stream),
+      onPort: (stream, request) => void this.#lendPort(stream, request),
+    })
+  }
+
+  async openPort({ host, port, noAuth }: Port): Promise<HttpListener> {
+    if (noAuth && !LOOPBACK.has(host)) {
+      throw new SallyportError('USAGE', `--no-auth would let everybody who reaches ${host} use every tool.`, {
+        hint: 'It works on 127.0.0.1 only.',
+      })
+    }
+    const { httpMcp: mcp, settings } = this.#gateway
+    const { allowedHosts, allowedOrigins } = settings.gateway
+    const authenticator = this.#gateway.authenticatorFor(noAuth ? 'nobody' : 'everybody')
+    const listener = await openHttpServer({
+      mcp,
+      authenticator,
+      admin: this.#admin,
+      isReady: () => this.#gateway.isReady,
+      onBug: this.#onBug,
+      host,
+      port,
+      allowedHosts,
+      allowedOrigins,
+    })
+    const opened: HttpListener = {
+      url: listener.url,
+      close: async () => {
+        this.#listeners.delete(opened)
+        authenticator.close()
+        await listener.close()
+      },
+    }
+    this.#listeners.add(opened)
+    return opened
+  }
+
+  async close(): Promise<void> {
+    this.#onEmpty = undefined
+    await Promise.all([...this.#listeners].map((listener) => listener.close()))
+    await this.#socket?.close()
+  }
+
+  /** One state, one home: a program that works from another home must not be answered from this one. */
+  #judgeHome(request: IncomingMessage): SallyportError | undefined {
+    const theirs = decodeURIComponent(String(request.headers['x-sallyport-home'] ?? ''))
+    const { path } = this.#gateway.home
+    if (theirs === '' || theirs === path) return undefined
+    return new SallyportError(
+      'STATE_HELD',
+      `The gateway of this state (pid ${process.pid}) serves the home ${path}, not ${theirs}.`,
+      {
+        hint: 'Give each home a state of its own with --state, or stop the other gateway.',
+      },
+    )
+  }
+
+  #serveLines(stream: Duplex): void {
+    const { methods, hub, settings } = this.#gateway
+    const client = new LineClient({
+      stream,
+      principal: standingPrincipal('agent'),
+      methods,
+      hub,
+      maxMessageBytes: settings.gateway.maxBodyBytes,
+    })
+    this.#visitors++
+    void client.serve().finally(() => this.#left())
+  }
+
+  /** A `serve` that found this gateway running: it gets its port for as long as it stays. */
+  async #lendPort(stream: Duplex, request: IncomingMessage): Promise<void> {
+    this.#visitors++
+    stream.once('close', () => this.#left())
+    const wanted = JSON.parse(decodeURIComponent(String(request.headers['x-sallyport-port']))) as Port
+    try {
+      const listener = await this.openPort(wanted)
+      stream.once('close', () => void listener.close())
+      stream.write(`${JSON.stringify({ url: listener.url, login: this.#gateway.logins.mintLoginCode() })}\n`)
+    } catch (error) {
+      const { code, message, hint } =
+        error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+      stream.end(`${JSON.stringify({ error: { code, message, hint } })}\n`)
+    }
+  }
+
+  #left(): void {
+    this.#visitors--
+    if (this.#visitors === 0) this.#onEmpty?.()
+  }
+
+  #broke(error: unknown, response: ServerResponse): void {
+    this.#onBug(error, 'the admin plane')
+    response.destroy()
+  }
+}

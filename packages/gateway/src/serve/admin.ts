@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Principal, SallyportError } from '@sallyport/core'
+import { clearedCookie, sessionCookie } from '../sessions/sessions.ts'
+import { adminCaller } from './admin-caller.ts'
+import type { AdminContext } from './admin-context.ts'
+import { setAdminHeaders } from './admin-headers.ts'
+import { pathOf, type Routes } from './http-server.ts'
+import { LOGIN_PAGE } from './login-page.ts'
+import { problemOf } from './problem.ts'
+import { sendUiFile } from './ui-files.ts'
+
+interface Visit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+}
+
+type ApiListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => Promise<void>
+
+/** The admin plane: the web UI and the API, for the operator and nobody else. */
+export function createAdmin(context: AdminContext): Routes['admin'] {
+  let api: Promise<ApiListener> | undefined
+  // Loading Hono and the schemas takes longer than the whole start may: the first request pays for it.
+  const loadApi = (): Promise<ApiListener> => {
+    api ??= import('./api/api-listener.ts').then(({ createApiListener }) => createApiListener(context))
+    return api
+  }
+  return async (request, response, bearer) => {
+    setAdminHeaders(response)
+    const visit = { request, response, path: pathOf(request) }
+    try {
+      await admit(visit, { context, bearer, loadApi })
+    } catch (error) {
+      if (!(error instanceof SallyportError)) throw error
+      sendProblem(response, error)
+    }
+  }
+}
+
+interface Doors {
+  readonly context: AdminContext
+  readonly bearer: Principal | undefined
+  readonly loadApi: () => Promise<ApiListener>
+}
+
+async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise<void> {
+  const { request, response, path } = visit
+  const principal = adminCaller(request, bearer, context.logins)
+  if (path === '/login') return logIn(visit, context)
+  if (principal === undefined) return turnAway(visit)
+  if (path === '/logout') return logOut(visit, context)
+  if (isApi(path)) return (await loadApi())(request, response, principal)
+  requireMethod(visit, ['GET', 'HEAD'])
+  return sendUiFile(response, path)
+}
+
+/** Trades the one-time code of a link for a cookie. A HEAD request must not use it up. */
+function logIn(visit: Visit, { logins }: AdminContext): void {
+  const { request, response } = visit
+  requireMethod(visit, ['GET', 'HEAD'])
+  const code = request.method === 'GET' ? new URLSearchParams(request.url?.split('?')[1]).get('token') : undefined
+  const cookie = code ? logins.redeem(code) : undefined
+  if (cookie === undefined) return sendLoginPage(response)
+  response.writeHead(303, { location: '/', 'set-cookie': sessionCookie(cookie), 'content-length': 0 }).end()
+}
+
+function logOut(visit: Visit, { logins }: AdminContext): void {
+  requireMethod(visit, ['POST'])
+  logins.logout(visit.request.headers.cookie)
+  visit.response.writeHead(204, { 'set-cookie': clearedCookie() }).end()
+}
+
+function turnAway({ request, response, path }: Visit): void {
+  if (!isApi(path) && (request.method === 'GET' || request.method === 'HEAD')) return sendLoginPage(response)
+  response.setHeader('www-authenticate', 'Bearer')
+  throw new SallyportError('UNAUTHENTICATED', 'This needs the operator’s token or a login.', {
+    hint: 'Run `sallyport ui` for a login link.',
+  })
+}
+
+function requireMethod({ request, response, path }: Visit, allowed: readonly string[]): void {
+  if (allowed.includes(request.method ?? '')) return
+  response.setHeader('allow', allowed.join(', '))
+  throw new SallyportError('VERB_REFUSED', `${path} takes ${allowed.join(' or ')}, not ${request.method}.`)
+}
+
+function sendLoginPage(response: ServerResponse): void {
+  const length = Buffer.byteLength(LOGIN_PAGE)
+  response.writeHead(401, { 'content-type': 'text/html; charset=utf-8', 'content-length': length }).end(LOGIN_PAGE)
+}
+
+function sendProblem(response: ServerResponse, error: SallyportError): void {
+  const text = JSON.stringify(problemOf(error))
+  response.writeHead(error.kind.http, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+  response.end(text)
+}
+
+const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')

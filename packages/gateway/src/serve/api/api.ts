@@ -1,0 +1,79 @@
+import { OpenAPIHono } from '@hono/zod-openapi'
+import { SallyportError } from '@sallyport/core'
+import type { Context } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { AdminContext } from '../admin-context.ts'
+import { problemOf } from '../problem.ts'
+import { callRoutes } from './call.ts'
+import { eventRoutes } from './events.ts'
+import { explainRoutes } from './explain.ts'
+import { invalidInput } from './invalid-input.ts'
+import { loginLinkRoutes } from './login-links.ts'
+import { documentRoutes } from './openapi-document.ts'
+import { type ApiEnv, operatorOf } from './routes.ts'
+import { serverRoutes } from './servers.ts'
+import { statusRoutes } from './status.ts'
+import { strictBody } from './strict-body.ts'
+import { tokenRoutes } from './tokens.ts'
+import { toolRoutes } from './tools.ts'
+import { unknownRoute } from './unknown-route.ts'
+
+export type { CallAnswer, CallProblem } from './call.ts'
+export type { DecisionView } from './decision-view.ts'
+export type { EventView } from './events.ts'
+export type { Explanation } from './explain.ts'
+export type { ServerView } from './server-view.ts'
+export type { Status } from './status.ts'
+export type { TokenView } from './tokens.ts'
+export type { ToolDetail, ToolView } from './tool-view.ts'
+
+/** For `hc<Api>`: every path, what it takes and what it answers. */
+export type Api = ReturnType<typeof createApi>
+
+/** The API as a function from Request to Response. `principal` of its bindings is who asks. */
+export function createApi(context: AdminContext) {
+  const app = new OpenAPIHono<ApiEnv>({
+    defaultHook: (result) => {
+      if (!result.success) throw invalidInput(result.target, result.error)
+    },
+  })
+  app.use(async (c, next) => {
+    operatorOf(c.env)
+    await next()
+  })
+  app.use(strictBody)
+  app.onError((error, c) => answerError(error, c, context))
+  app.notFound((c) => answerError(unknownRoute(c.req.method, c.req.path, routesOf(app)), c, context))
+  return app
+    .route('/api', statusRoutes(context))
+    .route('/api', serverRoutes(context))
+    .route('/api', toolRoutes(context))
+    .route('/api', callRoutes(context))
+    .route('/api', eventRoutes(context))
+    .route('/api', explainRoutes(context))
+    .route('/api', tokenRoutes(context))
+    .route('/api', loginLinkRoutes(context))
+    .route('/api', documentRoutes(app, context.version))
+}
+
+const routesOf = (app: OpenAPIHono<ApiEnv>) => app.routes.filter(({ method }) => method !== 'ALL')
+
+function answerError(error: unknown, c: Context<ApiEnv>, { ids }: AdminContext): Response {
+  const known = knownError(error) ?? reportBug(error, `${c.req.method} ${c.req.path}`, ids.callId())
+  return c.json(problemOf(known), known.kind.http as ContentfulStatusCode)
+}
+
+function knownError(error: unknown): SallyportError | undefined {
+  if (error instanceof SallyportError) return error
+  // The validators of the router say it in their own way.
+  if (error instanceof HTTPException && error.status < 500)
+    return new SallyportError('INVALID_REQUEST', `${error.message}.`, { cause: error })
+  return undefined
+}
+
+function reportBug(error: unknown, where: string, incident: string): SallyportError {
+  const told = error instanceof Error ? error.stack : String(error)
+  process.stderr.write(`sallyport: incident ${incident} in ${where}: ${told}\n`)
+  return new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`, { cause: error })
+}

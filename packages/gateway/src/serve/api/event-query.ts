@@ -1,0 +1,79 @@
+import { z } from '@hono/zod-openapi'
+import { didYouMean, type EventType } from '@sallyport/core'
+import type { EventFilter } from '../../store/store.ts'
+
+/** A record of the compiler's: a type that is missing here does not build. */
+const TYPES: Readonly<Record<EventType, true>> = {
+  TOOL_CALL_STARTED: true,
+  TOOL_CALL_COMPLETED: true,
+  TOOL_CALL_FAILED: true,
+  POLICY_DENIED: true,
+  GATEWAY_STARTED: true,
+  GATEWAY_STOPPED: true,
+  UPSTREAM_CONNECTED: true,
+  UPSTREAM_LOST: true,
+  UPSTREAM_RESTARTED: true,
+  TOOLS_DISCOVERED: true,
+  CONFIG_RELOADED: true,
+  CONFIG_REJECTED: true,
+  TOKEN_MINTED: true,
+  TOKEN_REVOKED: true,
+  LOG_REPAIRED: true,
+}
+
+const EVENT_TYPES = Object.keys(TYPES) as EventType[]
+
+/** An event as it stands in the log. */
+export const eventSchema = z
+  .looseObject({ seq: z.number().int(), time: z.iso.datetime(), type: z.enum(EVENT_TYPES) })
+  .openapi('Event')
+
+const typesSchema = z
+  .string()
+  .transform((text) => text.split(','))
+  .superRefine((types, issues) => {
+    for (const type of types.filter((each) => !Object.hasOwn(TYPES, each)))
+      issues.addIssue({
+        code: 'custom',
+        message: `no event is a ${JSON.stringify(type)}.${didYouMean(type, EVENT_TYPES)}`,
+      })
+  })
+  .openapi({ type: 'string', description: `One or more of these, with commas between: ${EVENT_TYPES.join(', ')}.` })
+
+const momentSchema = z.iso.datetime({ offset: true }).openapi({ description: 'ISO 8601 with Z or an offset.' })
+
+export const filterFields = {
+  since: momentSchema.optional(),
+  until: momentSchema.optional(),
+  agent: z.string().optional(),
+  session: z.string().optional(),
+  server: z.string().optional(),
+  tool: z.string().max(500).optional().openapi({ description: 'A canonical name, or a glob over them.' }),
+  type: typesSchema.optional(),
+  trace: z.string().optional(),
+  call: z.string().optional(),
+}
+
+/** The newest so many. */
+export const limitField = (most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,6}$/, 'expected a whole number')
+    .transform(Number)
+    .refine((limit) => limit <= most, `expected at most ${most}`)
+    .openapi({ type: 'integer', minimum: 0, maximum: most })
+
+const filterSchema = z.object(filterFields)
+
+export function filterOf(query: z.infer<typeof filterSchema>): EventFilter {
+  const { since, until, type, trace, call, ...same } = query
+  const filter = {
+    ...same,
+    since: since && new Date(since),
+    until: until && new Date(until),
+    types: type,
+    traceId: trace,
+    callId: call,
+  }
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as EventFilter
+}

@@ -1,0 +1,52 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { LoggedEvent } from '@sallyport/core'
+import { eventMatcher } from '../../store/event-filter.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { createEventFeed } from './event-feed.ts'
+import { eventSchema, filterFields, filterOf, limitField } from './event-query.ts'
+import { inputOf } from './invalid-input.ts'
+import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+
+const DEFAULT_LIMIT = 200
+const MAX_LIMIT = 10_000
+/** What stood before is read at once and stays in memory until it was sent. */
+const MAX_EARLIER = 1_000
+
+const listEvents = createRoute({
+  method: 'get',
+  path: '/events',
+  summary: 'What happened: the newest events that match, oldest first',
+  request: { query: inputOf({ ...filterFields, limit: limitField(MAX_LIMIT).optional() }) },
+  responses: { 200: jsonOf(z.object({ events: z.array(eventSchema) }), 'The events.'), ...PROBLEMS },
+})
+
+const followEvents = createRoute({
+  method: 'get',
+  path: '/events/follow',
+  summary: 'What happens, as server-sent events; `limit` asks for so many that were before',
+  request: { query: inputOf({ ...filterFields, limit: limitField(MAX_EARLIER).optional() }) },
+  responses: {
+    200: { description: 'One event of the log in each.', content: { 'text/event-stream': { schema: z.string() } } },
+    ...PROBLEMS,
+  },
+})
+
+export const eventRoutes = ({ store }: AdminContext) =>
+  createRoutes()
+    .openapi(listEvents, (c) => {
+      const { limit = DEFAULT_LIMIT, ...query } = c.req.valid('query')
+      const events = store.find({ ...filterOf(query), limit }) as EventView[]
+      return c.json({ events }, 200)
+    })
+    .openapi(followEvents, (c) => {
+      const { limit = 0, ...query } = c.req.valid('query')
+      const filter = filterOf(query)
+      const feed = createEventFeed({
+        watch: (listener) => store.log.watch(listener),
+        matches: eventMatcher(filter),
+        earlier: () => (limit > 0 ? store.find({ ...filter, limit }) : []),
+      })
+      return c.body(feed, 200, { 'content-type': 'text/event-stream' })
+    })
+
+export type EventView = LoggedEvent & z.infer<typeof eventSchema>

@@ -1,0 +1,91 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { type CallFacts, type LoggedEvent, SallyportError } from '@sallyport/core'
+import type { Store } from '../../store/store.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { eventSchema } from './event-query.ts'
+import type { EventView } from './events.ts'
+import { inputOf } from './invalid-input.ts'
+import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+
+type CallEvent = LoggedEvent & CallFacts
+
+const MIN_PREFIX = 6
+/** A client chooses its trace ids, so that one trace may hold any number of calls. */
+const MAX_RECORDS = 10_000
+/** A beginning is looked for among so many of the newest calls; a whole id is found wherever it stands. */
+const PREFIX_CALLS = 5_000
+
+const explanationSchema = z
+  .object({
+    id: z.string().openapi({ description: 'The whole id that was found.' }),
+    kind: z.enum(['trace', 'call']),
+    calls: z.array(z.object({ call_id: z.string(), trace_id: z.string(), records: z.array(eventSchema) })),
+  })
+  .openapi('Explanation')
+
+export type Explanation = z.infer<typeof explanationSchema>
+
+const explain = createRoute({
+  method: 'get',
+  path: '/explain/{id}',
+  summary: 'All records of a trace, call by call, or of one call',
+  request: { params: inputOf({ id: z.string() }) },
+  responses: { 200: jsonOf(explanationSchema, 'The records, in the order of the log.'), ...PROBLEMS },
+})
+
+export const explainRoutes = ({ store }: AdminContext) =>
+  createRoutes().openapi(explain, (c) => c.json(explanationOf(store, c.req.valid('param').id), 200))
+
+function explanationOf(store: Store, typed: string): Explanation {
+  const id = typed.toLowerCase()
+  if (!/^[0-9a-f]+$/.test(id) || id.length < MIN_PREFIX)
+    throw new SallyportError(
+      'INVALID_PARAMS',
+      `${JSON.stringify(typed.slice(0, 100))} is no trace id or call id, nor the first ${MIN_PREFIX} digits of one.`,
+      { hint: 'Ids are hexadecimal; `sallyport audit` shows them.' },
+    )
+  return exact(store, id) ?? exact(store, wholeId(store, id)) ?? unknown(id)
+}
+
+function exact(store: Store, id: string): Explanation | undefined {
+  const ofTrace = store.find({ traceId: id, limit: MAX_RECORDS })
+  if (ofTrace.length > 0) return { id, kind: 'trace', calls: byCall(ofTrace) }
+  const ofCall = store.find({ callId: id, limit: MAX_RECORDS })
+  return ofCall.length > 0 ? { id, kind: 'call', calls: byCall(ofCall) } : undefined
+}
+
+function wholeId(store: Store, prefix: string): string {
+  const calls = store.find({
+    types: ['TOOL_CALL_STARTED', 'POLICY_DENIED'],
+    limit: PREFIX_CALLS,
+  }) as readonly CallEvent[]
+  const found = new Set(calls.flatMap((call) => [call.trace_id, call.call_id]).filter((id) => id.startsWith(prefix)))
+  const [only] = found
+  if (only === undefined) return unknown(prefix)
+  if (found.size === 1) return only
+  const some = [...found].slice(-5).join(', ')
+  throw new SallyportError(
+    'NAME_AMBIGUOUS',
+    `${found.size} ids begin with ${prefix}: ${some}${found.size > 5 ? ', …' : ''}.`,
+    {
+      hint: 'Give more digits.',
+    },
+  )
+}
+
+function byCall(events: readonly LoggedEvent[]): Explanation['calls'] {
+  const calls = new Map<string, Explanation['calls'][number]>()
+  for (const event of events as readonly (CallEvent & EventView)[]) {
+    const { call_id, trace_id } = event
+    const call = calls.get(call_id) ?? { call_id, trace_id, records: [] }
+    call.records.push(event)
+    calls.set(call_id, call)
+  }
+  return [...calls.values()]
+}
+
+function unknown(id: string): never {
+  throw new SallyportError('TRACE_UNKNOWN', `No record has the trace id or call id ${id}.`, {
+    hint: 'See `sallyport audit` for what was recorded.',
+  })
+}

@@ -1,0 +1,30 @@
+import { z } from '@hono/zod-openapi'
+import { didYouMean, SallyportError } from '@sallyport/core'
+
+const PARTS: Readonly<Record<string, string>> = { json: 'the body', query: 'the query', param: 'the path' }
+
+/** An object with these members and no others: a misspelt filter must not silently filter nothing. */
+export function inputOf<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const known = Object.keys(shape)
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return undefined
+      return issue.keys.map((key) => `${quote(key)} is not known.${didYouMean(key, known)}`).join(' ')
+    },
+  })
+}
+
+/** What is wrong with an input, for each place that is wrong. */
+export function invalidInput(target: string, error: z.core.$ZodError): SallyportError {
+  const part = PARTS[target] ?? target
+  const flaws = error.issues.slice(0, 5).map(({ path, message }) => {
+    const place = path.length === 0 ? '' : `${quote(path.join('.'))}: `
+    return `${place}${message.replace(/\.$/, '')}`
+  })
+  return new SallyportError('INVALID_PARAMS', `In ${part}: ${flaws.join('; ')}.`, {
+    hint: 'What each route takes is described at /api/openapi.json.',
+  })
+}
+
+/** What a stranger sent, made safe to show. */
+const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

@@ -1,0 +1,31 @@
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi'
+import { type ApiEnv, createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { looseObject } from './tool-view.ts'
+
+const getDocument = createRoute({
+  method: 'get',
+  path: '/openapi.json',
+  summary: 'This description',
+  responses: { 200: jsonOf(looseObject, 'OpenAPI 3.1, made from the routes themselves.'), ...PROBLEMS },
+})
+
+/** Describes the app that these routes will be part of. */
+export const documentRoutes = (app: OpenAPIHono<ApiEnv>, version: string) =>
+  createRoutes().openapi(getDocument, (c) => c.json(documentOf(app, version), 200))
+
+function documentOf(app: OpenAPIHono<ApiEnv>, version: string): Record<string, unknown> {
+  const document = app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Sallyport',
+      version,
+      description: 'The admin plane of the gateway. With the login cookie, writes need the header `x-sallyport: 1`.',
+    },
+    security: [{ operatorToken: [] }, { loginCookie: [] }],
+  })
+  const securitySchemes = {
+    operatorToken: { type: 'http', scheme: 'bearer', description: 'The operator’s token.' },
+    loginCookie: { type: 'apiKey', in: 'cookie', name: 'sallyport', description: 'Set by a login link.' },
+  }
+  return { ...document, components: { ...document.components, securitySchemes } }
+}

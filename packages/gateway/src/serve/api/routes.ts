@@ -1,0 +1,32 @@
+import { OpenAPIHono, z } from '@hono/zod-openapi'
+import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
+
+/** Who asks comes with each request, from whoever judged the credential. */
+export interface ApiEnv {
+  readonly Bindings: { readonly principal: Principal | undefined }
+}
+
+/** The operator behind a request: nobody else gets as far as a route. */
+export function operatorOf({ principal }: ApiEnv['Bindings']): Principal {
+  if (principal?.role === 'operator') return principal
+  throw new SallyportError('FORBIDDEN', 'The API is the operator’s alone.')
+}
+
+export const createRoutes = () => new OpenAPIHono<ApiEnv>()
+
+const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]
+
+export const problemSchema = z
+  .object({ error: z.object({ code: z.enum(ERROR_CODES), message: z.string(), hint: z.string().optional() }) })
+  .openapi('Problem')
+
+export const jsonOf = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+/** Every route may answer with these. */
+export const PROBLEMS = {
+  '4XX': jsonOf(problemSchema, 'The request is not acceptable, not allowed, or about something that is not there.'),
+  '5XX': jsonOf(problemSchema, 'The gateway or a server behind it could not answer.'),
+} as const

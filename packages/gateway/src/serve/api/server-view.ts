@@ -1,0 +1,88 @@
+import { z } from '@hono/zod-openapi'
+import type { CatalogSnapshot } from '../../catalog/catalog.ts'
+import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
+
+export const serverSchema = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['stdio', 'http', 'sse', 'built-in']),
+    state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
+    since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
+    reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),
+    retryAt: z.number().optional().openapi({ description: 'When the next attempt is made, as `since`.' }),
+    restarts: z.number().int(),
+    era: z.string().optional(),
+    pid: z.number().int().optional(),
+    messages: z
+      .array(z.string())
+      .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
+    tools: z.number().int(),
+    resources: z.number().int(),
+    prompts: z.number().int(),
+    leftOut: z.array(z.object({ name: z.string(), reason: z.string() })),
+    config: z
+      .object({
+        title: z.string().optional(),
+        enabled: z.boolean(),
+        place: z.object({ file: z.string(), line: z.number() }),
+        command: z.string().optional(),
+        args: z.array(z.string()).optional(),
+        cwd: z.string().optional(),
+        per: z.enum(['gateway', 'session']).optional(),
+        url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
+        env: z.array(z.string()).optional().openapi({ description: 'Names alone.' }),
+        headers: z.array(z.string()).optional().openapi({ description: 'Names alone.' }),
+        includeTools: z.array(z.string()).optional(),
+        excludeTools: z.array(z.string()),
+      })
+      .openapi({ description: 'Its entry, without anything that may be secret.' }),
+  })
+  .openapi('Server')
+
+export type ServerView = z.infer<typeof serverSchema>
+
+export function serverView(upstream: Upstream, snapshot: CatalogSnapshot): ServerView {
+  const { reason, retryAt, era, pid, messages, ...status } = upstream.status()
+  const catalogue = snapshot.catalogueOf(status.id)
+  return {
+    ...status,
+    ...given({ reason, retryAt, era, pid }),
+    messages: [...messages],
+    tools: catalogue?.tools.length ?? 0,
+    resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
+    prompts: catalogue?.prompts.length ?? 0,
+    leftOut: catalogue?.leftOut.map(({ name, reason: why }) => ({ name, reason: why })) ?? [],
+    config: configView(upstream.config),
+  }
+}
+
+/** Only what is named here is shown: a new setting stays hidden until somebody has judged it. */
+function configView(config: UpstreamConfig): ServerView['config'] {
+  const { title, enabled, place, includeTools, excludeTools } = config
+  return {
+    enabled,
+    place: { file: place.file, line: place.line },
+    excludeTools: [...excludeTools],
+    ...given({ title, includeTools: includeTools && [...includeTools] }),
+    ...addressView(config),
+  }
+}
+
+function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
+  if (config.kind === 'built-in') return {}
+  if (config.kind !== 'stdio') return { url: plainUrl(config.url), headers: Object.keys(config.headers) }
+  const { command, args, cwd, per, env } = config
+  return { command, args: [...args], per, env: Object.keys(env), ...given({ cwd }) }
+}
+
+/** Tokens travel in the user part and in queries. */
+function plainUrl(text: string): string {
+  if (!URL.canParse(text)) return '(not a URL)'
+  const { origin, pathname } = new URL(text)
+  return `${origin}${pathname}`
+}
+
+/** Without the members that are undefined: JSON would drop them, and the types must agree. */
+function given<Fields extends object>(fields: Fields): { [Key in keyof Fields]?: NonNullable<Fields[Key]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}

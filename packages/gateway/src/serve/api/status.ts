@@ -1,0 +1,61 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { AdminContext } from '../admin-context.ts'
+import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+
+const statusSchema = z
+  .object({
+    version: z.string(),
+    pid: z.number().int(),
+    startedAt: z.iso.datetime(),
+    uptimeMs: z.number().int(),
+    home: z.object({ path: z.string(), origin: z.enum(['flag', 'environment', 'project', 'user']) }),
+    state: z.string(),
+    urls: z.array(z.string()).openapi({ description: 'Where clients reach it over HTTP.' }),
+    noAuth: z.boolean(),
+    callsInFlight: z.number().int(),
+    sessions: z.number().int(),
+    servers: z.record(z.string(), z.number().int()).openapi({ description: 'How many servers are in each state.' }),
+    tools: z.number().int(),
+    warnings: z.array(z.string()),
+  })
+  .openapi('Status')
+
+export type Status = z.infer<typeof statusSchema>
+
+const getStatus = createRoute({
+  method: 'get',
+  path: '/status',
+  summary: 'How the gateway is doing',
+  responses: { 200: jsonOf(statusSchema, 'The gateway as it is now.'), ...PROBLEMS },
+})
+
+export const statusRoutes = (context: AdminContext) =>
+  createRoutes().openapi(getStatus, (c) => c.json(statusOf(context), 200))
+
+function statusOf(context: AdminContext): Status {
+  const { version, startedAt, home, state, noAuth, gauge, sessions, catalog } = context
+  return {
+    version,
+    pid: process.pid,
+    startedAt: new Date(startedAt).toISOString(),
+    uptimeMs: Date.now() - startedAt,
+    home: { path: home.path, origin: home.origin },
+    state,
+    urls: [...context.urls()],
+    noAuth,
+    callsInFlight: gauge.inFlight,
+    sessions: sessions.size,
+    servers: countStates(context),
+    tools: catalog.snapshot.tools.length,
+    warnings: [...catalog.snapshot.warnings],
+  }
+}
+
+function countStates({ fleet }: AdminContext): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const upstream of fleet.all()) {
+    const { state } = upstream.status()
+    counts[state] = (counts[state] ?? 0) + 1
+  }
+  return counts
+}

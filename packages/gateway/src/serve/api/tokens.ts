@@ -1,0 +1,102 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { SallyportError, type SallyportEvent } from '@sallyport/core'
+import type { MintedToken, MintRequest } from '../../sessions/sessions.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { inputOf } from './invalid-input.ts'
+import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+
+const tokenSchema = z
+  .object({
+    id: z.string(),
+    agent: z.string(),
+    profile: z.string(),
+    user: z.string(),
+    session: z.string(),
+    created: z.iso.datetime(),
+    expires: z.iso.datetime().optional(),
+  })
+  .openapi('Token')
+
+export type TokenView = z.infer<typeof tokenSchema>
+
+const mintBody = inputOf({
+  agent: z.string().optional().openapi({ description: 'The kind of client it is for; `any` unless given.' }),
+  profile: z.string().optional().openapi({ description: '`default` unless given.' }),
+  session: z.string().optional().openapi({ description: 'A session of its own unless given.' }),
+  ttlMs: z.number().positive().optional().openapi({ description: 'Until it is revoked unless given.' }),
+})
+
+const listTokens = createRoute({
+  method: 'get',
+  path: '/tokens',
+  summary: 'The minted tokens that count, oldest first',
+  responses: { 200: jsonOf(z.object({ tokens: z.array(tokenSchema) }), 'Without the tokens themselves.'), ...PROBLEMS },
+})
+
+const mintToken = createRoute({
+  method: 'post',
+  path: '/tokens',
+  summary: 'Mint a token for an agent',
+  request: { body: { required: true, content: { 'application/json': { schema: mintBody } } } },
+  responses: {
+    201: jsonOf(z.object({ token: z.string(), record: tokenSchema }), 'The token: shown this once, kept nowhere.'),
+    ...PROBLEMS,
+  },
+})
+
+const revokeToken = createRoute({
+  method: 'delete',
+  path: '/tokens/{id}',
+  summary: 'Revoke a token',
+  request: { params: inputOf({ id: z.string() }) },
+  responses: { 200: jsonOf(z.object({ id: z.string() }), 'It no longer counts.'), ...PROBLEMS },
+})
+
+export const tokenRoutes = (context: AdminContext) =>
+  createRoutes()
+    .openapi(listTokens, (c) => c.json({ tokens: context.tokens.list().map((record) => ({ ...record })) }, 200))
+    .openapi(mintToken, async (c) => {
+      const { agent = 'any', profile = 'default', session, ttlMs } = c.req.valid('json')
+      const request = {
+        agent,
+        profile,
+        ...(session !== undefined && { session }),
+        ...(ttlMs !== undefined && { ttlMs }),
+      }
+      return c.json(await mint(context, request), 201)
+    })
+    .openapi(revokeToken, async (c) => {
+      const { id } = c.req.valid('param')
+      if (!(await context.tokens.revoke(id))) throw unknownToken(id)
+      // It is gone already: a log that cannot be written must not make that look undone.
+      context.record({ type: 'TOKEN_REVOKED', token_id: id })
+      return c.json({ id }, 200)
+    })
+
+/** A token of which there is no record is not given out. */
+async function mint(context: AdminContext, request: MintRequest): Promise<MintedToken> {
+  const minted = await context.tokens.mint(request)
+  const { id, agent, profile } = minted.record
+  try {
+    await recordDurably(context, { type: 'TOKEN_MINTED', token_id: id, agent, profile })
+    return minted
+  } catch (error) {
+    await context.tokens.revoke(id)
+    throw error
+  }
+}
+
+async function recordDurably({ store, settings }: AdminContext, event: SallyportEvent): Promise<void> {
+  try {
+    store.log.append(event)
+    await store.log.sync()
+  } catch (error) {
+    if (!(error instanceof SallyportError) || settings.audit.required) throw error
+  }
+}
+
+function unknownToken(id: string): SallyportError {
+  return new SallyportError('TOKEN_UNKNOWN', `There is no token ${JSON.stringify(id.slice(0, 100))}.`, {
+    hint: 'See `sallyport token list`.',
+  })
+}

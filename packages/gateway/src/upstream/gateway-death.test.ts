@@ -1,0 +1,140 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createMark } from './process-mark.ts'
+import { sweepProcesses } from './process-sweep.ts'
+import { readProcessTable } from './process-table.ts'
+import { countMarked, HOSTILE_SERVER } from './stdio.test-kit.ts'
+
+const REPOSITORY = fileURLToPath(new URL('../../../../', import.meta.url))
+
+/** As little of a gateway as can be killed: a watchdog, and servers that leave all kinds of processes behind. */
+const GATEWAY = `
+import { openWatchdog } from './upstream/watchdog.js'
+import { StderrTail } from './upstream/stderr-tail.js'
+import { StdioTransport } from './upstream/stdio-transport.js'
+
+const [runMark, ...args] = process.argv.slice(2)
+const watchdog = openWatchdog({ runMark, onTrouble: () => console.log(watchdog.pid) })
+console.log(watchdog.pid)
+const config = { id: 'x', kind: 'stdio', command: process.execPath, args, env: {}, maxMessageBytes: 1e6 }
+const answered = [1, 2].map(async (number) => {
+  const mark = runMark + '.x.' + number
+  const transport = new StdioTransport({ config, environment: process.env, mark, watchdog, stderr: new StderrTail() })
+  await new Promise((resolve) => {
+    const ignore = () => {}
+    const opened = transport.open({ onFrame: resolve, onFailure: ignore, onTrouble: ignore, onClose: ignore })
+    opened.then(() => transport.request({ id: 1, text: '{"jsonrpc":"2.0","id":1,"method":"ping"}' }))
+  })
+})
+await Promise.all(answered)
+console.log('up')
+process.on('SIGUSR2', () => process.exit(0))
+setInterval(() => {}, 1_000_000)
+`
+
+const folder = mkdtempSync(path.join(tmpdir(), 'gateway-death-'))
+const states: string[] = []
+
+beforeAll(() => {
+  const source = path.join(REPOSITORY, 'packages/gateway/src')
+  const tsconfig = {
+    extends: path.join(REPOSITORY, 'tsconfig.base.json'),
+    compilerOptions: { composite: false, declaration: false, noCheck: true, rootDir: source, outDir: folder },
+    files: ['stdio-transport.ts', 'watchdog.ts', 'stderr-tail.ts'].map((file) => path.join(source, 'upstream', file)),
+  }
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+  writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
+  writeFileSync(path.join(folder, 'gateway.js'), GATEWAY)
+  symlinkSync(path.join(REPOSITORY, 'node_modules'), path.join(folder, 'node_modules'))
+  execFileSync(path.join(REPOSITORY, 'node_modules/.bin/tsc'), ['-p', folder])
+})
+
+afterEach(() => Promise.all(states.splice(0).map((mark) => sweepProcesses({ mark }))))
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+interface Gateway {
+  readonly child: ChildProcess
+  readonly state: string
+  readonly lines: AsyncIterator<string>
+  readonly watchdog: number
+}
+
+async function start(...switches: readonly string[]): Promise<Gateway> {
+  const state = randomUUID()
+  states.push(state)
+  const args = [path.join(folder, 'gateway.js'), createMark(state, 'run'), HOSTILE_SERVER, ...switches]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  return { child, state, lines, watchdog: Number((await lines.next()).value) }
+}
+
+async function startWhole(...switches: readonly string[]): Promise<Gateway> {
+  const gateway = await start(...switches)
+  expect((await gateway.lines.next()).value).toBe('up')
+  return gateway
+}
+
+async function kill({ child }: Gateway, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  await exited
+}
+
+/** Nobody tells us when processes that are not ours are gone. */
+async function nothingLeft({ state }: Gateway, watchdog: number): Promise<void> {
+  const left = () => ({ servers: countMarked(state), watchdog: isAlive(watchdog) })
+  await vi.waitFor(() => expect(left()).toEqual({ servers: 0, watchdog: false }), { timeout: 30_000, interval: 20 })
+}
+
+function isAlive(pid: number): boolean {
+  return readProcessTable()?.some((entry) => entry.pid === pid) ?? false
+}
+
+describe('the death of a gateway leaves nothing behind', () => {
+  it('when it is killed, whatever its servers have started', async () => {
+    const gateway = await startWhole('ignore-term', 'grandchildren', 'daemon')
+    expect(countMarked(gateway.state)).toBeGreaterThanOrEqual(8)
+    await kill(gateway)
+    await nothingLeft(gateway, gateway.watchdog)
+  })
+
+  it('when it is killed while its servers start', async () => {
+    const gateway = await start('ignore-term', 'grandchildren')
+    await vi.waitFor(() => expect(countMarked(gateway.state)).toBeGreaterThan(0), { interval: 1 })
+    await kill(gateway)
+    await nothingLeft(gateway, gateway.watchdog)
+  })
+
+  it('when it is killed after its watchdog was', async () => {
+    const gateway = await startWhole('ignore-term', 'daemon')
+    process.kill(gateway.watchdog, 'SIGKILL')
+    const second = Number((await gateway.lines.next()).value)
+    expect(second).not.toBe(gateway.watchdog)
+    await kill(gateway)
+    await nothingLeft(gateway, second)
+  })
+
+  it('when it exits without a word', async () => {
+    const gateway = await startWhole('ignore-term', 'daemon')
+    await kill(gateway, 'SIGUSR2')
+    await nothingLeft(gateway, gateway.watchdog)
+  })
+
+  it('after the next start, when it was killed together with its watchdog', async () => {
+    const gateway = await startWhole('ignore-term', 'grandchildren', 'daemon')
+    process.kill(gateway.child.pid as number, 'SIGSTOP')
+    process.kill(gateway.watchdog, 'SIGKILL')
+    await kill(gateway)
+    expect(countMarked(gateway.state)).toBeGreaterThanOrEqual(8)
+    expect(await sweepProcesses({ mark: gateway.state })).toMatchObject({ reach: 'everything', left: 0 })
+    await nothingLeft(gateway, gateway.watchdog)
+  })
+})

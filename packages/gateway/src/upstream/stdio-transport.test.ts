@@ -1,0 +1,299 @@
+import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { SallyportError } from '@sallyport/core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { StdioServerConfig } from '../config/settings.ts'
+import { findProcesses, sweepProcesses } from './process-sweep.ts'
+import { Conversation, countMarked, freshMark, hostile, stdioConfig } from './stdio.test-kit.ts'
+import type { StdioTransportOptions } from './stdio-transport.ts'
+import { openWatchdog, type Watchdog } from './watchdog.ts'
+
+const runMark = freshMark()
+const SHORT = { afterInputEnds: 50, afterTerminate: 50 }
+let watchdog: Watchdog
+let number = 0
+const conversations: Conversation[] = []
+const folder = mkdtempSync(path.join(tmpdir(), 'stdio-transport-'))
+
+beforeAll(() => {
+  watchdog = openWatchdog({ runMark })
+})
+
+afterEach(async () => {
+  await Promise.all(conversations.splice(0).map(({ transport }) => transport.close()))
+  expect(countMarked(runMark)).toBe(0)
+})
+
+afterAll(async () => {
+  await sweepProcesses({ mark: runMark })
+  await watchdog.close()
+  rmSync(folder, { recursive: true })
+})
+
+function prepare(choices: Partial<StdioTransportOptions> = {}): Conversation {
+  const conversation = new Conversation({ watchdog, mark: `${runMark}.hostile.${++number}`, ...choices })
+  conversations.push(conversation)
+  return conversation
+}
+
+async function talk(config: StdioServerConfig = stdioConfig(), choices: Partial<StdioTransportOptions> = {}) {
+  const conversation = prepare({ config, ...choices })
+  await conversation.transport.open(conversation.heard)
+  return conversation
+}
+
+describe('StdioTransport carries messages', () => {
+  it('there and back', async () => {
+    const subject = await talk()
+    expect(await subject.told('echo', { text: 'Grüße €😀' })).toBe('{"text":"Grüße €😀"}')
+    expect(subject.heard.troubles).toEqual([])
+  })
+
+  it.each(['crlf', 'bom', 'garbage', 'one-byte'])('through a server that writes with %s', async (habit) => {
+    const subject = await talk(hostile(habit))
+    expect(await subject.told('echo', { n: 1 })).toBe('{"n":1}')
+    expect(await subject.told('split')).toBe('é€😀'.repeat(20))
+    expect(subject.heard.reasons).toEqual([])
+  })
+
+  it('with the variables a program needs, and none of ours', async () => {
+    const config = stdioConfig({ env: { OWN: '1' } })
+    const environment = { PATH: process.env.PATH, HOME: '/home/ada', OPENAI_API_KEY: 'secret' }
+    const { env } = JSON.parse(await (await talk(config, { environment })).told('pid'))
+    expect(env).toEqual(['HOME', 'OWN', 'PATH', 'SALLYPORT_MARK'])
+  })
+
+  it('and survives an answer of 100 MB, of which it fails only the call', async () => {
+    const subject = await talk(stdioConfig({ maxMessageBytes: 1_000_000 }))
+    const error = await subject.heard.failure(subject.call('big'))
+    expect(error.code).toBe('UPSTREAM_TOO_LARGE')
+    expect(await subject.told('echo')).toBe('{}')
+  })
+
+  it('of many megabytes both ways', async () => {
+    const subject = await talk()
+    const text = 'é'.repeat(5_000_000)
+    expect(JSON.parse(await subject.told('echo', { text }))).toEqual({ text })
+  })
+
+  it('in order through a flood', async () => {
+    const subject = await talk()
+    await subject.told('flood', { count: 50_000 })
+    const lines = subject.heard.messages.slice(0, -1)
+    expect(lines).toHaveLength(50_000)
+    expect(lines.every(({ params }, index) => (params as { data: string }).data === `line ${index}`)).toBe(true)
+  })
+
+  it('while stderr is flooded, of which the last lines are kept', async () => {
+    const subject = await talk(hostile('stderr-flood=20000000'))
+    expect(await subject.told('echo')).toBe('{}')
+    expect(subject.stderr.lastLine()).toBe('the last word')
+    expect(subject.stderr.dropped).toBeGreaterThan(100_000)
+    expect(subject.stderr.tail()[1]).toMatch(/^warning noise/)
+  })
+
+  it('up to what may wait for a server that does not read', async () => {
+    const subject = await talk(stdioConfig(), { maxQueuedBytes: 5_000_000, graces: SHORT })
+    subject.call('stop-reading')
+    const calls = Array.from({ length: 20 }, () => subject.call('echo', { text: 'x'.repeat(1_000_000) }))
+    const error = await subject.heard.failure(calls.at(-1) as number)
+    expect(error.code).toBe('OVERLOADED')
+    expect(error.message).toContain('at most 5000000')
+    subject.transport.send('{}')
+    expect(subject.heard.troubles).toEqual([expect.stringContaining('dropped')])
+    expect(subject.heard.reasons).toEqual([])
+  })
+})
+
+describe('StdioTransport cannot start', () => {
+  async function failure(changes: Partial<StdioServerConfig>): Promise<SallyportError> {
+    const subject = prepare({ config: stdioConfig(changes), environment: { PATH: '/one:/two' } })
+    return await subject.transport.open(subject.heard).then(
+      () => Promise.reject(new Error('it started')),
+      (error: SallyportError) => error,
+    )
+  }
+
+  it('a program that is nowhere in PATH, and says where it looked', async () => {
+    const error = await failure({ command: 'no-such-program' })
+    expect(error.code).toBe('UPSTREAM_UNAVAILABLE')
+    expect(error.message).toContain('no program no-such-program in PATH (/one:/two)')
+    expect(error.hint).toContain('full path')
+  })
+
+  it('a file that is not there', async () => {
+    expect((await failure({ command: './absent', cwd: folder })).message).toContain(path.join(folder, 'absent'))
+  })
+
+  it('a file that may not be executed', async () => {
+    const file = path.join(folder, 'plain.txt')
+    writeFileSync(file, 'text')
+    expect((await failure({ command: file })).hint).toContain('chmod +x')
+  })
+
+  it('a script whose interpreter is missing', async () => {
+    const file = path.join(folder, 'script')
+    writeFileSync(file, '#!/nonexistent/python\n')
+    chmodSync(file, 0o755)
+    expect((await failure({ command: file })).message).toContain('interpreter')
+  })
+
+  it('in a folder that is missing, or is none', async () => {
+    const file = path.join(folder, 'file')
+    writeFileSync(file, '')
+    expect((await failure({ cwd: '/nonexistent/folder' })).message).toContain('/nonexistent/folder does not exist')
+    expect((await failure({ cwd: file })).message).toContain('is no folder')
+  })
+
+  it.each([
+    ['an argument', { args: ['secret-\0value'] }],
+    ['a variable', { env: { TOKEN: 'secret-\0value' } }],
+  ])('with a NUL in %s, and keeps the value to itself', async (_where, changes) => {
+    const error = await failure(changes)
+    expect(error.message).toContain('NUL')
+    expect(JSON.stringify([error.text, String(error.cause)])).not.toContain('secret')
+  })
+
+  it('with more arguments than the system takes', async () => {
+    expect((await failure({ args: ['x'.repeat(10_000_000)] })).message).toContain('longer than the system allows')
+  })
+
+  it('when it is closed at the same time, and leaves nothing', async () => {
+    const subject = prepare()
+    const opened = subject.transport.open(subject.heard)
+    const closed = subject.transport.close()
+    await expect(opened).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' })
+    await closed
+    expect(subject.heard.reasons).toEqual([])
+  })
+})
+
+describe('StdioTransport notices', () => {
+  it('an exit at the start, with the code and the last words', async () => {
+    const subject = await talk(hostile('exit-at-start'))
+    expect(await subject.heard.closed()).toBe('exited with code 3: cannot find the database')
+    expect(subject.transport.pid).toBeUndefined()
+  })
+
+  it('a death in the middle of a call', async () => {
+    const subject = await talk()
+    subject.call('die', { code: 9 })
+    expect(await subject.heard.closed()).toBe('exited with code 9: dying as told')
+  })
+
+  it('a kill from outside, without a call', async () => {
+    const subject = await talk()
+    await subject.told('echo')
+    process.kill(subject.transport.pid as number, 'SIGKILL')
+    expect(await subject.heard.closed()).toBe('was killed by SIGKILL')
+  })
+
+  it('a last answer before the end', async () => {
+    const subject = await talk()
+    expect(await subject.told('answer-and-exit')).toBe('done')
+    expect(await subject.heard.closed()).toBe('exited with code 0')
+  })
+
+  it('a closed stdout, and ends the rest', async () => {
+    const subject = await talk(stdioConfig(), { graces: SHORT })
+    subject.call('close-stdout')
+    expect(await subject.heard.closed()).toBe('closed its stdout')
+  })
+
+  it('a closed stdin, and ends the rest', async () => {
+    const subject = await talk(stdioConfig(), { graces: SHORT })
+    await subject.told('close-stdin')
+    subject.call('echo')
+    expect(await subject.heard.closed()).toBe('closed its stdin')
+  })
+
+  it('a death only once, and refuses what comes after', async () => {
+    const subject = await talk()
+    subject.call('kill-self')
+    await subject.heard.closed()
+    const late = subject.call('echo')
+    expect(await subject.heard.failure(late)).toMatchObject({ code: 'UPSTREAM_DIED' })
+    await subject.transport.close()
+    expect(subject.heard.reasons).toHaveLength(1)
+  })
+
+  it('nothing of an earlier process in the words of a later one', async () => {
+    const first = await talk(hostile('exit-at-start'))
+    await first.heard.closed()
+    const second = await talk(stdioConfig(), { stderr: first.stderr })
+    second.call('kill-self')
+    expect(await second.heard.closed()).toBe('was killed by SIGKILL')
+  })
+})
+
+describe('StdioTransport leaves nothing behind', () => {
+  const everything = ['grandchildren', 'daemon', 'bare-child']
+
+  async function crowd(...switches: readonly string[]) {
+    const subject = await talk(hostile(...everything, ...switches), { graces: SHORT })
+    await subject.told('echo')
+    const mark = `${runMark}.hostile.${number}`
+    const family = findProcesses({ mark, leader: subject.transport.pid as number }) ?? []
+    expect(family.length).toBeGreaterThanOrEqual(4)
+    return { subject, mark, family }
+  }
+
+  it.each([[[]], [['ignore-eof']], [['ignore-term']]])(
+    'after close, of a server with %j',
+    async (switches: string[]) => {
+      const { subject, mark, family } = await crowd(...switches)
+      await subject.transport.close()
+      expect(findProcesses({ mark, known: family })).toEqual([])
+      expect(subject.heard.reasons).toEqual([])
+    },
+  )
+
+  it('after the server was killed', async () => {
+    const subject = await talk(hostile('grandchildren', 'daemon'))
+    await subject.told('echo')
+    process.kill(subject.transport.pid as number, 'SIGKILL')
+    await subject.heard.closed()
+    await subject.transport.close()
+    expect(countMarked(`${runMark}.hostile.${number}`)).toBe(0)
+  })
+
+  it('not even descriptors, after many rounds', async () => {
+    const count = () => readdirSync('/proc/self/fd').length
+    const round = async () => {
+      const subject = await talk(stdioConfig({ command: '/bin/cat', args: [] }))
+      subject.transport.send('{"echo":1}')
+      await subject.heard.until(() => subject.heard.messages[0])
+      await subject.transport.close()
+    }
+    await round()
+    const before = count()
+    for (let index = 0; index < 10; index++) await round()
+    expect(count()).toBeLessThanOrEqual(before)
+  })
+
+  it('and hands none of our ends of the pipes, the watchdog’s among them, to a server', async () => {
+    // What node calls a pipe is a pair of sockets.
+    const pipes = (pid: number | 'self') =>
+      readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
+        const target = linkOf(`/proc/${pid}/fd/${descriptor}`)
+        return target.startsWith('socket:') ? [target] : []
+      })
+    const first = await talk()
+    const second = await talk()
+    await Promise.all([first.told('echo'), second.told('echo')])
+    const ours = new Set(pipes('self'))
+    expect(ours.size).toBeGreaterThanOrEqual(7)
+    for (const { transport } of [first, second]) {
+      expect(pipes(transport.pid as number).filter((pipe) => ours.has(pipe))).toEqual([])
+    }
+  })
+})
+
+function linkOf(file: string): string {
+  try {
+    return readlinkSync(file)
+  } catch {
+    return ''
+  }
+}
