@@ -10,14 +10,7 @@ import {
 } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
-import {
-  type Environment,
-  type Home,
-  type LoadedSettings,
-  type Settings,
-  type SettingsWatch,
-  watchSettings,
-} from './config/config.ts'
+import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
 import { CallGauge, LISTING_STEPS, Listings, Pipeline } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import {
@@ -53,8 +46,6 @@ export interface GatewayParts {
   readonly loaded: LoadedSettings
   readonly environment: Environment
   readonly store: Store
-  /** A changed configuration is asked about first; refused ones stay out. */
-  readonly mayReload: (loaded: LoadedSettings) => Promise<void>
   readonly onWarning: (text: string) => void
 }
 
@@ -85,7 +76,6 @@ export class Gateway {
   readonly #jwt: JwtVerifier | undefined
   #settings: Settings
   #selections = new Map<string, Selection>()
-  #watch: SettingsWatch | undefined
   #closing: Promise<void> | undefined
 
   constructor(parts: GatewayParts, tokens: LocalTokens, marks: { readonly run: string }) {
@@ -176,13 +166,6 @@ export class Gateway {
     this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
     this.adopt(BUILT_IN_SERVER, this.builtIns)
     this.fleet.arrange(servers, this.#own)
-    const { home, environment, loaded } = this.#parts
-    this.#watch = watchSettings({
-      home: home.path,
-      environment,
-      current: loaded,
-      onChange: (change) => void (change.ok ? this.#reload(change.loaded) : this.#rejected(change.error.text)),
-    })
   }
 
   /** Serves tools that run in this process, under a server id of their own. */
@@ -193,6 +176,23 @@ export class Gateway {
     const createTransport = (): InProcessTransport =>
       new InProcessTransport({ server: own, maxMessageBytes: config.maxMessageBytes })
     this.fleet.adopt(server, (listener) => openOver({ config, listener, createTransport }, this.#context))
+  }
+
+  /** Puts a changed configuration in force. What it did not change goes on undisturbed. */
+  reload({ settings, warnings }: LoadedSettings): void {
+    for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
+    this.#settings = settings
+    this.#selections = new Map()
+    const change = this.fleet.arrange(settings.servers, this.#own)
+    this.listings.forget()
+    this.catalog.arrange(this.#order(), settings.gateway.naming)
+    this.record({ type: 'CONFIG_RELOADED', ...change })
+  }
+
+  /** A changed configuration is of no use: the last good one stays in force. */
+  keepSettings(reason: string): void {
+    this.#parts.onWarning(`The changed configuration is not used: ${reason}`)
+    this.record({ type: 'CONFIG_REJECTED', message: reason })
   }
 
   /** What cannot be recorded here concerns no call; it is told, not lost silently. */
@@ -212,7 +212,6 @@ export class Gateway {
   }
 
   async #shutDown(reason: string): Promise<void> {
-    await this.#watch?.close()
     this.sessions.endAll(reason)
     await this.fleet.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
@@ -247,26 +246,6 @@ export class Gateway {
     const params = notification.params as JsonObject | undefined
     if (notification.method === 'notifications/resources/updated' && typeof params?.uri === 'string')
       this.hub.resourceUpdated(params.uri)
-  }
-
-  async #reload(loaded: LoadedSettings): Promise<void> {
-    try {
-      await this.#parts.mayReload(loaded)
-    } catch (error) {
-      return this.#rejected(error instanceof Error ? error.message : String(error))
-    }
-    for (const warning of loaded.warnings) this.#parts.onWarning(`${warning.file}:${warning.line} ${warning.problem}`)
-    this.#settings = loaded.settings
-    this.#selections = new Map()
-    const change = this.fleet.arrange(loaded.settings.servers, this.#own)
-    this.listings.forget()
-    this.catalog.arrange(this.#order(), loaded.settings.gateway.naming)
-    this.record({ type: 'CONFIG_RELOADED', ...change })
-  }
-
-  #rejected(message: string): void {
-    this.#parts.onWarning(`The changed configuration is not used: ${message}`)
-    this.record({ type: 'CONFIG_REJECTED', message })
   }
 
   #rulesOf(server: string) {

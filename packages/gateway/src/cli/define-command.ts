@@ -8,6 +8,7 @@ import {
 import type { CliContext } from './cli-context.ts'
 import { GLOBAL_FLAGS, type GlobalFlags } from './global-flags.ts'
 import { type Example, withExamples } from './help-text.ts'
+import { OutputClosed } from './interruption.ts'
 
 export interface CommandDefinition<Flags, Args extends readonly unknown[]> {
   readonly brief: string
@@ -31,11 +32,15 @@ export function defineCommand<Flags, const Args extends readonly unknown[] = []>
   }
   // The library derives the types of flags from the parameters; here both come from the definition.
   const built = buildCommand({
-    func(this: CliContext, given: Flags & GlobalFlags, ...args: Args) {
-      return run(this, given, ...args)
+    async func(this: CliContext, given: Flags & GlobalFlags, ...args: Args) {
+      try {
+        await run(this, given, ...args)
+      } catch (error) {
+        if (!(error instanceof OutputClosed)) throw error
+      }
     },
     parameters,
     docs: { brief, ...(description !== undefined && { fullDescription: `${brief}.\n${description}` }) },
-  } as unknown as CommandBuilderArguments<GlobalFlags, [], CliContext>)
+  } as unknown as CommandBuilderArguments<Record<string, unknown>, [], CliContext>)
   return withExamples(built, examples)
 }

@@ -30,7 +30,8 @@ export function answers(socketPath: string): Promise<boolean> {
 }
 
 /** Speaks to the gateway that holds the state, over its own socket. */
-export function createSocketExchange(socketPath: string): Exchange {
+export function createSocketExchange(socketPath: string, home?: string): Exchange {
+  const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
   return ({ method, path, body, signal }) =>
     new Promise((resolve, reject) => {
       const text = body === undefined ? undefined : JSON.stringify(body)
@@ -39,7 +40,7 @@ export function createSocketExchange(socketPath: string): Exchange {
         method,
         path,
         agent: false,
-        headers: { host: 'localhost', ...(text !== undefined && { 'content-type': 'application/json' }) },
+        headers: { host: 'localhost', ...ofHome, ...(text !== undefined && { 'content-type': 'application/json' }) },
       })
       const stop = (): void => void request.destroy(signal?.reason)
       if (signal?.aborted) stop()

@@ -1,8 +1,15 @@
 import { ERRORS, type ErrorCode, isJsonObject, SallyportError } from '@sallyport/core'
-import type { CallAnswer, CallProblem } from '../serve/api/call.ts'
-import type { ServerView } from '../serve/api/server-view.ts'
-import type { Status } from '../serve/api/status.ts'
-import type { ToolDetail, ToolView } from '../serve/api/tool-view.ts'
+import type {
+  CallAnswer,
+  CallProblem,
+  EventView,
+  Explanation,
+  ServerView,
+  Status,
+  TokenView,
+  ToolDetail,
+  ToolView,
+} from '../serve/api/api.ts'
 import type { ApiReply, ApiRequest, Exchange } from './exchange.ts'
 
 export interface CallWish {
@@ -12,7 +19,31 @@ export interface CallWish {
 }
 
 /** A call that was judged, whatever became of it. */
-export type CallOutcome = CallAnswer | CallProblem
+export interface CallOutcome {
+  readonly answer: CallAnswer | CallProblem
+  /** As it came: large numbers of a result do not survive being parsed and printed again. */
+  readonly text: string
+}
+
+export interface EventQuery {
+  readonly since?: string
+  readonly until?: string
+  readonly agent?: string
+  readonly session?: string
+  readonly server?: string
+  readonly tool?: string
+  /** Types of events, with commas between. */
+  readonly type?: string
+  readonly trace?: string
+  readonly limit?: number
+}
+
+export interface TokenWish {
+  readonly agent?: string
+  readonly profile?: string
+  readonly session?: string
+  readonly ttlMs?: number
+}
 
 /** The gateway's API as the commands use it. Refusals and failures come as SallyportError. */
 export class GatewayClient {
@@ -48,19 +79,51 @@ export class GatewayClient {
   /** A call that failed after it was judged is an outcome too; only what never became a call is thrown. */
   async call(wish: CallWish, signal?: AbortSignal): Promise<CallOutcome> {
     const reply = await this.#exchange({ method: 'POST', path: '/api/call', body: wish, signal })
-    const answer = await readJson(reply)
-    if (isJsonObject(answer) && typeof answer.call_id === 'string') return answer as unknown as CallOutcome
-    throw problemOf(answer, reply.status)
+    const text = await readText(reply)
+    const answer = parseJson(text, reply.status)
+    if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw problemOf(answer, reply.status)
+    return { answer: answer as unknown as CallOutcome['answer'], text }
   }
 
   async loginPath(): Promise<string> {
     return (await this.#ask<{ path: string }>({ method: 'POST', path: '/api/login-links' })).path
   }
 
-  /** Any other route: the state's records and tokens, which need no servers. */
+  async events(query: EventQuery, signal?: AbortSignal): Promise<readonly EventView[]> {
+    const path = `/api/events${queryOf({ ...query })}`
+    return (await this.#ask<{ events: EventView[] }>({ method: 'GET', path, signal })).events
+  }
+
+  /** Events as they happen, after the newest `limit` that were; ends when the gateway does. */
+  async *follow(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventView> {
+    const path = `/api/events/follow${queryOf({ ...query })}`
+    const reply = await this.#exchange({ method: 'GET', path, signal })
+    if (reply.status >= 400) throw problemOf(parseJson(await readText(reply), reply.status), reply.status)
+    for await (const line of linesOf(reply.body)) {
+      if (line.startsWith('event: overrun')) return
+      if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as EventView
+    }
+  }
+
+  explain(id: string): Promise<Explanation> {
+    return this.#ask({ method: 'GET', path: `/api/explain/${encodeURIComponent(id)}` })
+  }
+
+  async tokens(): Promise<readonly TokenView[]> {
+    return (await this.#ask<{ tokens: TokenView[] }>({ method: 'GET', path: '/api/tokens' })).tokens
+  }
+
+  mintToken(wish: TokenWish): Promise<{ readonly token: string; readonly record: TokenView }> {
+    return this.#ask({ method: 'POST', path: '/api/tokens', body: wish })
+  }
+
+  revokeToken(id: string): Promise<{ readonly id: string }> {
+    return this.#ask({ method: 'DELETE', path: `/api/tokens/${encodeURIComponent(id)}` })
+  }
+
   async #ask<Answer>(request: ApiRequest): Promise<Answer> {
     const reply = await this.#exchange(request)
-    const answer = await readJson(reply)
+    const answer = parseJson(await readText(reply), reply.status)
     if (reply.status >= 400) throw problemOf(answer, reply.status)
     return answer as Answer
   }
@@ -72,13 +135,27 @@ export function queryOf(fields: Readonly<Record<string, string | number | undefi
   return query.size === 0 ? '' : `?${query}`
 }
 
-async function readJson({ status, body }: ApiReply): Promise<unknown> {
+async function readText({ body }: ApiReply): Promise<string> {
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parseJson(text: string, status: number): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return JSON.parse(text)
   } catch {
     throw problemOf(undefined, status)
+  }
+}
+
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
   }
 }
 

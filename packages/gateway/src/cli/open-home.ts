@@ -1,5 +1,12 @@
 import { SallyportError } from '@sallyport/core'
-import { describeIssue, type HomeContent, loadSettings, prepareState, requireTrust } from '../config/config.ts'
+import {
+  describeIssue,
+  loadSettings,
+  prepareState,
+  requireTrust,
+  type SettingsChange,
+  watchSettings,
+} from '../config/config.ts'
 import { type Gateway, openGateway } from '../gateway.ts'
 import { lockState, openStore, type StateHolder } from '../store/store.ts'
 import { VERSION } from '../version.ts'
@@ -35,10 +42,23 @@ export async function openHome(
   if (lock.held) throw stateHeld(state, lock.holder)
   try {
     const store = openStore({ state, durability: loaded.settings.audit.durability })
-    const mayReload = (changed: Pick<HomeContent, 'digest'>): Promise<void> =>
-      requireTrust({ home, content: changed, state })
-    const gateway = await openGateway({ home, state, loaded, environment, store, mayReload, onWarning })
+    const gateway = await openGateway({ home, state, loaded, environment, store, onWarning })
+    const watch = watchSettings({
+      home: home.path,
+      environment,
+      current: loaded,
+      onChange: (change) => void reload(change),
+    })
+    const reload = async (change: SettingsChange): Promise<void> => {
+      if (!change.ok) return gateway.keepSettings(change.error.text)
+      const trusted = await requireTrust({ home, content: change.loaded, state }).catch(
+        (error: SallyportError) => error.text,
+      )
+      if (trusted === undefined) gateway.reload(change.loaded)
+      else gateway.keepSettings(trusted)
+    }
     const close = async (reason = 'the command ended'): Promise<void> => {
+      await watch.close()
       await gateway.close(reason)
       lock.release()
     }

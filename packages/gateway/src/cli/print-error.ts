@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { SallyportError } from '@sallyport/core'
-import { OutputClosed } from './interruption.ts'
 import { PLAIN, type Style, visibleLines } from './terminal-text.ts'
 
 export interface ErrorView {
@@ -12,7 +11,6 @@ export interface ErrorView {
 
 /** What stderr gets for a failure, without the last line end. */
 export function describeError(error: unknown, { json, debug, style = PLAIN }: ErrorView): string {
-  if (error instanceof OutputClosed) return ''
   const { code, message, hint } = expectedError(error, debug)
   if (json) return JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }) } })
   const head = `${style.red('✗')} ${style.bold(code)} ${visibleLines(message)}`
@@ -20,7 +18,6 @@ export function describeError(error: unknown, { json, debug, style = PLAIN }: Er
 }
 
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof OutputClosed) return 0
   return error instanceof SallyportError ? error.kind.exit : 1
 }
 
@@ -34,4 +31,11 @@ function expectedError(error: unknown, debug: boolean): SallyportError {
     hint: debug ? 'Please report it with these lines.' : 'Set SALLYPORT_DEBUG=1 to see where it comes from.',
     cause: error,
   })
+}
+
+/** Says once, on stderr, that something broke; returns the incident that the answer names. */
+export function reportBug(error: unknown, where: string): string {
+  const incident = randomBytes(4).toString('hex')
+  process.stderr.write(`✗ INTERNAL in ${where} (incident ${incident}): ${error instanceof Error ? error.stack : String(error)}\n`)
+  return incident
 }

@@ -5,7 +5,14 @@ import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
 import { type CallGauge, limits } from './limits.ts'
 import type { Listings } from './listings.ts'
-import { completedRecord, deniedRecord, failedRecord, startedRecord } from './record.ts'
+import {
+  completedRecord,
+  deniedRecord,
+  failedRecord,
+  startedRecord,
+  type UnknownCall,
+  unknownRecord,
+} from './record.ts'
 import { type Listed, select } from './select.ts'
 
 export type { Answer, Call } from './call.ts'
@@ -66,6 +73,11 @@ export class Pipeline {
 
     await synced
     return this.#finish(call, answer, performance.now() - startedAt)
+  }
+
+  /** Somebody asked for what is not there: that too is known afterwards. */
+  recordUnknown(asked: UnknownCall, error: SallyportError): void {
+    this.#record(() => this.#options.log.append(unknownRecord(asked, error)))
   }
 
   #refuse(call: Call, decision: Decision): Answer {

@@ -2,7 +2,11 @@ import type { CallFacts, Decision, SallyportError, SallyportEvent, StepName } fr
 import type { Call } from './call.ts'
 
 /** The records of one call: each says whose it was and what it was about. */
-function factsOf({ id, traceId, principal, method, offer }: Call): CallFacts {
+type Asked = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & {
+  readonly offer: Pick<Call['offer'], 'server' | 'recordName' | 'isMcp'>
+}
+
+function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   return {
     call_id: id,
     trace_id: traceId,
@@ -42,6 +46,19 @@ export function failedRecord(call: Call, error: SallyportError, latency: number)
     error: error.code,
     message: error.message,
     latency_ms: milliseconds(latency),
+  }
+}
+
+export type UnknownCall = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & { readonly name: string }
+
+export function unknownRecord({ name, ...asked }: UnknownCall, error: SallyportError): SallyportEvent {
+  const offer = { server: '', recordName: name.slice(0, 300), isMcp: true }
+  return {
+    type: 'TOOL_CALL_FAILED',
+    ...factsOf({ ...asked, offer }),
+    error: error.code,
+    message: error.message,
+    latency_ms: 0,
   }
 }
 

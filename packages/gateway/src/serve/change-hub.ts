@@ -14,9 +14,16 @@ const LIST_CHANGED: readonly (readonly [keyof CatalogChange, string])[] = [
   ['resources', 'notifications/resources/list_changed'],
 ]
 
+const UNCHANGED: CatalogChange = { tools: false, resources: false, prompts: false }
+
+/** Servers come up in quick succession: one notice for all of them is enough. */
+const GATHER = 50
+
 /** Carries news of changes to every client that listens. */
 export class ChangeHub {
   readonly #watchers = new Set<Watcher>()
+  #gathered: CatalogChange = UNCHANGED
+  #timer: NodeJS.Timeout | undefined
 
   get size(): number {
     return this.#watchers.size
@@ -28,6 +35,20 @@ export class ChangeHub {
   }
 
   listsChanged(change: CatalogChange): void {
+    const { tools, resources, prompts } = this.#gathered
+    this.#gathered = {
+      tools: tools || change.tools,
+      resources: resources || change.resources,
+      prompts: prompts || change.prompts,
+    }
+    this.#timer ??= setTimeout(() => this.#tellLists(), GATHER)
+    this.#timer.unref()
+  }
+
+  #tellLists(): void {
+    const change = this.#gathered
+    this.#gathered = UNCHANGED
+    this.#timer = undefined
     for (const [family, method] of LIST_CHANGED) {
       if (!change[family]) continue
       for (const watcher of this.#watchers) if (watcher.wants[family]) watcher.tell({ method })

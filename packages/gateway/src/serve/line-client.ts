@@ -106,16 +106,21 @@ export class LineClient {
   }
 
   #initialize(message: ClientCall): void {
-    const { hub, methods, principal } = this.#options
-    this.#leaveHub ??= hub.add({
+    const { methods, principal } = this.#options
+    this.#write(resultMessage(message.id, methods.initializeResult(principal, message.params.protocolVersion)))
+  }
+
+  /** A legacy client hears of changes once it has said that it is ready for them. */
+  #tellChanges(): void {
+    this.#leaveHub ??= this.#options.hub.add({
       wants: { tools: true, resources: true, prompts: true },
       wantsResource: (uri) => this.#subscriptions.has(uri),
       tell: (notification) => this.#write(notificationMessage(notification)),
     })
-    this.#write(resultMessage(message.id, methods.initializeResult(principal, message.params.protocolVersion)))
   }
 
   #notified({ method, params }: Extract<Incoming, { kind: 'notification' }>): void {
+    if (method === 'notifications/initialized') this.#tellChanges()
     const id = isJsonObject(params) ? params.requestId : undefined
     if (method !== 'notifications/cancelled' || (typeof id !== 'string' && typeof id !== 'number')) return
     this.#inFlight.get(id)?.cancel('the client cancelled it')

@@ -133,7 +133,7 @@ export class Methods {
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
-    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknown(kind, name, request.principal)
+    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknown(kind, name, request)
     return this.#run(request, offer, { ...request.params, name: offer.name })
   }
 
@@ -176,7 +176,7 @@ export class Methods {
     const ref = isJsonObject(request.params.ref) ? request.params.ref : {}
     const { snapshot } = this.#options.catalog
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-      const offer = snapshot.prompt(ref.name) ?? this.#unknown('prompt', ref.name, request.principal)
+      const offer = snapshot.prompt(ref.name) ?? this.#unknown('prompt', ref.name, request)
       return this.#run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
@@ -237,14 +237,15 @@ export class Methods {
     })
   }
 
-  #unknown(kind: 'tool' | 'prompt', name: string, principal: Principal): never {
-    const method: ListMethod = kind === 'tool' ? 'tools/list' : 'prompts/list'
-    const known = this.#options.listings.offers(method, principal).map((offer) => offer.wire)
+  #unknown(kind: 'tool' | 'prompt', name: string, { method, principal, traceparent }: ClientRequest): never {
+    const { ids, listings, pipeline } = this.#options
+    const known = listings.offers(kind === 'tool' ? 'tools/list' : 'prompts/list', principal).map((offer) => offer.wire)
+    const shown = name.slice(0, 200)
     const code = kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN'
-    throw new SallyportError(
-      code,
-      `Unknown ${kind} ${JSON.stringify(name.slice(0, 200))}.${didYouMean(name.slice(0, 200), known)}`,
-    )
+    const error = new SallyportError(code, `Unknown ${kind} ${JSON.stringify(shown)}.${didYouMean(shown, known)}`)
+    const traceId = traceIdOf(traceparent) ?? ids.traceId()
+    pipeline.recordUnknown({ id: ids.callId(), traceId, principal, method, name }, error)
+    throw error
   }
 }
 

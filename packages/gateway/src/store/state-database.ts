@@ -54,8 +54,7 @@ export function openStateDatabase(path: string, now: () => Date): Sqlite | undef
 }
 
 /** Until it is proven only `exec` is used: libsql keeps a database open, past `close`, for as long as a prepared
- *  statement of it awaits garbage collection, and when it goes at last it unlinks the write-ahead log by name,
- *  which by then would be that of the new database. */
+ *  statement of it awaits garbage collection, and a file that is to be moved aside should be let go of first. */
 function openProven(path: string): Sqlite | undefined {
   const Sqlite = loadSqlite()
   if (Sqlite === undefined) return undefined

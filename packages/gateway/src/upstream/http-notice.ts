@@ -1,11 +1,15 @@
-import type { HttpEndpoint } from './http-endpoint.ts'
+import { formatDuration, SallyportError } from '@sallyport/core'
+import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
 
 export interface NoticeOptions {
+  readonly lane: Lane
   readonly path: string
   readonly headers: readonly string[]
   readonly text: string
+  /** How long the server may take to take it, in milliseconds; without it, for ever. */
+  readonly patience?: number
   readonly onTrouble: (text: string) => void
   readonly onOver: (end: ReplyEnd) => void
 }
@@ -16,6 +20,7 @@ export class HttpNotice implements ReplyListener {
   readonly #options: NoticeOptions
   readonly #reply: HttpReply
   #exchange: HttpExchange | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(endpoint: HttpEndpoint, options: NoticeOptions) {
     this.#endpoint = endpoint
@@ -24,23 +29,19 @@ export class HttpNotice implements ReplyListener {
   }
 
   start(): void {
-    const { path, headers, text: body } = this.#options
-    this.#exchange = new HttpExchange(
-      this.#endpoint,
-      { method: 'POST', lane: 'side', path, headers, body },
-      this.#reply,
-    )
+    const { lane, path, headers, text: body, patience } = this.#options
+    if (patience !== undefined) this.#timer = setTimeout(() => this.#giveUp(patience), patience)
+    this.#exchange = new HttpExchange(this.#endpoint, { method: 'POST', lane, path, headers, body }, this.#reply)
   }
 
   cancel(): void {
+    clearTimeout(this.#timer)
     this.#exchange?.cancel()
   }
 
   /** A stream here could stay open for ever and keep its connection. */
   onAccepted(): void {
-    if (!this.#reply.isStream) return
-    this.cancel()
-    this.#options.onOver({ kind: 'done' })
+    if (this.#reply.isStream) this.#leave({ kind: 'done' })
   }
 
   onFrame(): void {
@@ -51,11 +52,21 @@ export class HttpNotice implements ReplyListener {
   onTrouble(): void {}
 
   onTooLarge(): void {
-    this.cancel()
-    this.#options.onOver({ kind: 'done' })
+    this.#leave({ kind: 'done' })
   }
 
   onEnd(end: ReplyEnd): void {
+    clearTimeout(this.#timer)
+    this.#options.onOver(end)
+  }
+
+  #giveUp(patience: number): void {
+    const message = `${this.#endpoint.peer.origin} did not take a message within ${formatDuration(patience)}.`
+    this.#leave({ kind: 'broken', error: new SallyportError('UPSTREAM_TIMEOUT', message) })
+  }
+
+  #leave(end: ReplyEnd): void {
+    this.cancel()
     this.#options.onOver(end)
   }
 }

@@ -127,6 +127,8 @@ export class LegacySseTransport implements Transport, ExchangeListener {
       return
     }
     const notice = new HttpNotice(endpoint, {
+      // Some servers finish the POST of a request only when they have its answer.
+      lane: id === undefined ? 'side' : 'calls',
       path: this.#path,
       headers: headers.post({ method: '', name: undefined }),
       text,

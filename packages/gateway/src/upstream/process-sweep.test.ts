@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { findProcesses, sweepProcesses } from './process-sweep.ts'
 import { countMarked, freshMark } from './stdio.test-kit.ts'
 
@@ -33,6 +33,11 @@ afterEach(() => {
     }
   }
 })
+
+function hasZombie(parent: number): boolean {
+  const { stdout } = spawnSync('/bin/sh', ['-c', `cat /proc/[0-9]*/stat | grep -c ') Z ${parent} '`])
+  return Number(stdout) > 0
+}
 
 describe('sweepProcesses', () => {
   it('ends everything that carries the mark, wherever it went', async () => {
@@ -81,7 +86,8 @@ describe('sweepProcesses', () => {
   it('does not wait for a dead process that nobody has buried', async () => {
     const mark = freshMark('db', '1')
     // The inner shell dies at once, and `sleep`, which its parent becomes, never asks for it.
-    const child = await run('sh -c "exit 0" & until grep -q ") Z" /proc/$!/stat; do :; done', { SALLYPORT_MARK: mark })
+    const child = await run('sh -c "exit 0" &', { SALLYPORT_MARK: mark })
+    await vi.waitFor(() => expect(hasZombie(child.pid as number)).toBe(true), { timeout: 20_000 })
     const zombies = { mark: freshMark(), leader: child.pid as number }
     expect(findProcesses(zombies)?.map(({ pid }) => pid)).toEqual([child.pid])
   })

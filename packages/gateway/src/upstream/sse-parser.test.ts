@@ -49,6 +49,11 @@ describe('the event stream parser', () => {
     expect(only('data: a\r\rdata: b\r\n\r\ndata: c\n\n')).toEqual(['a', 'b', 'c'])
   })
 
+  it('takes CRLF as one line end, also where a chunk ends between the two', () => {
+    expect(only('data: a\r\ndata: b\r\n\r\n')).toEqual(['a\nb'])
+    expect(read(['data: a\r', '\ndata: b\r', '\n\r', '\n']).events.map(({ data }) => data)).toEqual(['a\nb'])
+  })
+
   it('tells an event at its carriage return, without waiting for a line feed', () => {
     expect(only('data: a\r\r')).toEqual(['a'])
   })

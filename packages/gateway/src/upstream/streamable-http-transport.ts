@@ -22,6 +22,8 @@ interface Connection {
 const MAX_UNREACHABLE = 2
 /** How long a stream may stay open after its answer, and how long a farewell may take, in milliseconds. */
 const GRACE = 1_000
+/** How long a server may take to take a notification: each one that hangs holds a connection. */
+const NOTICE_PATIENCE = 10_000
 
 /** MCP over Streamable HTTP, in both eras: each message is a POST, its answer is in the response. */
 export class StreamableHttpTransport implements Transport {
@@ -81,6 +83,8 @@ export class StreamableHttpTransport implements Transport {
     const method = methodOf(text)
     if (method === 'notifications/initialized') this.#held = []
     const notice = new HttpNotice(endpoint, {
+      lane: 'side',
+      patience: NOTICE_PATIENCE,
       path: endpoint.path,
       headers: headers.post({ method, name: undefined }),
       text,

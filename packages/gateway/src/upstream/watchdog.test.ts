@@ -10,6 +10,7 @@ import { WATCHDOG_SCRIPT } from './watchdog-script.ts'
 
 const open: Watchdog[] = []
 const marks: string[] = []
+const sleepers: number[] = []
 
 function watch(options: Parameters<typeof openWatchdog>[0]): Watchdog {
   const watchdog = openWatchdog(options)
@@ -25,7 +26,8 @@ function newMark(): string {
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((watchdog) => watchdog.close()))
-  await Promise.all(marks.splice(0).map((mark) => sweepProcesses({ mark })))
+  const leaders = sleepers.splice(0).map((leader) => sweepProcesses({ mark: freshMark(), leader }))
+  await Promise.all([...leaders, ...marks.splice(0).map((mark) => sweepProcesses({ mark }))])
 })
 
 async function sleeper(script: string, env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
@@ -34,6 +36,7 @@ async function sleeper(script: string, env: NodeJS.ProcessEnv = {}): Promise<Chi
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
+  sleepers.push(child.pid as number)
   await once(child.stdout as NodeJS.ReadableStream, 'data')
   return child
 }
@@ -54,7 +57,6 @@ describe('the watchdog', () => {
     const runMark = newMark()
     const watchdog = watch({ runMark, environment: { PATH: process.env.PATH, SECRET: 'x' } })
     const pid = watchdog.pid as number
-    const child = await sleeper('', { SALLYPORT_MARK: `${runMark}.db.1` })
     const entry = readProcessTable()?.find((one) => one.pid === pid)
     expect(entry?.session).toBe(pid)
     expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toMatch(/SECRET|SALLYPORT_MARK/)
@@ -64,7 +66,6 @@ describe('the watchdog', () => {
     ])
     const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
     expect(Number(resident)).toBeLessThan(5_000)
-    child.kill('SIGKILL')
   })
 
   it('leaves quietly when it is closed and nothing is watched', async () => {
@@ -147,8 +148,6 @@ describe.each(shells)('the script of the watchdog in %s', (shell) => {
     expect(countMarked(`${mark}.db`)).toBe(0)
     expect(readProcessTable()?.filter(({ session }) => session === group.pid)).toEqual([])
     expect(bystander.signalCode).toBeNull()
-    bystander.kill('SIGKILL')
-    await sweepProcesses({ mark: `${mark}0` })
   })
 
   it('finds the marked without grep', async () => {
@@ -169,6 +168,5 @@ describe.each(shells)('the script of the watchdog in %s', (shell) => {
     await once(child, 'exit')
     expect((await exited)[1]).toBe('SIGKILL')
     expect(first.signalCode).toBeNull()
-    await sweepProcesses({ mark: newMark(), leader: first.pid as number })
   })
 })

@@ -1,4 +1,4 @@
-import type { ServerView } from '../../serve/api/server-view.ts'
+import type { ServerView } from '../../serve/api/api.ts'
 import { agoText } from '../ago-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'

@@ -1,6 +1,6 @@
 import { closest, isJsonObject, SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import type { ToolDetail, ToolView } from '../../serve/api/tool-view.ts'
+import type { ToolDetail, ToolView } from '../../serve/api/api.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GatewayClient } from '../gateway-client.ts'

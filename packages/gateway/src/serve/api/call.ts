@@ -23,8 +23,8 @@ const callBody = inputOf({
 
 const callSchema = decisionSchema
   .extend({
-    call_id: z.string().optional().openapi({ description: 'Under which it was recorded; a dry run has none.' }),
-    trace_id: z.string().optional(),
+    call_id: z.string().openapi({ description: 'Under which it was recorded; a dry run is recorded nowhere.' }),
+    trace_id: z.string(),
     result: looseObject.optional().openapi({ description: 'What the tool answered; it may say `isError`.' }),
     rpc_error: looseObject.optional().openapi({ description: 'The JSON-RPC error that the server answered instead.' }),
   })
@@ -51,9 +51,8 @@ const postCall = createRoute({
 export const callRoutes = (context: AdminContext) =>
   createRoutes().openapi(postCall, async (c) => {
     const call = await callOf(context, c, c.req.valid('json'))
-    const decision = decisionView(context.pipeline.decide(call))
-    if (c.req.valid('json').dryRun) return c.json(decision, 200)
-    const judged = { call_id: call.id, trace_id: call.traceId, ...decision }
+    const judged = { call_id: call.id, trace_id: call.traceId, ...decisionView(context.pipeline.decide(call)) }
+    if (c.req.valid('json').dryRun) return c.json(judged, 200)
     const answer = await context.pipeline.run(call)
     return answer.kind === 'failure' ? c.json(...failed(judged, answer.error)) : answered(judged, answer.frame)
   })

@@ -1,0 +1,110 @@
+import { parseDuration, SallyportError } from '@sallyport/core'
+import { buildRouteMap } from '@stricli/core'
+import type { TokenView } from '../../serve/api/api.ts'
+import { agoText } from '../ago-text.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import { type Example, withOverview } from '../help-text.ts'
+import { withRecords } from '../reach-gateway.ts'
+import { createScreen } from '../screen.ts'
+import type { Column } from '../table.ts'
+
+interface CreateFlags {
+  readonly agent?: string
+  readonly profile?: string
+  readonly session?: string
+  readonly ttl?: number
+}
+
+const CREATE_EXAMPLES: readonly Example[] = [
+  ['token create --agent codex > codex.token', 'A token for one agent; only the token goes to the file'],
+  ['token create --agent ci --ttl 8h', 'One that ends by itself'],
+]
+
+const createCommand = defineCommand<CreateFlags>({
+  brief: 'Make a token with which an agent can use the gateway over HTTP',
+  description: 'The token is printed once and kept nowhere; what is kept is its digest.',
+  examples: CREATE_EXAMPLES,
+  flags: {
+    agent: { kind: 'parsed', parse: String, optional: true, brief: 'The kind of client it is for (any)' },
+    profile: { kind: 'parsed', parse: String, optional: true, brief: 'The variant of that agent (default)' },
+    session: { kind: 'parsed', parse: String, optional: true, brief: 'The session it works in (one of its own)' },
+    ttl: {
+      kind: 'parsed',
+      parse: parseTtl,
+      optional: true,
+      placeholder: 'duration',
+      brief: 'How long it counts: 30m, 8h, 7d (until it is revoked)',
+    },
+  },
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const { agent, profile, session, ttl: ttlMs } = flags
+    const wish = Object.fromEntries(
+      Object.entries({ agent, profile, session, ttlMs }).filter(([, value]) => value !== undefined),
+    )
+    const minted = await withRecords(context, flags, (client) => client.mintToken(wish))
+    if (screen.json) return screen.dataJson(minted)
+    const { id, expires } = minted.record
+    screen.data(`${minted.token}\n`)
+    screen.say(`This is token ${id}. It counts until ${expires ?? `\`sallyport token revoke ${id}\``}.`)
+  },
+})
+
+const listCommand = defineCommand<object>({
+  brief: 'List the tokens that count',
+  examples: [['token list', 'Who has a token, since when and until when']],
+  flags: {},
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const tokens = await withRecords(context, flags, (client) => client.tokens())
+    if (screen.json) return screen.dataJson({ tokens })
+    if (tokens.length === 0) return screen.say('There are no tokens. `sallyport token create` makes one.')
+    screen.table(columns(context.now()), tokens)
+  },
+})
+
+const revokeCommand = defineCommand<object, [string]>({
+  brief: 'Revoke a token, at once and for good',
+  examples: [['token revoke 4f1d2c3b4a596877', 'By its id, as `token list` shows it']],
+  flags: {},
+  positional: { kind: 'tuple', parameters: [{ brief: 'The id of the token', placeholder: 'id', parse: tokenId }] },
+  run: async (context, flags, id) => {
+    const screen = createScreen(context, flags)
+    const revoked = await withRecords(context, flags, (client) => client.revokeToken(id))
+    if (screen.json) return screen.dataJson({ revoked: revoked.id })
+    screen.say(`The token ${revoked.id} no longer counts.`)
+  },
+})
+
+export const tokenCommands = withOverview(
+  buildRouteMap<'create' | 'list' | 'revoke', CliContext>({
+    routes: Object.assign(Object.create(null), { create: createCommand, list: listCommand, revoke: revokeCommand }),
+    docs: { brief: 'Make, list and revoke the tokens of agents' },
+  }),
+  [...CREATE_EXAMPLES, ['token list', 'The tokens that count'], ['token revoke 4f1d2c3b4a596877', 'Revoke one']],
+)
+
+const columns = (now: Date): readonly Column<TokenView>[] => [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'AGENT', value: ({ agent }) => agent, flexible: true },
+  { title: 'PROFILE', value: ({ profile }) => profile, flexible: true },
+  { title: 'USER', value: ({ user }) => user },
+  { title: 'CREATED', value: ({ created }) => agoText(new Date(created), now) },
+  { title: 'EXPIRES', value: ({ expires }) => expires ?? 'never' },
+  { title: 'SESSION', value: ({ session }) => session, flexible: true },
+]
+
+function parseTtl(text: string): number {
+  const ttl = parseDuration(text, 's')
+  if (ttl !== undefined && ttl > 0) return ttl
+  throw new SallyportError('USAGE', `"${text}" is no time to live; expected for example 30m, 8h or 7d.`)
+}
+
+/** A secret in an argument is in the shell's history and in the process list by now: say so instead of failing vaguely. */
+function tokenId(text: string): string {
+  if (!/^sp[ao]_/.test(text)) return text
+  throw new SallyportError('USAGE', 'This is a token and not its id. Your shell may have kept it: revoke it.', {
+    hint: '`sallyport token list` shows the ids.',
+  })
+}

@@ -1,0 +1,29 @@
+import { SallyportError } from '@sallyport/core'
+import { defineCommand } from '../define-command.ts'
+import { stateOf } from '../find-home.ts'
+import { reachRunning } from '../reach-gateway.ts'
+import { createScreen } from '../screen.ts'
+
+export const uiCommand = defineCommand<object>({
+  brief: 'Print a link that opens the web UI of the running gateway',
+  description: 'The link logs one browser in, once, within ten minutes.',
+  examples: [
+    ['ui', 'Print the link'],
+    ['ui | xargs xdg-open', 'Open it at once'],
+  ],
+  flags: {},
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const gateway = await reachRunning(stateOf(context, flags))
+    const url = (await gateway?.status())?.urls[0]
+    if (gateway === undefined || url === undefined) throw noPage(gateway === undefined)
+    const link = new URL(await gateway.loginPath(), url).href
+    if (screen.json) return screen.dataJson({ url: link })
+    screen.data(`${link}\n`)
+  },
+})
+
+function noPage(noGateway: boolean): SallyportError {
+  const message = noGateway ? 'No gateway runs on this state.' : 'The gateway that runs on this state has no port.'
+  return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'Start `sallyport serve`, then try again.' })
+}

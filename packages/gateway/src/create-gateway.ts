@@ -1,0 +1,221 @@
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import { Cancellation, isJsonObject, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
+import {
+  createMcpServer,
+  type InputSchema,
+  type McpServer,
+  type PermissionDeclaration,
+  type Registration,
+  type ToolHandler,
+  type ToolOptions,
+} from '@sallyport/kit'
+import type { Offer } from './catalog/catalog.ts'
+import { type HomeContent, loadSettings, prepareState, readHome } from './config/config.ts'
+import { type Gateway, openGateway } from './gateway.ts'
+import { standingPrincipal } from './sessions/sessions.ts'
+import { lockState, openStore } from './store/store.ts'
+import { failedWith, type ToolResult, toldBy } from './tool-outcome.ts'
+import { VERSION } from './version.ts'
+
+export interface EmbeddedOptions {
+  /** What config.yaml would hold; or the folder where one is. */
+  readonly config?: JsonObject
+  readonly home?: string
+  /** Where the log and the tokens are kept. Two gateways never share one. */
+  readonly state: string
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly onWarning?: (text: string) => void
+}
+
+export interface ToolDescription {
+  /** The name that clients call it by. */
+  readonly name: string
+  readonly server: string
+  readonly tool: string
+  readonly description: string | undefined
+  readonly inputSchema: unknown
+  readonly isMcp: boolean
+}
+
+export interface McpToolDefinition {
+  readonly server: string
+  readonly name: string
+  readonly description?: string
+  /** Whatever the server gave. One that is no schema of an object is kept, and the tool takes anything. */
+  readonly inputSchema?: unknown
+  readonly permission: PermissionDeclaration
+}
+
+export interface ExecuteOptions {
+  readonly principal?: Principal
+  readonly signal?: AbortSignal
+}
+
+/** Opens a gateway inside this program: the same servers, the same decisions, the same log, without a port. */
+export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedGateway> {
+  const environment = options.environment ?? process.env
+  const onWarning = options.onWarning ?? ((text) => void process.stderr.write(`sallyport: ${text}\n`))
+  const state = resolve(options.state)
+  const path = resolve(options.home ?? '.')
+  const content = options.config === undefined ? await readHome(path) : inlineHome(path, options.config)
+  const loaded = await loadSettings({ home: path, environment, content })
+  await prepareState(state)
+  const lock = await lockState(state, { version: VERSION, home: path })
+  if (lock.held)
+    throw new SallyportError('STATE_HELD', `Another gateway runs on the state ${state}.`, {
+      hint: 'Give each its own.',
+    })
+  const store = openStore({ state, durability: loaded.settings.audit.durability })
+  const gateway = await openGateway({ home: { path, origin: 'flag' }, state, loaded, environment, store, onWarning })
+  gateway.start()
+  return new EmbeddedGateway(gateway, { onWarning, release: () => lock.release() })
+}
+
+function inlineHome(path: string, config: JsonObject): HomeContent {
+  const bytes = Buffer.from(JSON.stringify(config))
+  const digest = createHash('sha256').update(bytes).digest('hex')
+  return { path, files: new Map([['config.json', bytes]]), digest, configDigest: digest }
+}
+
+export class EmbeddedGateway {
+  readonly #gateway: Gateway
+  readonly #hooks: { readonly onWarning: (text: string) => void; readonly release: () => void }
+  readonly #adopted = new Map<string, McpServer>()
+  readonly #originalSchemas = new Map<string, unknown>()
+
+  constructor(gateway: Gateway, hooks: { readonly onWarning: (text: string) => void; readonly release: () => void }) {
+    this.#gateway = gateway
+    this.#hooks = hooks
+  }
+
+  /** Calls a tool by any of its names. Never rejects: what goes wrong is in the result. */
+  async executeTool(tool: string, args: JsonObject, options: ExecuteOptions = {}): Promise<ToolResult> {
+    const { gateway, traceId, callId } = {
+      gateway: this.#gateway,
+      traceId: this.#gateway.ids.traceId(),
+      callId: this.#gateway.ids.callId(),
+    }
+    const principal = options.principal ?? standingPrincipal('agent')
+    const cancellation = new Cancellation()
+    const abort = (): void => cancellation.cancel('the caller aborted it')
+    if (options.signal?.aborted) abort()
+    options.signal?.addEventListener('abort', abort, { once: true })
+    const startedAt = performance.now()
+    try {
+      await this.#settled()
+      const found = this.#find(tool)
+      if (found instanceof SallyportError)
+        gateway.pipeline.recordUnknown({ id: callId, traceId, principal, method: 'tools/call', name: tool }, found)
+      const told =
+        found instanceof SallyportError
+          ? failedWith(found)
+          : toldBy(
+              await gateway.pipeline.run({
+                id: callId,
+                traceId,
+                principal,
+                method: 'tools/call',
+                offer: found,
+                params: { name: found.name, arguments: args },
+                cancellation,
+              }),
+            )
+      const { success, output, error, ...rest } = told
+      const metadata = {
+        tool,
+        server: found instanceof SallyportError ? undefined : found.server,
+        call_id: callId,
+        trace_id: traceId,
+        ...rest,
+      }
+      return { success, output, error, latency_ms: Math.round((performance.now() - startedAt) * 100) / 100, metadata }
+    } finally {
+      options.signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  async listTools(principal: Principal = standingPrincipal('agent')): Promise<readonly ToolDescription[]> {
+    await this.#settled()
+    return this.#gateway.listings.offers('tools/list', principal).map((offer) => this.#describe(offer))
+  }
+
+  async listMcpTools(server?: string): Promise<readonly ToolDescription[]> {
+    const all = await this.listTools()
+    return all.filter((tool) => tool.isMcp && (server === undefined || tool.server === server))
+  }
+
+  /** Adds a tool of this program to the gateway's own. */
+  registerTool<Schema extends InputSchema>(
+    name: string,
+    options: ToolOptions<Schema>,
+    handler: ToolHandler<never>,
+  ): Registration {
+    return this.#gateway.builtIns.tool(name, options, handler as ToolHandler<unknown>)
+  }
+
+  /** Adds a tool under a server's id, as if that server offered it. */
+  registerMcpTool(definition: McpToolDefinition, handler: ToolHandler<JsonObject>): Registration {
+    const { server, name, description = '', inputSchema, permission } = definition
+    const input = isJsonObject(inputSchema) && inputSchema.type === 'object' ? (inputSchema as InputSchema) : undefined
+    if (input === undefined && inputSchema !== undefined) {
+      this.#originalSchemas.set(`${server}/${name}`, inputSchema)
+      this.#hooks.onWarning(
+        `${server}/${name}: its input schema is no JSON Schema of an object; it is kept as it is and any arguments are taken`,
+      )
+    }
+    const anything: InputSchema = { type: 'object', properties: {}, additionalProperties: true }
+    return this.#serverFor(server).tool(
+      name,
+      { description, permission, input: input ?? anything },
+      handler as ToolHandler<unknown>,
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.#gateway.close('the program closed it')
+    this.#hooks.release()
+  }
+
+  #serverFor(id: string): McpServer {
+    const known = this.#adopted.get(id)
+    if (known) return known
+    if (this.#gateway.fleet.get(id))
+      throw new SallyportError('USAGE', `The server ${id} is configured already; its tools are its own.`)
+    const server = createMcpServer(id, { version: VERSION })
+    this.#adopted.set(id, server)
+    this.#gateway.adopt(id, server)
+    return server
+  }
+
+  #describe(offer: Offer): ToolDescription {
+    const { description, inputSchema } = offer.definition
+    return {
+      name: offer.wire,
+      server: offer.server,
+      tool: offer.name,
+      description: typeof description === 'string' ? description : undefined,
+      inputSchema: this.#originalSchemas.get(`${offer.server}/${offer.name}`) ?? inputSchema,
+      isMcp: offer.isMcp,
+    }
+  }
+
+  #find(tool: string): Offer | SallyportError {
+    const { snapshot } = this.#gateway.catalog
+    try {
+      return (
+        snapshot.toolOf(snapshot.toolNames.findOne(tool)) ??
+        new SallyportError('TOOL_UNKNOWN', `There is no tool "${tool}".`)
+      )
+    } catch (error) {
+      if (error instanceof SallyportError) return error
+      throw error
+    }
+  }
+
+  /** A program asks once: it gets the servers that can be had within their own time to start. */
+  async #settled(): Promise<void> {
+    const longest = Math.max(1_000, ...this.#gateway.settings.servers.map(({ timeouts }) => timeouts.startup))
+    await this.#gateway.fleet.untilKnown(longest)
+  }
+}

@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest'
+import { type AdminBench, type Ask, logIn, openAdminBench } from './admin.test-kit.ts'
+
+const browser = (cookie: string, bench: AdminBench): Ask => ({
+  headers: { cookie, origin: bench.origin, 'x-sallyport': '1' },
+})
+
+describe('the admin plane, asked by nobody', () => {
+  it('answers the API with 401 and how to authenticate', async () => {
+    const { ask } = await openAdminBench()
+    for (const path of ['/api', '/api/status', '/api/nothing', '/api/openapi.json']) {
+      const { status, headers, body } = await ask(path)
+      expect({ path, status, code: body.error.code }).toEqual({ path, status: 401, code: 'UNAUTHENTICATED' })
+      expect(headers['www-authenticate']).toBe('Bearer')
+    }
+  })
+
+  it('shows the login page on every other path, and it says what to run', async () => {
+    const { ask } = await openAdminBench()
+    for (const path of ['/', '/index.html', '/assets/x.js', '/metrics', '/login', '/login?token=']) {
+      const { status, text } = await ask(path)
+      expect({ path, status }).toEqual({ path, status: 401 })
+      expect(text).toContain('sallyport ui')
+    }
+  })
+
+  it('refuses a write outside the API too', async () => {
+    const { ask } = await openAdminBench()
+    expect((await ask('/logout', { method: 'POST' })).status).toBe(401)
+  })
+
+  it('does not take a cookie that was never given out', async () => {
+    const { ask } = await openAdminBench()
+    const cookie = `sallyport=${'A'.repeat(43)}`
+    expect((await ask('/api/status', { headers: { cookie } })).status).toBe(401)
+  })
+})
+
+it('refuses an agent’s token everywhere, even beside a good cookie', async () => {
+  const bench = await openAdminBench()
+  const cookie = await logIn(bench)
+  const authorization = `Bearer ${bench.agentToken}`
+  for (const path of ['/', '/api/status', '/api/tokens', '/login?token=x', '/assets/x.js']) {
+    for (const headers of [{ authorization }, { authorization, cookie }]) {
+      const { status, body } = await bench.ask(path, { headers })
+      expect({ path, status, code: body.error.code }).toEqual({ path, status: 403, code: 'FORBIDDEN' })
+    }
+  }
+})
+
+it('lets the operator’s token in without a browser’s headers', async () => {
+  const { api } = await openAdminBench()
+  expect((await api('/api/status')).status).toBe(200)
+  expect((await api('/api/login-links', { method: 'POST' })).status).toBe(201)
+})
+
+describe('a login link', () => {
+  it('becomes a cookie that scripts and other sites cannot use, and leads to the UI', async () => {
+    const { gateway, ask } = await openAdminBench()
+    const { status, headers } = await ask(`/login?token=${gateway.logins.mintLoginCode()}`)
+    expect(status).toBe(303)
+    expect(headers.location).toBe('/')
+    expect(headers['set-cookie']?.[0]).toMatch(/^sallyport=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/$/)
+    expect(headers['cache-control']).toBe('no-store')
+    expect(headers['referrer-policy']).toBe('no-referrer')
+  })
+
+  it('works once', async () => {
+    const { gateway, ask } = await openAdminBench()
+    const path = `/login?token=${gateway.logins.mintLoginCode()}`
+    expect((await ask(path)).status).toBe(303)
+    const again = await ask(path)
+    expect(again.status).toBe(401)
+    expect(again.headers['set-cookie']).toBeUndefined()
+    expect(again.text).toContain('sallyport ui')
+  })
+
+  it('is not used up by a HEAD request', async () => {
+    const { gateway, ask } = await openAdminBench()
+    const path = `/login?token=${gateway.logins.mintLoginCode()}`
+    expect((await ask(path, { method: 'HEAD' })).status).toBe(401)
+    expect((await ask(path)).status).toBe(303)
+  })
+
+  it('cannot be posted', async () => {
+    const { gateway, ask } = await openAdminBench()
+    const { status, headers } = await ask(`/login?token=${gateway.logins.mintLoginCode()}`, { method: 'POST' })
+    expect(status).toBe(405)
+    expect(headers.allow).toBe('GET, HEAD')
+  })
+})
+
+describe('the login cookie', () => {
+  it('reads without more', async () => {
+    const bench = await openAdminBench()
+    const cookie = await logIn(bench)
+    expect((await bench.ask('/api/status', { headers: { cookie } })).status).toBe(200)
+  })
+
+  it.each([
+    ['the custom header', { 'x-sallyport': undefined }],
+    ['the right value of the custom header', { 'x-sallyport': 'true' }],
+    ['an Origin', { origin: undefined }],
+  ])('does not write without %s', async (_what, change) => {
+    const bench = await openAdminBench()
+    const cookie = await logIn(bench)
+    const merged = { ...browser(cookie, bench).headers, ...change } as Record<string, string | undefined>
+    const headers = Object.fromEntries(
+      Object.entries(merged).flatMap(([name, value]) => (value ? [[name, value]] : [])),
+    )
+    for (const [method, path] of [
+      ['POST', '/api/login-links'],
+      ['DELETE', '/api/tokens/0123456789abcdef'],
+      ['POST', '/logout'],
+    ] as const) {
+      const { status, body } = await bench.ask(path, { method, headers })
+      expect({ path, status, code: body.error.code }).toEqual({ path, status: 403, code: 'FORBIDDEN' })
+    }
+    expect((await bench.ask('/api/status', { headers: { cookie } })).status).toBe(200)
+  })
+
+  it('writes with both, and not from another origin', async () => {
+    const bench = await openAdminBench()
+    const own = browser(await logIn(bench), bench)
+    expect((await bench.ask('/api/login-links', { ...own, method: 'POST' })).status).toBe(201)
+    const foreign = { ...own, headers: { ...own.headers, origin: 'http://localhost:1' } } as Ask
+    expect((await bench.ask('/api/login-links', { ...foreign, method: 'POST' })).status).toBe(403)
+  })
+
+  it('does not serve a page on another port of the same host', async () => {
+    const bench = await openAdminBench()
+    const cookie = await logIn(bench)
+    const ask = (headers: Record<string, string>) => bench.ask('/api/events', { headers: { cookie, ...headers } })
+    expect((await ask({ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
+    expect((await ask({ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' })).status).toBe(403)
+    expect((await ask({ 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' })).status).toBe(200)
+    expect((await ask({ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' })).status).toBe(200)
+  })
+
+  it('ends with the logout', async () => {
+    const bench = await openAdminBench()
+    const own = browser(await logIn(bench), bench)
+    const { status, headers } = await bench.ask('/logout', { ...own, method: 'POST' })
+    expect(status).toBe(204)
+    expect(headers['set-cookie']?.[0]).toContain('Max-Age=0')
+    expect((await bench.ask('/api/status', own)).status).toBe(401)
+  })
+})
+
+it('says the same security headers on every answer', async () => {
+  const bench = await openAdminBench()
+  const token = { headers: { authorization: `Bearer ${bench.operatorToken}` } }
+  const answers = await Promise.all([
+    bench.ask('/'),
+    bench.ask('/api/status'),
+    bench.ask('/api/status', token),
+    bench.ask('/api/nothing', token),
+    bench.ask('/nothing', token),
+    bench.ask(`/login?token=${bench.gateway.logins.mintLoginCode()}`),
+    bench.ask('/api/status', { headers: { authorization: `Bearer ${bench.agentToken}` } }),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 200, 404, 404, 303, 403])
+  for (const { headers } of answers) {
+    expect(headers['content-security-policy']).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    )
+    expect(headers['x-content-type-options']).toBe('nosniff')
+    expect(headers['cache-control']).toBe('no-store')
+    expect(headers['referrer-policy']).toBe('no-referrer')
+    expect(headers['cross-origin-resource-policy']).toBe('same-origin')
+    expect(headers['access-control-allow-origin']).toBeUndefined()
+  }
+})

@@ -1,0 +1,148 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  httpConfig,
+  opened,
+  type Recorder,
+  type ScriptedServer,
+  startServer,
+  textOf,
+  toolCall,
+} from './http-transport.test-kit.ts'
+import { connect } from './streamable-http.test-kit.ts'
+import { StreamableHttpTransport } from './streamable-http-transport.ts'
+
+describe('where Streamable HTTP goes, and does not go', () => {
+  async function ask(server: ScriptedServer, path: string): Promise<Recorder> {
+    const { transport, events } = await connect(server, {}, path)
+    transport.agreed('2026-07-28')
+    transport.request({ ...toolCall('modern', 'echo', { text: 'found' }), id: 1 })
+    await events.until(() => events.failures.length + events.frames.length > 0)
+    return events
+  }
+
+  it('follows one redirect of the same origin that keeps the method', async () => {
+    const { transport, events } = await connect(await startServer(), {}, '/moved')
+    transport.agreed('2026-07-28')
+    const request = toolCall('modern', 'echo', { text: 'found' })
+    transport.request(request)
+    expect(textOf(await events.answer(request.id))).toBe('found')
+  })
+
+  it.each([
+    ['/moved-twice', 'another path of its own'],
+    ['/found', 'another path of its own'],
+    ['/away', 'http://127.0.0.2:1 '],
+  ])('does not follow %s', async (path, words) => {
+    const events = await ask(await startServer(), path)
+    expect(events.failures[0]?.error.code).toBe('UPSTREAM_PROTOCOL')
+    expect(events.failures[0]?.error.message).toContain(words)
+    expect(events.failures[0]?.error.text).not.toMatch(/pass|hidden/)
+  })
+
+  it('says that a login is wanted, and how to give one', async () => {
+    const server = await startServer('--token', 'right-token')
+    const events = await ask(server, '/mcp?key=hidden-key')
+    expect(events.failures[0]?.error.code).toBe('UPSTREAM_NEEDS_LOGIN')
+    expect(events.failures[0]?.error.hint).toContain('headers')
+    expect(events.failures[0]?.error.text).not.toContain('hidden')
+  })
+
+  it('sends the headers of the operator, without the line break that came with them', async () => {
+    const server = await startServer('--token', 'right-token')
+    const { transport, events } = await connect(server, {
+      headers: { Authorization: 'Bearer right-token\n', Accept: 'text/html' },
+    })
+    transport.agreed('2026-07-28')
+    const request = toolCall('modern', 'headers')
+    transport.request(request)
+    expect(JSON.parse(textOf(await events.answer(request.id)) ?? '')).toMatchObject({
+      authorization: 'Bearer right-token',
+      accept: 'application/json, text/event-stream',
+    })
+  })
+
+  it.each([
+    [{ headers: { 'x-key': 'one\ntwo-secret' } }, 'x-key'],
+    [{ headers: { 'bad name': 'x' } }, 'bad name'],
+    [{ url: 'ftp://example.com/' }, 'ftp:'],
+    [{ url: 'no url' }, 'no URL'],
+  ])('refuses a configuration that cannot work: %j', async (changes, words) => {
+    const transport = new StreamableHttpTransport({ config: httpConfig('http://127.0.0.1:1/', changes) })
+    const refusal = transport.open({ onFrame() {}, onFailure() {}, onTrouble() {}, onClose() {} })
+    await expect(refusal).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+    await expect(refusal).rejects.toThrow(words)
+    await expect(refusal).rejects.not.toThrow('two-secret')
+  })
+
+  it('can be closed while it opens', async () => {
+    const transport = new StreamableHttpTransport({ config: httpConfig('http://127.0.0.1:1/') })
+    const opening = transport.open({ onFrame() {}, onFailure() {}, onTrouble() {}, onClose() {} })
+    const closing = transport.close()
+    await expect(opening).rejects.toMatchObject({ code: 'UPSTREAM_DIED' })
+    await closing
+  })
+
+  it('names a server that refuses connections, and lives on after one refusal', async () => {
+    const server = await startServer()
+    await server.stop()
+    const events = await ask(server, '/mcp?key=hidden')
+    expect(events.failures[0]?.error.code).toBe('UPSTREAM_UNAVAILABLE')
+    expect(events.failures[0]?.error.text).toContain(`${server.origin} refused the connection`)
+    expect(events.failures[0]?.error.text).not.toContain('hidden')
+    expect(events.closes).toEqual([])
+  })
+
+  it('names a host that does not exist', async () => {
+    const config = httpConfig('http://nowhere.invalid/mcp?key=hidden')
+    const { transport, events } = await opened(new StreamableHttpTransport({ config }))
+    const request = toolCall('modern', 'echo')
+    transport.request(request)
+    const error = await events.failure(request.id)
+    expect(error.code).toBe('UPSTREAM_UNAVAILABLE')
+    expect(error.text).toContain('http://nowhere.invalid')
+    expect(error.text).not.toContain('hidden')
+  })
+})
+
+describe('Streamable HTTP against something that is no HTTP server', () => {
+  async function listen(onSocket: (socket: Socket) => void): Promise<string> {
+    const server: Server = createServer(onSocket).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    return `http://127.0.0.1:${(server.address() as { port: number }).port}/`
+  }
+
+  async function failureOf(url: string): Promise<string> {
+    const { transport, events } = await opened(new StreamableHttpTransport({ config: httpConfig(url) }))
+    const request = toolCall('modern', 'echo')
+    transport.request(request)
+    return (await events.failure(request.id)).code
+  }
+
+  it('fails the call when it talks nonsense', async () => {
+    expect(
+      await failureOf(await listen((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')))),
+    ).toBe('UPSTREAM_PROTOCOL')
+  })
+
+  it('fails the call when it hangs up', async () => {
+    expect(await failureOf(await listen((socket) => socket.once('data', () => socket.resetAndDestroy())))).toBe(
+      'UPSTREAM_DIED',
+    )
+  })
+
+  it('fails the call when TLS is not spoken', async () => {
+    const url = await listen((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')))
+    expect(await failureOf(url.replace('http:', 'https:'))).toBe('UPSTREAM_UNAVAILABLE')
+  })
+
+  it('fails the call when the headers never end', async () => {
+    const url = await listen((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(100_000)}`))
+    })
+    expect(await failureOf(url)).toBe('UPSTREAM_PROTOCOL')
+  })
+})

@@ -1,0 +1,102 @@
+/** What the product promises, as data. A test that proves one cites it: `promise('GW-6')`. */
+export interface Promised {
+  readonly text: string
+  /** A partial promise is kept in the parts that are built; `missing` names the rest. */
+  readonly state: 'built' | 'partial'
+  readonly missing?: string
+}
+
+export const PROMISES = {
+  'GW-1': {
+    text: 'Servers over stdio, Streamable HTTP, legacy SSE and in-process; every key of the usual mcpServers shape',
+    state: 'partial',
+    missing: 'the Docker MCP Gateway and container images',
+  },
+  'GW-2': {
+    text: 'Built-in tools go through the same pipeline, and no server can shadow them',
+    state: 'partial',
+    missing: 'read_result',
+  },
+  'GW-3': {
+    text: 'Start-up is parallel; the last known catalogue is served at once; a bad server never delays the others',
+    state: 'built',
+  },
+  'GW-4': {
+    text: 'A death is noticed without a call; restarts back off; meanwhile calls fail at once with a named state',
+    state: 'built',
+  },
+  'GW-5': {
+    text: 'One process per stdio server for all sessions, or one per session where asked; idle ones are stopped',
+    state: 'partial',
+    missing: 'one process per session by itself, for legacy stdio servers that push requests',
+  },
+  'GW-6': { text: 'No process, descriptor, timer or session outlives its owner, whoever is killed', state: 'built' },
+  'GW-7': { text: 'Stdio framing is linear, UTF-8 safe, tolerant of garbage, and limited per message', state: 'built' },
+  'GW-8': {
+    text: 'Start-up, call and idle times are limited; progress extends a call; a late call is cancelled',
+    state: 'built',
+  },
+  'GW-9': {
+    text: 'A child gets a chosen environment, not all of it; HTTP never follows redirects to other origins',
+    state: 'built',
+  },
+  'GW-12': {
+    text: 'A changed config restarts only what changed; an invalid one leaves the last good one in force',
+    state: 'built',
+  },
+  'GW-13': {
+    text: 'Server ids have one form; a name that does not fit gets a slug; a clash is an error',
+    state: 'built',
+  },
+  'GW-14': {
+    text: 'Wire names are short, unique after folding, stable, and looked up in a table, never parsed',
+    state: 'built',
+  },
+  'GW-15': {
+    text: 'Where people type a tool, every form is accepted: canonical, server/tool, wire, bare, glob',
+    state: 'built',
+  },
+  'GW-19': {
+    text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
+    state: 'partial',
+    missing: 'selections of agents and profiles',
+  },
+  'GW-20': { text: 'Answers of multiplexed calls cannot be swapped, whatever a server sends', state: 'built' },
+  'GW-21': { text: 'Bad input gets a precise refusal, costs little, and never ends the process', state: 'built' },
+  'GW-22': {
+    text: 'The hot path parses once, without web-standard requests and without a schema library',
+    state: 'built',
+  },
+  'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
+  'GW-26': {
+    text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',
+    state: 'partial',
+    missing: 'rules for resources, and requests that a server pushes',
+  },
+  'GW-27': {
+    text: 'Several windows share one gateway, which ends after the last one left; two never write one state',
+    state: 'built',
+  },
+  'GW-28': {
+    text: 'Everything works on Linux; file tools use descriptors there and a tested fallback elsewhere',
+    state: 'built',
+  },
+  'GOV-24': {
+    text: 'Every call and every change of the gateway is an event that can be asked for',
+    state: 'partial',
+    missing: 'the events of governance, isolation and sandboxes',
+  },
+  'GOV-27': {
+    text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused',
+    state: 'partial',
+    missing: 'the hash chain',
+  },
+} as const satisfies Record<string, Promised>
+
+export type PromiseId = keyof typeof PROMISES
+
+/** Cites a promise in a test's title or body. */
+export function promise(id: PromiseId): PromiseId {
+  if (!Object.hasOwn(PROMISES, id)) throw new Error(`${id} is not a promise of tests/promises.ts.`)
+  return id
+}
