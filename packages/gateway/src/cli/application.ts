@@ -25,34 +25,32 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   ui: async () => (await import('./commands/ui.ts')).uiCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,
-  // What the completion scripts call; not for people.
-  complete: async () => (await import('./commands/complete.ts')).completeCommand,
 }
 
-const HIDDEN = ['complete']
-
-/** The commands that people see, in the order of the help. */
-export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS).filter((name) => !HIDDEN.includes(name))
+/** In the order of the help. */
+export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS)
 
 const EXAMPLES: readonly Example[] = [
   ['serve', 'Start the gateway with its web UI on 127.0.0.1:4747'],
   ['serve --stdio', 'Speak MCP on stdin and stdout: the line for an agent’s configuration'],
   ['tools', 'List the tools of all servers'],
-  ["call github/list_issues --args '{\"repo\":\"me/it\"}'", 'Call one of them, under the same rules as an agent'],
+  ['call github/list_issues --args \'{"repo":"me/it"}\'', 'Call one of them, under the same rules as an agent'],
   ['audit --since 1h --verdict deny', 'See what was refused in the last hour'],
   ['doctor', 'Find out what is wrong, and how to put it right'],
 ]
 
 /** The application with all commands, or with just the one that was asked for. */
 export async function createApplication(text: ApplicationText, only?: string): Promise<Application<CliContext>> {
-  const names = only === undefined ? Object.keys(LOADERS) : [only]
+  const names = only === undefined ? COMMAND_NAMES : [only]
   const loaded = await Promise.all(names.map(async (name) => [name, await LOADERS[name]?.()] as const))
   const root = buildRouteMap<string, CliContext>({
     // Without a prototype, so that `sallyport constructor` is an unknown command and not a property of all objects.
     routes: Object.assign(Object.create(null), Object.fromEntries(loaded)),
     docs: {
-      brief: 'The governing gateway between AI agents and MCP tools.',
-      hideRoute: Object.fromEntries(HIDDEN.map((name) => [name, true])),
+      brief: 'The governing gateway between AI agents and MCP tools',
+      fullDescription:
+        'The governing gateway between AI agents and MCP tools.\n' +
+        'Every command takes --home <folder>, --state <folder> and --json.',
     },
   })
   return buildApplication(withOverview(root, EXAMPLES), {

@@ -5,9 +5,6 @@ export function choiceOf<Choice extends string>(choices: readonly Choice[]): (te
   return (text) => {
     const found = choices.find((choice) => choice === text)
     if (found !== undefined) return found
-    throw new SallyportError(
-      'USAGE',
-      `"${text}" is none of ${choices.join(', ')}.${didYouMean(text, choices)}`,
-    )
+    throw new SallyportError('USAGE', `"${text}" is none of ${choices.join(', ')}.${didYouMean(text, choices)}`)
   }
 }

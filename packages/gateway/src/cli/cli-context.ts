@@ -1,5 +1,5 @@
 import type { StricliProcess } from '@stricli/core'
-import type { Environment } from '../config/environment.ts'
+import type { Environment } from '../config/config.ts'
 import { type Interruption, openInterruption } from './interruption.ts'
 
 /** Where text goes, and what is known of the reader at the other end. */

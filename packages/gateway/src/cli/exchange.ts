@@ -5,7 +5,8 @@ import { type Principal, SallyportError } from '@sallyport/core'
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  readonly body?: unknown
+  /** JSON text. */
+  readonly body?: string
   readonly signal?: AbortSignal | undefined
 }
 
@@ -34,13 +35,12 @@ export function createSocketExchange(socketPath: string, home?: string): Exchang
   const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
   return ({ method, path, body, signal }) =>
     new Promise((resolve, reject) => {
-      const text = body === undefined ? undefined : JSON.stringify(body)
       const request = httpRequest({
         socketPath,
         method,
         path,
         agent: false,
-        headers: { host: 'localhost', ...ofHome, ...(text !== undefined && { 'content-type': 'application/json' }) },
+        headers: { host: 'localhost', ...ofHome, ...(body !== undefined && { 'content-type': 'application/json' }) },
       })
       const stop = (): void => void request.destroy(signal?.reason)
       if (signal?.aborted) stop()
@@ -50,7 +50,7 @@ export function createSocketExchange(socketPath: string, home?: string): Exchang
       request.once('response', (response) =>
         resolve({ status: response.statusCode ?? 500, body: readBody(response, signal) }),
       )
-      request.end(text)
+      request.end(body)
     })
 }
 
@@ -71,7 +71,7 @@ export function createLocalExchange(api: LocalApi, principal: Principal): Exchan
   return async ({ method, path, body, signal }) => {
     const init: RequestInit = { method, ...(signal && { signal }) }
     if (body !== undefined) {
-      init.body = JSON.stringify(body)
+      init.body = body
       init.headers = { 'content-type': 'application/json' }
     }
     const response = await unlessAborted(api.fetch(new Request(`http://localhost${path}`, init), { principal }), signal)

@@ -12,10 +12,22 @@ import type {
 } from '../serve/api/api.ts'
 import type { ApiReply, ApiRequest, Exchange } from './exchange.ts'
 
+export type {
+  CallAnswer,
+  CallProblem,
+  EventView,
+  Explanation,
+  ServerView,
+  TokenView,
+  ToolDetail,
+  ToolView,
+} from '../serve/api/api.ts'
+
 export interface CallWish {
   readonly tool: string
-  readonly arguments: Readonly<Record<string, unknown>>
-  readonly dryRun?: boolean
+  /** JSON text, sent as it is: the gateway judges numbers and double keys that a parser would hide. */
+  readonly argumentText: string
+  readonly dryRun: boolean
 }
 
 /** A call that was judged, whatever became of it. */
@@ -78,7 +90,9 @@ export class GatewayClient {
 
   /** A call that failed after it was judged is an outcome too; only what never became a call is thrown. */
   async call(wish: CallWish, signal?: AbortSignal): Promise<CallOutcome> {
-    const reply = await this.#exchange({ method: 'POST', path: '/api/call', body: wish, signal })
+    const { tool, argumentText, dryRun } = wish
+    const body = `{"tool":${JSON.stringify(tool)},"dryRun":${dryRun},"arguments":${argumentText}}`
+    const reply = await this.#exchange({ method: 'POST', path: '/api/call', body, signal })
     const text = await readText(reply)
     const answer = parseJson(text, reply.status)
     if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw problemOf(answer, reply.status)
@@ -114,7 +128,7 @@ export class GatewayClient {
   }
 
   mintToken(wish: TokenWish): Promise<{ readonly token: string; readonly record: TokenView }> {
-    return this.#ask({ method: 'POST', path: '/api/tokens', body: wish })
+    return this.#ask({ method: 'POST', path: '/api/tokens', body: JSON.stringify(wish) })
   }
 
   revokeToken(id: string): Promise<{ readonly id: string }> {
@@ -166,7 +180,11 @@ function problemOf(answer: unknown, status: number): SallyportError {
     const details = typeof error.hint === 'string' ? { hint: error.hint } : {}
     return new SallyportError(error.code as ErrorCode, String(error.message), details)
   }
-  return new SallyportError('GATEWAY_UNREACHABLE', `The gateway gave an answer that is not understood (HTTP ${status}).`, {
-    hint: 'It may be of another version: restart it.',
-  })
+  return new SallyportError(
+    'GATEWAY_UNREACHABLE',
+    `The gateway gave an answer that is not understood (HTTP ${status}).`,
+    {
+      hint: 'It may be of another version: restart it.',
+    },
+  )
 }

@@ -22,12 +22,17 @@ function renderExamples(examples: readonly Example[]): string {
   return `EXAMPLES\n${lines.join('')}`
 }
 
-function renderOverview(target: RouteMap<CliContext>, { prefix, additionalFlags, includeHidden }: HelpArguments): string {
+function renderOverview(
+  target: RouteMap<CliContext>,
+  { prefix, additionalFlags, includeHidden }: HelpArguments,
+): string {
   const entries = target.getAllEntries().filter(({ hidden }) => includeHidden || !hidden)
   const commands = entries.map(({ name, target: { brief } }) => [name.original, brief] as const)
   const flags = additionalFlags
     .filter(({ hidden }) => includeHidden || !hidden)
-    .map(({ name, aliases = [], brief }) => [[`--${name}`, ...aliases.map((one) => `-${one}`)].join(', '), brief] as const)
+    .map(
+      ({ name, aliases = [], brief }) => [[`--${name}`, ...aliases.map((one) => `-${one}`)].join(', '), brief] as const,
+    )
   const path = prefix.join(' ')
   return [
     `${target.fullDescription ?? target.brief}\n`,

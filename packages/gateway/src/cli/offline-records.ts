@@ -1,8 +1,7 @@
 import { SallyportError } from '@sallyport/core'
 import { DEFAULT_SETTINGS, prepareState } from '../config/config.ts'
-import type { AdminContext } from '../serve/admin-context.ts'
 import { createApi } from '../serve/api/api.ts'
-import { createIds } from '../serve/ids.ts'
+import { createIds } from '../serve/serve.ts'
 import { type LocalTokens, openLocalTokens, standingPrincipal } from '../sessions/sessions.ts'
 import { lockState, openStore, type Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
@@ -34,9 +33,11 @@ export async function openRecordsHere({ process }: CliContext, state: string): P
   }
 }
 
+type ApiContext = Parameters<typeof createApi>[0]
+
 /** Only the routes of records and tokens are asked here, and these need no more of a gateway. */
 function clientOf(store: Store, tokens: LocalTokens): GatewayClient {
-  const context: Pick<AdminContext, 'version' | 'settings' | 'store' | 'tokens' | 'ids' | 'record'> = {
+  const context: Pick<ApiContext, 'version' | 'settings' | 'store' | 'tokens' | 'ids' | 'record'> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
     store,
@@ -44,7 +45,7 @@ function clientOf(store: Store, tokens: LocalTokens): GatewayClient {
     ids: createIds(),
     record: (event) => store.log.append(event),
   }
-  return new GatewayClient(createLocalExchange(createApi(context as AdminContext), standingPrincipal('operator')))
+  return new GatewayClient(createLocalExchange(createApi(context as ApiContext), standingPrincipal('operator')))
 }
 
 interface Parts {

@@ -36,6 +36,8 @@ function expectedError(error: unknown, debug: boolean): SallyportError {
 /** Says once, on stderr, that something broke; returns the incident that the answer names. */
 export function reportBug(error: unknown, where: string): string {
   const incident = randomBytes(4).toString('hex')
-  process.stderr.write(`✗ INTERNAL in ${where} (incident ${incident}): ${error instanceof Error ? error.stack : String(error)}\n`)
+  process.stderr.write(
+    `✗ INTERNAL in ${where} (incident ${incident}): ${error instanceof Error ? error.stack : String(error)}\n`,
+  )
   return incident
 }

@@ -12,7 +12,9 @@ import type { GlobalFlags } from './global-flags.ts'
 const PATIENCE_MS = 5_000
 const PAUSE_MS = 50
 
-type Use<Result> = (client: GatewayClient) => Promise<Result>
+/** `fresh`: it was started for this command alone. */
+type Age = 'running' | 'fresh'
+type Use<Result> = (client: GatewayClient, age: Age) => Promise<Result>
 
 /** The gateway that runs on a state, if one answers. With a home it is refused when it serves another. */
 export async function reachRunning(state: string, home?: string): Promise<GatewayClient | undefined> {
@@ -21,11 +23,7 @@ export async function reachRunning(state: string, home?: string): Promise<Gatewa
 }
 
 /** Uses the gateway of the home: the one that runs, or one in this process for as long as it is used. */
-export async function withGateway<Result>(
-  context: CliContext,
-  flags: GlobalFlags,
-  use: Use<Result>,
-): Promise<Result> {
+export async function withGateway<Result>(context: CliContext, flags: GlobalFlags, use: Use<Result>): Promise<Result> {
   const { home, state } = await findHome(context, flags)
   return eitherWay(context, {
     state,
@@ -36,11 +34,7 @@ export async function withGateway<Result>(
 }
 
 /** Uses the records and tokens of a state. No server is started for it, and no home is read. */
-export async function withRecords<Result>(
-  context: CliContext,
-  flags: GlobalFlags,
-  use: Use<Result>,
-): Promise<Result> {
+export async function withRecords<Result>(context: CliContext, flags: GlobalFlags, use: Use<Result>): Promise<Result> {
   const state = stateOf(context, flags)
   return eitherWay(context, {
     state,
@@ -68,7 +62,7 @@ async function eitherWay<Result>({ signal }: CliContext, { state, use, reach, op
   for (const until = Date.now() + PATIENCE_MS; ; await delay(PAUSE_MS)) {
     signal.throwIfAborted()
     const running = await reach()
-    if (running) return use(running)
+    if (running) return use(running, 'running')
     const opened = await open().catch(unlessHeld)
     if (opened) return useHere(opened, use)
     if (Date.now() > until) throw silent(state)
@@ -77,7 +71,7 @@ async function eitherWay<Result>({ signal }: CliContext, { state, use, reach, op
 
 async function useHere<Result>({ client, close }: Opened, use: Use<Result>): Promise<Result> {
   try {
-    return await use(client)
+    return await use(client, 'fresh')
   } finally {
     await close()
   }
@@ -126,6 +120,7 @@ async function localClient(gateway: Gateway): Promise<GatewayClient> {
     ...gateway,
     settings: gateway.settings,
     version: VERSION,
+    noAuth: false,
     urls: () => [],
     record: (event) => gateway.record(event),
   })

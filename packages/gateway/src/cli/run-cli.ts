@@ -1,6 +1,7 @@
 import { run } from '@stricli/core'
 import { createApplication, isCommand } from './application.ts'
 import type { CliContext } from './cli-context.ts'
+import { COMPLETE, completionProposals } from './completion-proposals.ts'
 import { describeError, type ErrorView, exitCodeOf } from './print-error.ts'
 import { styleFor } from './screen.ts'
 import { createUsageText } from './usage-text.ts'
@@ -20,7 +21,9 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   let failed: unknown
   try {
     const text = createUsageText({ view, help: `sallyport ${only ? `${only} ` : ''}--help` })
-    await run(await createApplication(text, only), args, context)
+    const application = await createApplication(text, only)
+    if (args[0] !== COMPLETE) await run(application, args, context)
+    else process.stdout.write(await completionProposals(application, args.slice(1), context))
   } catch (error) {
     failed = error
     process.stderr.write(`${describeError(error, view)}\n`)

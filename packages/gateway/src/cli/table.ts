@@ -27,7 +27,11 @@ export function renderTable<Row>({ columns, rows, width, style = PLAIN }: TableO
     Math.max(displayWidth(title), ...cells.map((line) => displayWidth(line[at] ?? ''))),
   )
   const widths = width === undefined ? natural : fitWidths(columns, natural, width)
-  const head = layOut(columns, columns.map(({ title }) => title), widths).map((text) => style.dim(text))
+  const head = layOut(
+    columns,
+    columns.map(({ title }) => title),
+    widths,
+  ).map((text) => style.dim(text))
   const body = cells.map((line, index) =>
     layOut(columns, line, widths).map((text, at) => columns[at]?.paint?.(rows[index] as Row, style)(text) ?? text),
   )

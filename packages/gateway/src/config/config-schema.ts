@@ -41,7 +41,7 @@ function unread<const Keys extends readonly string[]>(keys: Keys) {
   return shape as Record<Keys[number], z.ZodOptional<z.ZodUnknown>>
 }
 
-export const SERVER_TYPES = [
+const SERVER_TYPES = [
   'stdio',
   'local',
   'http',

@@ -5,7 +5,7 @@ import { SallyportError } from '@sallyport/core'
 import { errorCode } from './system-error.ts'
 
 /** The files of a home that decide what the gateway does. */
-export const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
+const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
 
 /** The first one that is there is read. */
 export const CONFIG_FILES = ['config.yaml', 'config.json'] as const satisfies readonly HomeFile[]

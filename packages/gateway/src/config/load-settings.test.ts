@@ -220,15 +220,22 @@ mcp_servers:
   b: {url: "\${S}", headers: {"X Y": "\${S}"}, per: "\${S}"}
   c: {url: "http://u:\${S}@h/", headers: {A: "\${S}\\n"}}
   d: {url: "http://u:${secret}@h/", headers: {A: "${secret}\\n", b: [${secret}]}, args: {a: ${secret}}}
+  e: {command: x, args: ${secret}, env: ${secret}}
+  f: {url: "http://h", headers: ${secret}}
 `
     const error = await failure(load(yaml, { S: secret }))
     expect(error.message.split('\n').length).toBeGreaterThan(8)
     expect(`${error.text}${error.stack}`).not.toContain(secret)
   })
 
-  it('are not quoted from a line that is not YAML', async () => {
-    const error = await failure(load('auth: {jwt: {secret: "S3CRET\n}}\n\tS3CRET: [S3CRET'))
-    expect(error.text).not.toContain('S3CRET')
+  it.each([
+    'secret: "S3CRET\n}}\n\tS3CRET: [S3CRET',
+    '%S3CRET\n---\na: b',
+    'a: !S3CRET b',
+    'a: *S3CRET',
+    '&S3CRET &b a',
+  ])('are not quoted from a file that is not YAML (case %#)', async (yaml) => {
+    expect((await failure(load(yaml))).text).not.toContain('S3CRET')
   })
 })
 
@@ -263,7 +270,10 @@ describe('variables', () => {
   })
 
   it('are never what every object has', async () => {
-    expect(await mistakes('gateway: {host: "${constructor}${toString}"}')).toHaveLength(2)
+    expect(await mistakes('gateway: {host: "${constructor}${toString}"}')).toEqual([
+      'config.yaml:1:11 gateway.host: the variable constructor is not set.',
+      'config.yaml:1:11 gateway.host: the variable toString is not set.',
+    ])
   })
 })
 

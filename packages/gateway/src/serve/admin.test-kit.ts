@@ -111,7 +111,6 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
     loaded: await loadSettings({ home: home.path, environment }),
     environment,
     store: openStore({ state, durability: 'process' }),
-    mayReload: async () => {},
     onWarning: () => {},
   })
   gateway.start()

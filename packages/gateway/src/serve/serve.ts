@@ -1,4 +1,5 @@
 export { createAdmin } from './admin.ts'
+export type { AdminContext } from './admin-context.ts'
 export { ChangeHub } from './change-hub.ts'
 export type { ClientRequest, Reply } from './client-request.ts'
 export { type GatewaySocket, openGatewaySocket, SOCKET_PROTOCOLS, socketPath } from './gateway-socket.ts'

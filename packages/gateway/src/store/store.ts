@@ -11,7 +11,9 @@ import { closeStateDatabase, openStateDatabase, setAside } from './state-databas
 import { makeFolder } from './state-folder.ts'
 
 export { replaceFile, sweepLeftovers } from './atomic-file.ts'
+export { eventMatcher } from './event-filter.ts'
 export type { CatalogueCache, EventFilter, EventLog, Store } from './records.ts'
+export { loadSqlite } from './sqlite.ts'
 export { lockState, type StateHeld, type StateHolder, type StateLock } from './state-lock.ts'
 
 export interface StoreOptions {

@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import type { Pool } from 'undici'
-import type { HttpServerConfig } from '../config/settings.ts'
+import type { HttpServerConfig } from '../config/config.ts'
 import type { Peer } from './http-failure.ts'
 import { urlRefusal } from './url-policy.ts'
 

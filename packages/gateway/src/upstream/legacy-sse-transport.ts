@@ -1,5 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import type { HttpServerConfig } from '../config/settings.ts'
+import type { HttpServerConfig } from '../config/config.ts'
 import { type FrameOutcome, FrameReader } from './frame-reader.ts'
 import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
 import { type ExchangeListener, HttpExchange, type ResponseHeaders } from './http-exchange.ts'

@@ -90,6 +90,7 @@ describe('LineFramer', () => {
     ['a notification', '{"method":"x","params":"…"}'],
     ['a request under the id of a call of ours', '{"id":7,"method":"x","params":"…"}'],
     ['an answer under a text as id', '{"id":"7","result":"…"}'],
+    ['an answer to nobody', '{"id":null,"result":"…"}'],
     ['broken JSON', '{"id":7,"result":"…"'],
   ])('fails no call for %s over the limit', (_what, text) => {
     const { framer, failures, troubles } = frame(100)

@@ -104,7 +104,8 @@ export class LineFramer {
     // A request of the server has an id of the server's choosing: it must not fail a call of ours.
     const id = envelope?.hasMethod ? undefined : envelope?.numericId
     const what = `A message of ${bytes} bytes came; at most ${this.#limit} are accepted.`
-    if (id === undefined) {
+    // `null` is a number to the scanner, though none that can be.
+    if (id === undefined || Number.isNaN(id)) {
       this.#events.onTrouble(`${what} It names no call and was dropped.`)
       return
     }

@@ -1,8 +1,15 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findProcesses, type SweepResult, signalGroup, signalProcess, sweepProcesses } from './process-sweep.ts'
-import type { ProcessEntry } from './process-table.ts'
+import {
+  findProcesses,
+  type SweepResult,
+  type SweepTarget,
+  signalGroup,
+  signalProcess,
+  sweepProcesses,
+} from './process-sweep.ts'
+import { type ProcessEntry, readProcess } from './process-table.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** How long each polite request has to work before the next, less polite one. Milliseconds. */
@@ -55,6 +62,7 @@ export class ProcessGroup {
   readonly closed: Promise<Exit>
   readonly #child: ChildProcessWithoutNullStreams
   readonly #options: ProcessGroupOptions
+  readonly #since: number
   #exit: Exit | undefined
   #ending: Promise<SweepResult> | undefined
 
@@ -63,6 +71,7 @@ export class ProcessGroup {
     this.#options = options
     this.pid = pid
     options.watchdog.watch(pid)
+    this.#since = readProcess(String(pid))?.started ?? 0
     // A signal that could not be sent is told as an error; whether it is gone we see for ourselves.
     child.on('error', () => {})
     this.exited = new Promise((resolve) => {
@@ -146,9 +155,10 @@ export class ProcessGroup {
     return findProcesses(this.#target(known)) ?? []
   }
 
-  #target(known: readonly ProcessEntry[]) {
+  #target(known: readonly ProcessEntry[]): SweepTarget {
     const watchdog = this.#options.watchdog.pid
-    return { mark: this.#options.mark, leader: this.pid, known, spare: watchdog === undefined ? [] : [watchdog] }
+    const spare = watchdog === undefined ? [] : [watchdog]
+    return { mark: this.#options.mark, leader: this.pid, since: this.#since, known, spare }
   }
 }
 

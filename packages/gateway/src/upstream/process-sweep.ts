@@ -7,6 +7,8 @@ export interface SweepTarget {
   readonly mark: string
   /** The process that was started: it leads a session and a group of the same number. */
   readonly leader?: number
+  /** What started before cannot belong, and its environment need not be read. */
+  readonly since?: number
   /** Found to belong while its parent still lived, though nothing may show it any more. */
   readonly known?: readonly ProcessEntry[]
   /** Never touched, besides ourselves and our ancestors. */
@@ -66,7 +68,8 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): boolean {
   return leader > 1 && signalProcess(-leader, signal)
 }
 
-function belongs(entry: ProcessEntry, { mark, leader, known, processFiles }: SweepTarget): boolean {
+function belongs(entry: ProcessEntry, { mark, leader, since = 0, known, processFiles }: SweepTarget): boolean {
+  if (entry.started < since) return false
   if (leader !== undefined && (entry.session === leader || entry.group === leader)) return true
   if (known?.some(({ pid, started }) => pid === entry.pid && started === entry.started)) return true
   return carriesMark(readMarks(entry.pid, processFiles), mark)

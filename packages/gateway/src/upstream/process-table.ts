@@ -14,10 +14,10 @@ export interface ProcessEntry {
 /** Every living process, or nothing where the system has no process files (macOS). */
 export function readProcessTable(root = '/proc'): readonly ProcessEntry[] | undefined {
   const names = attempt(() => readdirSync(root))
-  if (names === undefined || readEntry(root, 'self') === undefined) return undefined
+  if (names === undefined || readProcess('self', root) === undefined) return undefined
   return names
     .filter((name) => /^\d+$/.test(name))
-    .map((name) => readEntry(root, name))
+    .map((name) => readProcess(name, root))
     .filter((entry) => entry !== undefined)
 }
 
@@ -32,7 +32,7 @@ export function readMarks(pid: number, root = '/proc'): string {
 }
 
 /** A dead process that waits for its parent counts as gone: nothing can kill it again. */
-function readEntry(root: string, name: string): ProcessEntry | undefined {
+export function readProcess(name: string, root = '/proc'): ProcessEntry | undefined {
   const line = attempt(() => readFileSync(`${root}/${name}/stat`, 'latin1'))
   if (line === undefined) return undefined
   // The program's name stands in brackets and may itself hold brackets and spaces.

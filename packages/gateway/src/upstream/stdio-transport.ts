@@ -1,5 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import type { StdioServerConfig } from '../config/settings.ts'
+import type { StdioServerConfig } from '../config/config.ts'
 import { childEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'

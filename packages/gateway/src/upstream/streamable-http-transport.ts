@@ -1,5 +1,5 @@
 import { isJsonObject, SallyportError } from '@sallyport/core'
-import type { HttpServerConfig } from '../config/settings.ts'
+import type { HttpServerConfig } from '../config/config.ts'
 import { type CallPort, HttpCall, type UnansweredEnd } from './http-call.ts'
 import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange, type ResponseHeaders } from './http-exchange.ts'

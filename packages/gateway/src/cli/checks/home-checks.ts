@@ -39,7 +39,11 @@ export async function checkHome(context: CliContext, flags: GlobalFlags): Promis
 function locationOf({ home }: FoundHome): Check {
   const finding = `${home.path} (${ORIGINS[home.origin]})`
   if (statSync(home.path, { throwIfNoEntry: false })) return ok('home', finding)
-  return warning('home', `${finding} does not exist yet`, 'Make it and write a config.yaml, or name another with --home.')
+  return warning(
+    'home',
+    `${finding} does not exist yet`,
+    'Make it and write a config.yaml, or name another with --home.',
+  )
 }
 
 async function trustCheck(found: FoundHome): Promise<Check> {

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { type Environment, unknownVariables } from '../../config/config.ts'
-import { loadSqlite } from '../../store/sqlite.ts'
+import { loadSqlite } from '../../store/store.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
 const OLDEST_NODE = [20, 19] as const
@@ -42,7 +42,11 @@ function checkWatchdog(platform: string): readonly Check[] {
   const checks = [
     isExecutable('/bin/sh')
       ? ok('watchdog', '/bin/sh can be run')
-      : wrong('watchdog', '/bin/sh cannot be run.', 'Install a POSIX shell: without it a killed gateway leaves its servers behind.'),
+      : wrong(
+          'watchdog',
+          '/bin/sh cannot be run.',
+          'Install a POSIX shell: without it a killed gateway leaves its servers behind.',
+        ),
   ]
   if (platform !== 'linux')
     return [...checks, warning('processes', `On ${platform} servers that leave their process group are not found.`)]
@@ -50,7 +54,11 @@ function checkWatchdog(platform: string): readonly Check[] {
     ...checks,
     existsSync('/proc/self/stat')
       ? ok('processes', '/proc is mounted')
-      : wrong('processes', '/proc is not mounted.', 'Mount it: servers that leave their process group are found there.'),
+      : wrong(
+          'processes',
+          '/proc is not mounted.',
+          'Mount it: servers that leave their process group are found there.',
+        ),
   ]
 }
 

@@ -21,7 +21,11 @@ function checkServer(config: ServerConfig, environment: Environment): Check {
     return wrong(name, `Its working folder ${cwd} does not exist.`, 'Create it, or correct `cwd`.')
   const program = findProgram(config, environment)
   if (program !== undefined) return ok(name, program)
-  return wrong(name, `There is no program ${config.command} in PATH.`, 'Install it, or give its full path as `command`.')
+  return wrong(
+    name,
+    `There is no program ${config.command} in PATH.`,
+    'Install it, or give its full path as `command`.',
+  )
 }
 
 function findProgram({ command, cwd, env }: StdioServerConfig, environment: Environment): string | undefined {

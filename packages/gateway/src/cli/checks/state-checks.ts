@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { prepareState } from '../../config/config.ts'
-import { lockState } from '../../store/state-lock.ts'
+import { lockState } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 import { attempt } from './home-checks.ts'
@@ -42,7 +42,11 @@ async function checkHolder({ state, running }: StateQuestion): Promise<Check> {
     return ok('gateway', 'No gateway runs on this state')
   }
   const who = lock.holder === undefined ? 'Another process' : `The process ${lock.holder.pid}`
-  return wrong('gateway', `${who} holds the state, but its gateway does not answer.`, 'Wait a moment if it has just been started; else stop it.')
+  return wrong(
+    'gateway',
+    `${who} holds the state, but its gateway does not answer.`,
+    'Wait a moment if it has just been started; else stop it.',
+  )
 }
 
 /** Who can read a token can call tools in its owner's name. */
@@ -53,7 +57,11 @@ function checkTokens(folder: string): readonly Check[] {
   )
   if (open.length === 0) return [ok('tokens', `${folder} can be read by you alone`)]
   return open.map((path) =>
-    wrong('tokens', `${path} is open to other users.`, `chmod go= ${path}, and revoke the token if somebody may have read it.`),
+    wrong(
+      'tokens',
+      `${path} is open to other users.`,
+      `chmod go= ${path}, and revoke the token if somebody may have read it.`,
+    ),
   )
 }
 
@@ -62,7 +70,9 @@ function checkSpace(folder: string): Check {
   const free = bavail * bsize
   const finding = `${Math.floor(free / 1024 ** 2)} MB free at ${folder}`
   if (free < NO_SPACE) return wrong('disk', finding, 'Make room: calls that cannot be recorded are refused.')
-  return free < LITTLE_SPACE ? warning('disk', finding, 'Make room before calls can no longer be recorded.') : ok('disk', finding)
+  return free < LITTLE_SPACE
+    ? warning('disk', finding, 'Make room before calls can no longer be recorded.')
+    : ok('disk', finding)
 }
 
 /** The folder that is there, in which the missing ones will be made. */

@@ -1,8 +1,7 @@
-import { ERRORS, formatDuration, isJsonObject, type JsonObject, parseDuration, SallyportError } from '@sallyport/core'
-import type { CallAnswer, CallProblem } from '../../serve/api/api.ts'
+import { ERRORS, formatDuration, isJsonObject, parseDuration, SallyportError } from '@sallyport/core'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { CallOutcome } from '../gateway-client.ts'
+import type { CallAnswer, CallOutcome, CallProblem } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
@@ -23,7 +22,7 @@ export const callCommand = defineCommand<CallFlags, [string]>({
     'Exits with 1 when the tool reports an error, 3 when there is no such tool, 4 when the call is refused,\n' +
     '5 when its server cannot answer, 130 when it is interrupted (which cancels the call).',
   examples: [
-    ["call github/list_issues --args '{\"repo\":\"me/it\"}'", 'Call it with arguments'],
+    ['call github/list_issues --args \'{"repo":"me/it"}\'', 'Call it with arguments'],
     ['call query --args - < arguments.json', 'Read the arguments from stdin'],
     ['call shell/run --dry-run', 'Only ask whether it would be allowed, and by which rule'],
     ['call query --json | jq .result', 'The whole answer, with the ids for `explain`'],
@@ -56,16 +55,15 @@ export const callCommand = defineCommand<CallFlags, [string]>({
 
 async function call(context: CliContext, flags: CallFlags & GlobalFlags, tool: string): Promise<void> {
   const screen = createScreen(context, flags)
-  const wish = { tool, arguments: await readArguments(context, flags.args), dryRun: flags['dry-run'] === true }
-  const outcome = await withGateway(context, flags, (client) => {
-    const limit = limitOf(context.signal, flags.timeout)
-    return client.call(wish, limit)
-  })
+  const wish = { tool, argumentText: await readArguments(context, flags.args), dryRun: flags['dry-run'] === true }
+  const outcome = await withGateway(context, flags, (client) =>
+    client.call(wish, limitOf(context.signal, flags.timeout)),
+  )
   const exit = show(screen, outcome, wish.dryRun)
   if (exit !== 0) context.process.exitCode = exit
 }
 
-async function readArguments({ stdin }: CliContext, given = '{}'): Promise<JsonObject> {
+async function readArguments({ stdin }: CliContext, given = '{}'): Promise<string> {
   const text = given === '-' ? await readAll(stdin) : given
   let value: unknown
   try {
@@ -74,7 +72,7 @@ async function readArguments({ stdin }: CliContext, given = '{}'): Promise<JsonO
     // Without the parser's own words: they quote the text, which may hold a secret.
     throw notAnObject(given === '-' ? 'What stands on stdin is not JSON' : '--args is not JSON', cause)
   }
-  if (isJsonObject(value)) return value
+  if (isJsonObject(value)) return text
   throw notAnObject('The arguments are JSON, but not an object')
 }
 
@@ -142,7 +140,8 @@ function showDecision(screen: Screen, { outcome, steps, decidedBy }: CallAnswer)
 }
 
 function rpcFailed(screen: Screen, error: Readonly<Record<string, unknown>>): number {
-  if (!screen.json) screen.say(`✗ The server answered with the error ${String(error.code)}: ${visibleLine(String(error.message))}`)
+  if (!screen.json)
+    screen.say(`✗ The server answered with the error ${String(error.code)}: ${visibleLine(String(error.message))}`)
   return EXIT_FAILED
 }
 

@@ -7,7 +7,7 @@ export const completionCommand = defineCommand<object, [Shell]>({
   brief: 'Print the script that completes commands in your shell',
   examples: [
     ['completion bash >> ~/.bashrc', 'For bash, in every new shell'],
-    ['completion zsh > "${fpath[1]}/_sallyport"', 'For zsh'],
+    ['completion zsh >> ~/.zshrc', 'For zsh'],
     ['completion fish > ~/.config/fish/completions/sallyport.fish', 'For fish'],
   ],
   flags: {},

@@ -1,9 +1,8 @@
 import { closest, isJsonObject, SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import type { ToolDetail, ToolView } from '../../serve/api/api.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { GatewayClient } from '../gateway-client.ts'
+import type { GatewayClient, ToolDetail, ToolView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Example, withOverview } from '../help-text.ts'
 import { withGateway } from '../reach-gateway.ts'
@@ -102,9 +101,17 @@ function noMatch(typed: string): SallyportError {
 }
 
 const COLUMNS: readonly Column<ToolView>[] = [
-  { title: 'TOOL', value: ({ server, tool }) => `${server}/${tool}`, paint: ({ offered }, style) => (offered ? style.bold : style.dim) },
+  {
+    title: 'TOOL',
+    value: ({ server, tool }) => `${server}/${tool}`,
+    paint: ({ offered }, style) => (offered ? style.bold : style.dim),
+  },
   { title: 'CALLED', value: ({ name }) => name },
-  { title: 'OFFERED', value: ({ offered, decidedBy }) => (offered ? 'yes' : `no: ${decidedBy?.reason ?? ''}`), flexible: true },
+  {
+    title: 'OFFERED',
+    value: ({ offered, decidedBy }) => (offered ? 'yes' : `no: ${decidedBy?.reason ?? ''}`),
+    flexible: true,
+  },
   { title: 'DESCRIPTION', value: ({ title, description }) => title ?? firstLine(description), flexible: true },
 ]
 

@@ -80,9 +80,13 @@ function show(screen: Screen, { home, content }: FoundHome, servers: readonly Se
 async function consent({ stdin, process }: CliContext, { home }: FoundHome, { yes }: TrustFlags): Promise<void> {
   if (yes) return
   if (!stdin.isTTY || !process.stderr.isTTY) {
-    throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted: there is no terminal to ask on.`, {
-      hint: 'Read its files, then run `sallyport trust --yes`.',
-    })
+    throw new SallyportError(
+      'HOME_UNTRUSTED',
+      `The home ${home.path} stays untrusted: there is no terminal to ask on.`,
+      {
+        hint: 'Read its files, then run `sallyport trust --yes`.',
+      },
+    )
   }
   const terminal = createInterface({
     input: stdin as unknown as NodeJS.ReadableStream,

@@ -15,15 +15,14 @@ export const uiCommand = defineCommand<object>({
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
     const gateway = await reachRunning(stateOf(context, flags))
-    const url = (await gateway?.status())?.urls[0]
-    if (gateway === undefined || url === undefined) throw noPage(gateway === undefined)
+    if (gateway === undefined) throw noPage('No gateway runs on this state.')
+    const [url] = (await gateway.status()).urls
+    if (url === undefined) throw noPage('The gateway that runs on this state has no port.')
     const link = new URL(await gateway.loginPath(), url).href
     if (screen.json) return screen.dataJson({ url: link })
     screen.data(`${link}\n`)
   },
 })
 
-function noPage(noGateway: boolean): SallyportError {
-  const message = noGateway ? 'No gateway runs on this state.' : 'The gateway that runs on this state has no port.'
-  return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'Start `sallyport serve`, then try again.' })
-}
+const noPage = (message: string): SallyportError =>
+  new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'Start `sallyport serve`, then try again.' })

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { LoggedEvent } from '@sallyport/core'
-import { eventMatcher } from '../../store/event-filter.ts'
+import { eventMatcher } from '../../store/store.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { createEventFeed } from './event-feed.ts'
 import { eventSchema, filterFields, filterOf, limitField } from './event-query.ts'

@@ -1,0 +1,24 @@
+import type { ErrorCode } from '@sallyport/core'
+
+/** What to do about a failure of which only the code was recorded. */
+const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TOOL_UNKNOWN: 'See `sallyport tools` for the tools that are offered.',
+  CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
+  APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
+  AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
+  OVERLOADED: 'Too much ran at once: try again, or raise gateway.max_calls_in_flight.',
+  UPSTREAM_STARTING: 'The server was still starting: try again.',
+  UPSTREAM_RESTARTING: 'The server was being restarted: try again.',
+  UPSTREAM_BROKEN: 'See `sallyport servers <name>` for why its server does not stay up.',
+  UPSTREAM_UNAVAILABLE: 'See `sallyport servers <name>` for why its server cannot be reached.',
+  UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
+  UPSTREAM_NEEDS_LOGIN: 'Its server wants a login: see `sallyport servers <name>`.',
+  UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last words.',
+  UPSTREAM_TIMEOUT: 'It took too long: raise the timeout of its server in config.yaml, or ask for less.',
+  UPSTREAM_TOO_LARGE: 'Ask for less, or raise the limit on message size of its server in config.yaml.',
+  UPSTREAM_PROTOCOL: 'Its server does not keep to the protocol: see `sallyport servers <name>`, and update it.',
+  CALL_CANCELLED: 'The client stopped waiting; call again if the result is still wanted.',
+  INTERNAL: 'This is a bug of Sallyport: please report it.',
+}
+
+export const fixOf = (code: ErrorCode): string | undefined => FIXES[code]

@@ -1,0 +1,35 @@
+import type { EventView, ServerView, Status } from '../../gateway/src/serve/api/api.ts'
+
+export interface GatewayReport {
+  readonly status: Status
+  readonly servers: readonly ServerView[]
+  readonly events: readonly EventView[]
+}
+
+const PATIENCE = 10_000
+const SHOWN_EVENTS = 50
+
+/** The login is over: only a fresh link helps. */
+export class LoggedOut extends Error {}
+
+export async function fetchReport(): Promise<GatewayReport> {
+  const [status, { servers }, { events }] = await Promise.all([
+    fetchJson<Status>('/api/status'),
+    fetchJson<{ servers: readonly ServerView[] }>('/api/servers'),
+    fetchJson<{ events: readonly EventView[] }>(`/api/events?limit=${SHOWN_EVENTS}`),
+  ])
+  return { status, servers, events }
+}
+
+/** The header shows that this page sent it: no form and no other site can. */
+export async function logOut(): Promise<void> {
+  await fetch('/logout', { method: 'POST', headers: { 'x-sallyport': '1' } })
+}
+
+async function fetchJson<Body>(path: string): Promise<Body> {
+  const response = await fetch(path, { signal: AbortSignal.timeout(PATIENCE) })
+  if (response.status === 401) throw new LoggedOut()
+  const body = await response.json()
+  if (!response.ok) throw new Error(body.error?.message ?? `HTTP ${response.status}`)
+  return body as Body
+}

@@ -1,0 +1,26 @@
+import type { Status } from '../../gateway/src/serve/api/api.ts'
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const
+
+export function summaryOf({ version, uptimeMs, servers, tools, sessions, callsInFlight }: Status): string {
+  const states = Object.entries(servers).map(([state, count]) => `${count} ${state}`)
+  const parts = [
+    `version ${version}`,
+    `up ${spanText(uptimeMs)}`,
+    `servers: ${states.join(', ')}`,
+    `${tools} tools`,
+    `${sessions} sessions`,
+    `${callsInFlight} calls under way`,
+  ]
+  return parts.join(' · ')
+}
+
+function spanText(milliseconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => milliseconds >= length) ?? ['s', 1_000]
+  return `${Math.floor(milliseconds / size)} ${unit}`
+}
