@@ -81,7 +81,7 @@ export class EnvelopeNotes {
 
   scalar(depth: number, text: string): void {
     if (text.length > 15 || text.includes('e') || text.includes('E')) this.#judgeNumber(text)
-    if (depth === 1 && this.#topKey === 'id') this.#numericId = Number(text)
+    if (depth === 1 && this.#topKey === 'id' && /^-?\d/.test(text)) this.#numericId = Number(text)
     if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'isError') this.#isError = text === 'true'
   }
 

@@ -4,7 +4,7 @@ export function nameGlob(pattern: string): (name: string) => boolean {
   return (name) => matches(pattern, name)
 }
 
-/** Linear in the length of both, whatever the pattern: on a mismatch only the last `*` is tried again. */
+/** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last `*` is tried again. */
 function matches(pattern: string, name: string): boolean {
   let p = 0
   let n = 0

@@ -16,7 +16,8 @@ export interface NamingOptions {
 export const foldName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
 
 const MAX_LENGTH = 50
-const HASH_LENGTH = 8
+/** A short hash reads better; who searches long enough finds another tool with the same one, but not with the long one. */
+const HASH_LENGTHS = [8, 16]
 
 /** Every tool's name on the wire, looked up in both directions and never parsed. */
 export class NameTable {
@@ -29,7 +30,7 @@ export class NameTable {
   constructor(refs: readonly ToolRef[], options: NamingOptions) {
     const unnamed: ToolRef[] = []
     const named: ToolRef[] = []
-    for (const { ref, wire } of assignNames(refs, options)) {
+    for (const { ref, name: wire } of assignNames(refs, options)) {
       if (wire === undefined) {
         unnamed.push(ref)
         continue
@@ -55,10 +56,13 @@ export class NameTable {
   find(typed: string): readonly ToolRef[] {
     const exact = this.#byWire.get(typed)
     if (exact !== undefined) return [exact]
-    const matches = nameGlob(typed)
-    const full = this.#refs.filter((ref) => this.#writings(ref).some(matches))
-    if (full.length > 0) return full
-    return this.#refs.filter((ref) => matches(ref.tool))
+    // A tool's own name may hold a `*` or `?`: who writes it out means that tool.
+    for (const matches of [(name: string) => name === typed, nameGlob(typed)]) {
+      const full = this.#refs.filter((ref) => this.#writings(ref).some(matches))
+      const found = full.length > 0 ? full : this.#refs.filter((ref) => matches(ref.tool))
+      if (found.length > 0) return found
+    }
+    return []
   }
 
   /** Exactly one tool, or an error that says which names would do. */
@@ -86,44 +90,63 @@ export class NameTable {
   }
 }
 
-interface Named {
+interface Claim {
   readonly ref: ToolRef
-  readonly wire: string | undefined
+  /** The gateway's own tools keep their names, whoever else wants them. */
+  readonly firm: boolean
+  level: number
+  name: string | undefined
 }
 
-function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Named[] {
-  const wished = refs.map((ref) => ({ ref, wire: wishedName(ref, options) }))
-  const builtIn = new Set(wished.filter(({ ref }) => ref.server === BUILT_IN_SERVER).map(({ wire }) => foldName(wire)))
-  const fold =
-    options.naming === 'bare' ? (name: string) => (builtIn.has(foldName(name)) ? foldName(name) : name) : foldName
-  const claims = new Map<string, number>()
-  for (const { wire } of wished) claims.set(fold(wire), (claims.get(fold(wire)) ?? 0) + 1)
-  const taken = new Set<string>()
-  return wished.map(({ ref, wire }) => {
-    const unique = claims.get(fold(wire)) === 1 || ref.server === BUILT_IN_SERVER
-    const name = unique ? wire : clashName(ref, wire, options)
-    if (name === undefined || taken.has(fold(name))) return { ref, wire: undefined }
-    taken.add(fold(name))
-    return { ref, wire: name }
-  })
+/**
+ * Gives every tool the first of its names that no other tool has ever claimed here.
+ *
+ * All who claim a name lose it, and nobody gets it afterwards: were one of them to keep it, or a third to find it free,
+ * a name would change hands when servers come and go, and a server could list a tool so as to take over another's.
+ */
+function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Claim[] {
+  const claims = [...new Map(refs.map((ref) => [canonicalName(ref), createClaim(ref, options)])).values()]
+  const fold = foldFor(claims, options.naming)
+  const claimed = new Map<string, Claim[]>()
+  const pending = [...claims]
+  for (let claim = pending.pop(); claim !== undefined; claim = pending.pop()) {
+    if (claim.name === undefined) continue
+    const rivals = [...(claimed.get(fold(claim.name)) ?? []), claim]
+    claimed.set(fold(claim.name), rivals)
+    if (rivals.length === 1) continue
+    const firm = rivals.filter((rival) => rival.firm)
+    const key = fold(claim.name)
+    for (const rival of rivals) {
+      if (rival.name === undefined || fold(rival.name) !== key || (rival.firm && firm.length === 1)) continue
+      rival.name = nameAt(rival.ref, ++rival.level, options)
+      pending.push(rival)
+    }
+  }
+  return claims
 }
 
-function wishedName(ref: ToolRef, { naming, digest }: NamingOptions): string {
-  if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return ref.tool
+function createClaim(ref: ToolRef, options: NamingOptions): Claim {
+  const plain = nameAt(ref, 0, options)
+  const level = plain === undefined ? 1 : 0
+  return { ref, firm: ref.server === BUILT_IN_SERVER, level, name: plain ?? nameAt(ref, level, options) }
+}
+
+/** Bare names are not ours to judge, but for those that could pass for one of the gateway's own tools. */
+function foldFor(claims: readonly Claim[], naming: Naming): (name: string) => string {
+  if (naming === 'prefixed') return foldName
+  const own = new Set(claims.filter(({ firm }) => firm).map(({ name }) => foldName(name ?? '')))
+  return (name) => (own.has(foldName(name)) ? foldName(name) : name)
+}
+
+/** The names that a tool can have, from the plainest to the surest. */
+function nameAt(ref: ToolRef, level: number, { naming, digest }: NamingOptions): string | undefined {
+  if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return level === 0 ? ref.tool : undefined
   const plain = squeeze(`${ref.server}_${ref.tool}`)
-  const spelled = squeeze(ref.tool) !== ''
-  return plain.length <= MAX_LENGTH && spelled ? plain : hashedName(ref, plain, digest)
-}
-
-/** Every tool of a clash gets a hash: were one of them to keep the plain name, it would change hands when servers come and go. */
-function clashName(ref: ToolRef, wire: string, { naming, digest }: NamingOptions): string | undefined {
-  return naming === 'bare' ? undefined : hashedName(ref, wire, digest)
-}
-
-function hashedName(ref: ToolRef, plain: string, digest: (text: string) => string): string {
-  const hash = digest(`${ref.server}\n${ref.tool}`).slice(0, HASH_LENGTH)
-  const head = plain.slice(0, MAX_LENGTH - HASH_LENGTH - 1).replace(/_+$/, '')
-  return `${head}_${hash}`
+  if (level === 0) return plain.length <= MAX_LENGTH && squeeze(ref.tool) !== '' ? plain : undefined
+  const length = HASH_LENGTHS[level - 1]
+  if (length === undefined) return undefined
+  const head = plain.slice(0, MAX_LENGTH - length - 1).replace(/_+$/, '')
+  return `${head}_${digest(`${ref.server}\n${ref.tool}`).slice(0, length)}`
 }
 
 /** Letters, digits and single underscores, beginning with a letter: what every agent leaves as it is. */

@@ -16,9 +16,11 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
+/** Version 00 ends after its flags; later ones may go on; ff and ids of nothing but zeros are invalid. */
+const TRACEPARENT =
+  /^(?:00|(?!00|ff)[0-9a-f]{2}(?=.{53}(?:-|$)))-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|(?<!^00.{53})-)/
+
 /** The trace id of a W3C `traceparent`, or nothing when it is not a valid one. */
 export function traceIdOf(traceparent: unknown): string | undefined {
-  if (typeof traceparent !== 'string') return undefined
-  const id = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/.exec(traceparent)?.[1]
-  return id === undefined || /^0+$/.test(id) ? undefined : id
+  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined
 }

@@ -26,7 +26,8 @@ export function defineCommand<Flags, const Args extends readonly unknown[] = []>
 ): Command<CliContext> {
   const { brief, description, examples, flags, aliases, positional, run } = definition
   const parameters = {
-    flags: { ...flags, ...GLOBAL_FLAGS },
+    // Without a prototype, so that --constructor is an unknown flag and not a property of all objects.
+    flags: Object.assign(Object.create(null), flags, GLOBAL_FLAGS),
     ...(aliases && { aliases }),
     ...(positional && { positional }),
   }

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, isJsonObject, SallyportError } from '@sallyport/core'
+import { ERRORS, type ErrorCode, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import type {
   CallAnswer,
   CallProblem,
@@ -176,15 +176,20 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
 /** The error that the gateway sent, as if it had been thrown here. */
 function problemOf(answer: unknown, status: number): SallyportError {
   const error = isJsonObject(answer) ? answer.error : undefined
-  if (isJsonObject(error) && typeof error.code === 'string' && Object.hasOwn(ERRORS, error.code)) {
+  const code = isJsonObject(error) ? codeOf(error) : undefined
+  if (isJsonObject(error) && code !== undefined) {
     const details = typeof error.hint === 'string' ? { hint: error.hint } : {}
-    return new SallyportError(error.code as ErrorCode, String(error.message), details)
+    return new SallyportError(code, String(error.message), details)
   }
   return new SallyportError(
     'GATEWAY_UNREACHABLE',
     `The gateway gave an answer that is not understood (HTTP ${status}).`,
-    {
-      hint: 'It may be of another version: restart it.',
-    },
+    { hint: 'It may be of another version: restart it.' },
   )
+}
+
+/** The socket itself refuses in the form of JSON-RPC, which has our code in its data. */
+function codeOf({ code, data }: JsonObject): ErrorCode | undefined {
+  const named = isJsonObject(data) ? data.code : code
+  return typeof named === 'string' && Object.hasOwn(ERRORS, named) ? (named as ErrorCode) : undefined
 }

@@ -45,16 +45,22 @@ function scanMessage(error: ArgumentScannerError): string {
   return formatMessageForArgumentScannerError(error, {
     FlagNotFoundError: ({ input, corrections }) => `There is no flag --${input}.${meant(corrections)}`,
     AliasNotFoundError: ({ input }) => `There is no flag -${input}.`,
-    ArgumentParseError: ({ externalFlagNameOrPlaceholder: name, exception }) =>
-      `${exception instanceof SallyportError ? exception.text : String((exception as Error).message)} (${name})`,
+    ArgumentParseError: ({ exception }) =>
+      exception instanceof SallyportError ? exception.text : String((exception as Error).message),
     EnumValidationError: ({ externalFlagName, input, values }) =>
-      `--${externalFlagName} is "${input}"; expected one of ${values.join(', ')}.${didYouMean(input, values)}`,
+      `--${externalFlagName} is "${input}"; expected one of ${values.join(', ')}.${meantValue(input, values)}`,
     UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} needs a value.`,
     UnsatisfiedPositionalError: ({ placeholder }) => `<${placeholder}> is missing.`,
     UnexpectedPositionalError: ({ expectedCount, input }) =>
       `"${input}" is too much: ${expectedCount === 0 ? 'no argument is' : `at most ${expectedCount} can be`} given here.`,
     UnexpectedFlagError: ({ externalFlagName }) => `--${externalFlagName} is given more than once.`,
   })
+}
+
+/** Longer forms of a word (`denied` for `deny`) are further away than any slip of the finger. */
+function meantValue(input: string, values: readonly string[]): string {
+  const stem = values.find((value) => input.toLowerCase().startsWith(value.slice(0, 3)))
+  return didYouMean(input, values) || (stem === undefined ? '' : ` Did you mean "${stem}"?`)
 }
 
 const meant = (corrections: readonly string[]): string =>

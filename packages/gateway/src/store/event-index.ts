@@ -33,6 +33,7 @@ export class EventIndex {
   readonly #writer: IndexWriter
   readonly #onDamage: () => void
   #timer: NodeJS.Timeout | undefined
+  #growing = false
   #usable = true
 
   constructor({ database, folder, startedAt, onDamage }: EventIndexOptions) {
@@ -46,6 +47,7 @@ export class EventIndex {
 
   /** The log has grown. */
   nudge(): void {
+    this.#growing = true
     this.#wakeIn(LAG)
   }
 
@@ -72,7 +74,10 @@ export class EventIndex {
     if (!this.#usable) return
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(PAUSE)
+      const busy = this.#growing
+      this.#growing = false
+      // While calls come in, the index leaves the processor to them.
+      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(busy ? LAG : PAUSE)
     }, delay).unref()
   }
 

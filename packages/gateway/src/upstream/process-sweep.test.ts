@@ -85,8 +85,9 @@ describe('sweepProcesses', () => {
 
   it('does not wait for a dead process that nobody has buried', async () => {
     const mark = freshMark('db', '1')
-    // The inner shell dies at once, and `sleep`, which its parent becomes, never asks for it.
-    const child = await run('sh -c "exit 0" &', { SALLYPORT_MARK: mark })
+    // The inner shell dies once its parent has become `sleep`, which never asks for it.
+    const orphan = "sh -c 'until grep -q sleep /proc/$PPID/comm; do :; done' &"
+    const child = await run(orphan, { SALLYPORT_MARK: mark })
     await vi.waitFor(() => expect(hasZombie(child.pid as number)).toBe(true), { timeout: 20_000 })
     const zombies = { mark: freshMark(), leader: child.pid as number }
     expect(findProcesses(zombies)?.map(({ pid }) => pid)).toEqual([child.pid])

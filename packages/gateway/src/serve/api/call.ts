@@ -80,7 +80,7 @@ function cancelledBy(signal: AbortSignal): Cancellation {
   const cancellation = new Cancellation()
   const cancel = (): void => cancellation.cancel('the client closed the connection')
   if (signal.aborted) cancel()
-  
+  else signal.addEventListener('abort', cancel, { once: true })
   return cancellation
 }
 

@@ -1,0 +1,286 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { filesBelow, ROOT, textOf } from './repository.ts'
+
+const GATEWAY = 'packages/gateway/src'
+/** From the bottom up; rooms of one level do not know each other. */
+const LEVELS = [['config', 'store'], ['upstream', 'sessions'], ['catalog'], ['pipeline'], ['serve']] as const
+const ROOMS: readonly string[] = LEVELS.flat()
+
+interface Trial {
+  readonly says: string
+  readonly file: string
+  readonly source: string
+  /** The diagnostic that has to come; nothing when the source keeps the rules. */
+  readonly rule: string | undefined
+}
+
+const RESTRICTED = 'lint/style/noRestrictedImports'
+const imports = (...sources: readonly string[]): string => sources.map((source) => `import '${source}'\n`).join('')
+
+function trial(says: string, file: string, options: { readonly source: string; readonly rule?: string }): Trial {
+  return { says, file, source: options.source, rule: options.rule }
+}
+
+const refused = (file: string, source: string): Trial =>
+  trial(`${file} may not import ${source}`, file, { source: imports(source), rule: RESTRICTED })
+
+/** Each room against every other one: below by the door, not past it; above and beside not at all. */
+const BETWEEN_ROOMS: readonly Trial[] = LEVELS.flatMap((level, height) =>
+  level.flatMap((room) => {
+    const below = LEVELS.slice(0, height).flat()
+    const others = ROOMS.filter((other) => other !== room && !below.some((name) => name === other))
+    const file = `${GATEWAY}/${room}/probe.ts`
+    const doors = below.map((name) => `../${name}/${name}.ts`)
+    return [
+      trial(`${room} enters what is below it by the door`, file, {
+        source: imports(...doors, './own.ts', 'node:path'),
+      }),
+      ...below.map((name) => refused(file, `../${name}/inner.ts`)),
+      ...[...others, 'cli'].map((name) => refused(file, `../${name}/${name}.ts`)),
+      refused(file, '../gateway.ts'),
+      refused(file, './../version.ts'),
+    ]
+  }),
+)
+
+const PACKAGES: readonly Trial[] = [
+  ...['node:fs', 'fs', 'zod', '@sallyport/kit', 'sallyport', '../../kit/src/index.ts'].map((source) =>
+    refused('packages/core/src/probe.ts', source),
+  ),
+  ...['sallyport', 'zod', '../../gateway/src/index.ts', '../../core/src/errors.ts'].map((source) =>
+    refused('packages/kit/src/probe.ts', source),
+  ),
+  refused('packages/web/src/probe.ts', '../../gateway/src/gateway.ts'),
+  trial('web may not run code of the gateway', 'packages/web/src/probe.ts', {
+    source: "import { createApi } from '../../gateway/src/serve/api/api.ts'\ncreateApi()\n",
+    rule: 'plugin',
+  }),
+  trial('web may not load code of the gateway', 'packages/web/src/probe.ts', {
+    source: "await import('../../gateway/src/serve/api/api.ts')\n",
+    rule: 'plugin',
+  }),
+  trial('web may take its types', 'packages/web/src/probe.ts', {
+    source: "import type { Api } from '../../gateway/src/serve/api/api.ts'\nexport type Mine = Api\n",
+  }),
+]
+
+/** The hot path carries no schema library and no web-standard requests. */
+const DEPENDENCIES: readonly Trial[] = [
+  ...['hono', '@hono/node-server', 'zod'].map((source) => refused(`${GATEWAY}/serve/probe.ts`, source)),
+  ...['hono', 'zod', 'undici'].map((source) => refused(`${GATEWAY}/pipeline/probe.ts`, source)),
+  ...['zod', 'hono'].map((source) => refused(`${GATEWAY}/upstream/probe.ts`, source)),
+  trial('serve/api may use hono and zod', `${GATEWAY}/serve/api/probe.ts`, {
+    source: imports('hono', '@hono/zod-openapi', '../../pipeline/pipeline.ts', '../problem.ts'),
+  }),
+  refused(`${GATEWAY}/serve/api/probe.ts`, '../../pipeline/record.ts'),
+  refused(`${GATEWAY}/serve/api/probe.ts`, '../../cli/screen.ts'),
+]
+
+const COMPOSITION: readonly Trial[] = [
+  trial('the composition enters every room', `${GATEWAY}/probe.ts`, {
+    source: imports(...ROOMS.map((room) => `./${room}/${room}.ts`)),
+  }),
+  refused(`${GATEWAY}/probe.ts`, './cli/main.ts'),
+  refused(`${GATEWAY}/probe.ts`, './serve/methods.ts'),
+  trial('the cli has its light ways in', `${GATEWAY}/cli/probe.ts`, {
+    source: imports('../serve/gateway-socket.ts', '../serve/line-reader.ts', '../serve/api/api.ts', '../gateway.ts'),
+  }),
+  refused(`${GATEWAY}/cli/probe.ts`, '../serve/methods.ts'),
+  refused(`${GATEWAY}/cli/commands/probe.ts`, '../../store/event-log.ts'),
+  trial('tests may look inside a room', `${GATEWAY}/serve/probe.test.ts`, { source: imports('../store/event-log.ts') }),
+]
+
+const lines = (count: number, line: string): string => `${line}\n`.repeat(count)
+
+const HABITS: readonly Trial[] = [
+  trial('a file may not have more than 300 lines', 'packages/core/src/long.ts', {
+    source: `let n = 0\n${lines(300, 'n += 1')}export const total = n\n`,
+    rule: 'lint/style/noExcessiveLinesPerFile',
+  }),
+  trial('a test may', 'packages/core/src/long.test.ts', {
+    source: `let n = 0\n${lines(300, 'n += 1')}export const total = n\n`,
+  }),
+  trial('but not more than 600', 'packages/core/src/longer.test.ts', {
+    source: `let n = 0\n${lines(600, 'n += 1')}export const total = n\n`,
+    rule: 'lint/style/noExcessiveLinesPerFile',
+  }),
+  trial('a function may not have more than 60 lines', 'packages/core/src/deep.ts', {
+    source: `export function deep(): number {\n  let n = 0\n${lines(60, '  n += 1')}  return n\n}\n`,
+    rule: 'lint/complexity/noExcessiveLinesPerFunction',
+  }),
+  trial('a function may not have more than three parameters', 'packages/core/src/wide.ts', {
+    source: 'export const wide = (a: number, b: number, c: number, d: number): number => a + b + c + d\n',
+    rule: 'lint/complexity/useMaxParams',
+  }),
+  trial('a promise may not float', 'packages/core/src/floating.ts', {
+    source: 'async function work(): Promise<void> {\n  await 1\n}\nexport function start(): void {\n  work()\n}\n',
+    rule: 'lint/nursery/noFloatingPromises',
+  }),
+  trial('what was caught may not be dropped', 'packages/core/src/dropped.ts', {
+    source:
+      "import { SallyportError } from './errors.ts'\nexport function read(look: () => void): void {\n  try {\n    look()\n  } catch {\n    throw new SallyportError('USAGE', 'It failed.', { hint: 'Try.' })\n  }\n}\n",
+    rule: 'plugin',
+  }),
+  trial('what was caught may be handed on', 'packages/core/src/kept.ts', {
+    source:
+      "import { SallyportError } from './errors.ts'\nexport function read(look: () => void): void {\n  try {\n    look()\n  } catch (cause) {\n    throw new SallyportError('USAGE', 'It failed.', { cause })\n  }\n}\n",
+  }),
+  trial('files may not import each other in a circle', 'packages/core/src/ring-a.ts', {
+    source: "import { b } from './ring-b.ts'\nexport const a = (): number => b()\n",
+    rule: 'lint/suspicious/noImportCycles',
+  }),
+  trial('nor from the other side', 'packages/core/src/ring-b.ts', {
+    source: "import { a } from './ring-a.ts'\nexport const b = (): number => a()\n",
+    rule: 'lint/suspicious/noImportCycles',
+  }),
+  trial('a barrel may not export everything', 'packages/core/src/barrel.ts', {
+    source: "export * from './errors.ts'\n",
+    rule: 'lint/performance/noReExportAll',
+  }),
+  trial('an import carries its extension', 'packages/core/src/bare.ts', {
+    source: "import './ring-a'\n",
+    rule: 'lint/correctness/useImportExtensions',
+  }),
+  trial('a file has a kebab-case name', 'packages/core/src/camelCase.ts', {
+    source: 'export const a = 1\n',
+    rule: 'lint/style/useFilenamingConvention',
+  }),
+  trial('the environment comes in as an argument', 'packages/kit/src/environment.ts', {
+    source: "import process from 'node:process'\nexport const home = process.env.HOME\n",
+    rule: 'lint/style/noProcessEnv',
+  }),
+  trial('nobody writes to standard output by the way', 'packages/kit/src/chatty.ts', {
+    source: "console.log('hello')\n",
+    rule: 'lint/suspicious/noConsole',
+  }),
+  trial('a test may not be skipped', 'packages/core/src/skipped.test.ts', {
+    source: "import { it } from 'vitest'\nit.skip('later', () => undefined)\n",
+    rule: 'lint/suspicious/noSkippedTests',
+  }),
+]
+
+const TRIALS = [...BETWEEN_ROOMS, ...PACKAGES, ...DEPENDENCIES, ...COMPOSITION, ...HABITS]
+
+describe('the linter', () => {
+  let copy: string
+  let diagnostics: ReadonlyMap<Trial, readonly string[]>
+
+  beforeAll(() => {
+    copy = mkdtempSync(join(tmpdir(), 'sallyport-rules-'))
+    diagnostics = judge(copy)
+  })
+  afterAll(() => rmSync(copy, { recursive: true, force: true }))
+
+  it.each(TRIALS.filter(({ rule }) => rule !== undefined))('refuses: $says', (one) => {
+    expect(diagnostics.get(one)).toContain(one.rule)
+  })
+
+  it.each(TRIALS.filter(({ rule }) => rule === undefined))('allows: $says', (one) => {
+    expect(diagnostics.get(one)).toEqual([])
+  })
+})
+
+/** Sets every trial up under the repository's own configuration, each in a tree of its own so that they can share names. */
+function judge(copy: string): ReadonlyMap<Trial, readonly string[]> {
+  const found = new Map<Trial, string[]>()
+  // Trials of one file name cannot stand in one tree; those of different names can, and a run costs a second.
+  const rounds: Trial[][] = []
+  for (const one of TRIALS) {
+    const round = rounds.find((trials) => trials.every(({ file }) => file !== one.file))
+    if (round) round.push(one)
+    else rounds.push([one])
+    found.set(one, [])
+  }
+  for (const [number, trials] of rounds.entries()) {
+    const root = join(copy, String(number))
+    setUp(root, trials)
+    for (const [file, rule] of lint(root)) found.get(trials.find((one) => one.file === file) as Trial)?.push(rule)
+  }
+  return found
+}
+
+function setUp(root: string, trials: readonly Trial[]): void {
+  mkdirSync(root, { recursive: true })
+  for (const path of ['biome.json', '.gitignore', 'lint', 'package.json'])
+    cpSync(join(ROOT, path), join(root, path), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
+  for (const name of ['core', 'kit', 'gateway', 'web']) {
+    mkdirSync(join(root, 'packages', name), { recursive: true })
+    cpSync(join(ROOT, 'packages', name, 'package.json'), join(root, 'packages', name, 'package.json'))
+  }
+  for (const { file, source } of trials) {
+    mkdirSync(dirname(join(root, file)), { recursive: true })
+    writeFileSync(join(root, file), source)
+  }
+}
+
+/** The file and the rule of each diagnostic about a source. */
+function lint(root: string): readonly (readonly [string, string])[] {
+  const biome = join(ROOT, 'node_modules', '.bin', 'biome')
+  const { stdout, stderr } = spawnSync(
+    biome,
+    ['lint', '--reporter=concise', '--max-diagnostics=none', '--colors=off', 'packages'],
+    { cwd: root, encoding: 'utf8' },
+  )
+  const reports = `${stdout}\n${stderr}`.matchAll(/^[×!i] (packages\/[^\s:]+)(?::\d+:\d+)?: ([\w/]+):/gm)
+  return [...reports].map(([, file = '', rule = '']) => [file, rule] as const)
+}
+
+describe('the rooms', () => {
+  const folders = readdirSync(join(ROOT, GATEWAY), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
+
+  it('are the folders of the gateway', () => {
+    expect(folders).toEqual([...ROOMS, 'cli'].sort())
+  })
+
+  it('each have a rule in biome.json', () => {
+    const { overrides } = JSON.parse(textOf('biome.json')) as { overrides: { includes: string[] }[] }
+    const ruled = overrides.flatMap(({ includes }) => includes)
+    const unruled = folders.filter((room) => !ruled.some((pattern) => pattern.startsWith(`${GATEWAY}/${room}/`)))
+    expect(unruled).toEqual([])
+  })
+
+  it('are each named in the tree of ARCHITECTURE.md, and no others are', () => {
+    const tree = /```\n(packages\/[\s\S]*?)```/.exec(textOf('ARCHITECTURE.md'))?.[1] ?? ''
+    const named = [...tree.matchAll(/^ {4}([a-z]+)\/ /gm)].map(([, name]) => name)
+    expect(named.sort()).toEqual(folders)
+  })
+
+  it.each(ROOMS)('%s has a door of its name', (room) => {
+    expect(existsSync(join(ROOT, GATEWAY, room, `${room}.ts`))).toBe(true)
+  })
+
+  it.each([...ROOMS, 'cli'])('%s says in at most 45 lines what it assumes, chose and rejected', (room) => {
+    expect(textOf(`${GATEWAY}/${room}/README.md`).trimEnd().split('\n').length).toBeLessThanOrEqual(45)
+  })
+})
+
+describe('the files', () => {
+  const sources = filesBelow('packages').filter((path) => /\/src\/.*\.ts$/.test(path))
+
+  it('are no drawers', () => {
+    const drawer = /^(utils?|common|shared|helpers?|types|misc)(\.|$)/
+    expect(sources.filter((path) => path.split('/').some((part) => drawer.test(part)))).toEqual([])
+  })
+
+  it('hold one index.ts per package at most', () => {
+    const indexes = sources.filter((path) => basename(path) === 'index.ts')
+    expect(indexes.filter((path) => !/^packages\/\w+\/src\/index\.ts$/.test(path))).toEqual([])
+  })
+
+  it('hold no notes to self', () => {
+    expect(sources.filter((path) => /\b(TODO|FIXME|XXX|HACK)\b/.test(textOf(path)))).toEqual([])
+  })
+
+  it('name nothing a manager, a service or a helper', () => {
+    const named = /\b(?:class|interface|type|function|const) \w*(?:Manager|Service|Helper|Impl|Utils?|Base)\b/
+    expect(sources.filter((path) => named.test(textOf(path)))).toEqual([])
+  })
+})
