@@ -3,9 +3,13 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts'],
+    globalSetup: 'tests/leftovers.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Most tests wait for processes of their own: more workers than this and they wait for each other.
+    maxWorkers: 2,
+    retry: 0,
     allowOnly: false,
   },
 })

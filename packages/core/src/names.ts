@@ -107,20 +107,22 @@ interface Claim {
 function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Claim[] {
   const claims = [...new Map(refs.map((ref) => [canonicalName(ref), createClaim(ref, options)])).values()]
   const fold = foldFor(claims, options.naming)
-  const claimed = new Map<string, Claim[]>()
-  const pending = [...claims]
+  /** Who holds a name; undefined once it was taken from everybody. */
+  const holders = new Map<string, Claim | undefined>()
+  const pending = [...claims.filter(({ firm }) => !firm), ...claims.filter(({ firm }) => firm)]
   for (let claim = pending.pop(); claim !== undefined; claim = pending.pop()) {
     if (claim.name === undefined) continue
-    const rivals = [...(claimed.get(fold(claim.name)) ?? []), claim]
-    claimed.set(fold(claim.name), rivals)
-    if (rivals.length === 1) continue
-    const firm = rivals.filter((rival) => rival.firm)
     const key = fold(claim.name)
-    for (const rival of rivals) {
-      if (rival.name === undefined || fold(rival.name) !== key || (rival.firm && firm.length === 1)) continue
-      rival.name = nameAt(rival.ref, ++rival.level, options)
-      pending.push(rival)
+    if (!holders.has(key)) {
+      holders.set(key, claim)
+      continue
     }
+    const holder = holders.get(key)
+    const stays = holder?.firm === true && !claim.firm
+    const losers = holder === undefined || stays ? [claim] : [claim, holder]
+    if (!stays) holders.set(key, undefined)
+    for (const loser of losers) loser.name = nameAt(loser.ref, ++loser.level, options)
+    pending.push(...losers)
   }
   return claims
 }

@@ -16,11 +16,14 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
-/** Version 00 ends after its flags; later ones may go on; ff and ids of nothing but zeros are invalid. */
+/** Version ff is invalid, and so are ids of nothing but zeros. */
 const TRACEPARENT =
-  /^(?:00|(?!00|ff)[0-9a-f]{2}(?=.{53}(?:-|$)))-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|(?<!^00.{53})-)/
+  /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<id>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?<more>-|$)/
 
 /** The trace id of a W3C `traceparent`, or nothing when it is not a valid one. */
 export function traceIdOf(traceparent: unknown): string | undefined {
-  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined
+  if (typeof traceparent !== 'string') return undefined
+  const { version, id, more } = TRACEPARENT.exec(traceparent)?.groups ?? {}
+  // Only versions to come may go on after the flags.
+  return version === '00' && more === '-' ? undefined : id
 }

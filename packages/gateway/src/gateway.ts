@@ -69,6 +69,7 @@ export class Gateway {
   readonly logins: Logins
   readonly builtIns: McpServer
   readonly #parts: GatewayParts
+  readonly #stateMark: string
   readonly #watchdog: Watchdog
   readonly #shelf: CatalogueShelf
   readonly #context: UpstreamContext
@@ -76,9 +77,12 @@ export class Gateway {
   readonly #jwt: JwtVerifier | undefined
   #settings: Settings
   #selections = new Map<string, Selection>()
+  #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  constructor(parts: GatewayParts, tokens: LocalTokens, marks: { readonly run: string }) {
+  constructor(parts: GatewayParts, tokens: LocalTokens) {
+    this.#stateMark = createMark(createHash('sha256').update(parts.state).digest('hex').slice(0, 16))
+    const runMark = `${this.#stateMark}.${createMark(randomBytes(8).toString('hex'))}`
     this.#parts = parts
     this.#settings = parts.loaded.settings
     this.home = parts.home
@@ -86,7 +90,7 @@ export class Gateway {
     this.store = parts.store
     this.tokens = tokens
     this.#shelf = new CatalogueShelf(parts.store.catalogues)
-    this.#watchdog = openWatchdog({ runMark: marks.run, environment: parts.environment, onTrouble: parts.onWarning })
+    this.#watchdog = openWatchdog({ runMark, environment: parts.environment, onTrouble: parts.onWarning })
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(this.#settings.gateway.maxCallsInFlight)
     this.listings = new Listings({
@@ -98,7 +102,7 @@ export class Gateway {
       clientInfo: { name: 'sallyport', title: 'Sallyport', version: VERSION },
       environment: parts.environment,
       watchdog: this.#watchdog,
-      runMark: marks.run,
+      runMark,
       knownEra: (server) => this.#shelf.eraOf(server),
       now: () => Date.now(),
       random: () => Math.random(),
@@ -156,16 +160,27 @@ export class Gateway {
     return this.#settings
   }
 
-  /** Puts the servers to work. What was known of them from before is on offer already. */
-  start(): void {
-    const { servers } = this.#settings
-    for (const config of servers) {
-      const known = config.enabled ? this.#shelf.load(config) : undefined
+  /** What was known of the servers from before is on offer at once, whatever they are doing now. */
+  recall(): void {
+    const enabled = this.#settings.servers.filter((config) => config.enabled)
+    for (const config of enabled) {
+      const known = this.#shelf.load(config)
       if (known) this.catalog.put(config.id, known)
     }
-    this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
+    this.fleet.expect(enabled.map(({ id }) => id))
     this.adopt(BUILT_IN_SERVER, this.builtIns)
-    this.fleet.arrange(servers, this.#own)
+  }
+
+  /** Puts the servers to work, in the background. */
+  start(): void {
+    this.#starting = this.#startServers()
+  }
+
+  async #startServers(): Promise<void> {
+    this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
+    // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
+    await sweepProcesses({ mark: this.#stateMark })
+    if (this.#closing === undefined) this.fleet.arrange(this.#settings.servers, this.#own)
   }
 
   /** Serves tools that run in this process, under a server id of their own. */
@@ -212,6 +227,7 @@ export class Gateway {
   }
 
   async #shutDown(reason: string): Promise<void> {
+    await this.#starting
     this.sessions.endAll(reason)
     await this.fleet.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
@@ -271,10 +287,8 @@ export class Gateway {
 
 /** Opens everything that has to be there before the first request, and nothing that can come after it. */
 export async function openGateway(parts: GatewayParts): Promise<Gateway> {
-  const stateMark = createMark(createHash('sha256').update(parts.state).digest('hex').slice(0, 16))
   const tokens = await openLocalTokens({ state: parts.state, onTrouble: parts.onWarning })
-  const gateway = new Gateway(parts, tokens, { run: `${stateMark}.${randomBytes(8).toString('hex')}` })
-  // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
-  await sweepProcesses({ mark: stateMark })
+  const gateway = new Gateway(parts, tokens)
+  gateway.recall()
   return gateway
 }

@@ -3,7 +3,7 @@ import { type Principal, SallyportError } from '@sallyport/core'
 import type { Logins } from '../sessions/sessions.ts'
 
 /** A browser must say this on every write: no form and no foreign page can. */
-export const WRITE_HEADER = 'x-sallyport'
+const WRITE_HEADER = 'x-sallyport'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** `none` is a person who typed the address or opened a bookmark. */

@@ -64,14 +64,14 @@ export interface AdminBench {
   api(path: string, options?: Ask): Promise<Reply>
 }
 
-/** A gateway with real servers behind it and the admin plane before it, until the test ends. */
-export async function openAdminBench(): Promise<AdminBench> {
+/** A gateway with real servers behind it and the admin plane before it, until the test ends. `asked` is whose token /mcp wants. */
+export async function openAdminBench(asked: 'everybody' | 'nobody' = 'everybody'): Promise<AdminBench> {
   const [home, state] = await Promise.all([temporaryFolder(), temporaryFolder()])
   await writeFile(join(home, 'config.yaml'), JSON.stringify(CONFIG))
   const gateway = await startGateway({ path: home, origin: 'flag' }, state)
   const urls: string[] = []
   const context = contextOf(gateway, urls)
-  const authenticator = gateway.authenticatorFor('everybody')
+  const authenticator = gateway.authenticatorFor(asked)
   const listener = await openHttpServer({
     mcp: gateway.httpMcp,
     authenticator,

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type AdminBench, type Ask, logIn, openAdminBench } from './admin.test-kit.ts'
+import { UI_FOLDER } from './ui-files.ts'
 
 const browser = (cookie: string, bench: AdminBench): Ask => ({
   headers: { cookie, origin: bench.origin, 'x-sallyport': '1' },
@@ -46,6 +49,13 @@ it('refuses an agent’s token everywhere, even beside a good cookie', async () 
       expect({ path, status, code: body.error.code }).toEqual({ path, status: 403, code: 'FORBIDDEN' })
     }
   }
+})
+
+it('stays closed where /mcp asks nobody for a token', async () => {
+  const { ask } = await openAdminBench('nobody')
+  expect((await ask('/api/status')).status).toBe(401)
+  expect((await ask('/')).status).toBe(401)
+  expect((await ask('/api/status', { headers: { authorization: 'Bearer anything' } })).status).toBeGreaterThan(400)
 })
 
 it('lets the operator’s token in without a browser’s headers', async () => {
@@ -170,5 +180,19 @@ it('says the same security headers on every answer', async () => {
     expect(headers['referrer-policy']).toBe('no-referrer')
     expect(headers['cross-origin-resource-policy']).toBe('same-origin')
     expect(headers['access-control-allow-origin']).toBeUndefined()
+  }
+})
+
+it.skipIf(!existsSync(join(UI_FOLDER, 'index.html')))('serves a UI that its own policy lets run', async () => {
+  const bench = await openAdminBench()
+  const cookie = await logIn(bench)
+  const page = await bench.ask('/', { headers: { cookie } })
+  expect(page.status).toBe(200)
+  expect(page.text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|https?:/i)
+  const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => String(path))
+  expect(files.length).toBeGreaterThanOrEqual(3)
+  for (const path of files) {
+    expect({ path, status: (await bench.ask(path, { headers: { cookie } })).status }).toEqual({ path, status: 200 })
+    expect({ path, status: (await bench.ask(path)).status }).toEqual({ path, status: 401 })
   }
 })

@@ -50,6 +50,11 @@ export class Fleet {
     return upstream
   }
 
+  /** These are about to come: a list that is asked for meanwhile waits for those of which nothing is known. */
+  expect(servers: readonly string[]): void {
+    for (const server of servers) if (!this.#options.isKnown(server)) this.#unknown.set(server, this.#options.now())
+  }
+
   arrange(configs: readonly ServerConfig[], own: ReadonlySet<string>): FleetChange {
     const wanted = new Map(configs.map((config) => [config.id, config]))
     const change = { added: [] as string[], removed: [] as string[], restarted: [] as string[] }
@@ -88,7 +93,7 @@ export class Fleet {
 
   #begin(id: string, upstream: Upstream): void {
     this.#upstreams.set(id, upstream)
-    if (upstream.config.enabled && !this.#options.isKnown(id)) this.#unknown.set(id, this.#options.now())
+    if (upstream.config.enabled) this.expect([id])
     upstream.start()
   }
 

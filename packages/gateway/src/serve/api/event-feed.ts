@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '@sallyport/core'
 
 /** Who reads so slowly that this much waits for him is let go: the log holds what he missed. */
-const BACKLOG_BYTES = 1_000_000
+const BACKLOG_BYTES = 4_000_000
 const KEEP_ALIVE_EVERY = 25_000
 
 export interface EventFeedOptions {

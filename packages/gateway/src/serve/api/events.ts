@@ -11,6 +11,7 @@ const DEFAULT_LIMIT = 200
 const MAX_LIMIT = 10_000
 /** What stood before is read at once and stays in memory until it was sent. */
 const MAX_EARLIER = 1_000
+const STREAM = { 'content-type': 'text/event-stream' }
 
 const listEvents = createRoute({
   method: 'get',
@@ -41,12 +42,14 @@ export const eventRoutes = ({ store }: AdminContext) =>
     .openapi(followEvents, (c) => {
       const { limit = 0, ...query } = c.req.valid('query')
       const filter = filterOf(query)
+      // The router answers HEAD from here and drops the body: nobody would ever cancel the feed.
+      if (c.req.method === 'HEAD') return c.body('', 200, STREAM)
       const feed = createEventFeed({
         watch: (listener) => store.log.watch(listener),
         matches: eventMatcher(filter),
         earlier: () => (limit > 0 ? store.find({ ...filter, limit }) : []),
       })
-      return c.body(feed, 200, { 'content-type': 'text/event-stream' })
+      return c.body(feed, 200, STREAM)
     })
 
 export type EventView = LoggedEvent & z.infer<typeof eventSchema>

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { OPERATOR, openAdminBench } from '../admin.test-kit.ts'
 import { createApi } from './api.ts'
@@ -65,4 +66,14 @@ it('every reference in the document leads somewhere', async () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)]
   expect(references.length).toBeGreaterThan(10)
   for (const [, name] of references) expect(document.components.schemas).toHaveProperty(String(name))
+})
+
+it('docs/api.md has the same routes', async () => {
+  const { document } = await openDocument()
+  const text = readFileSync(new URL('../../../../../docs/api.md', import.meta.url), 'utf8')
+  const written = [...text.matchAll(/^\| `([A-Z]+) (\/api[^`]*)` \|/gm)].map(([, verb, path]) => `${verb} ${path}`)
+  const served = Object.entries(document.paths).flatMap(([path, verbs]) =>
+    Object.keys(verbs).map((verb) => `${verb.toUpperCase()} ${path}`),
+  )
+  expect(written.sort()).toEqual(served.sort())
 })

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ALLOW, decide, openGate, STEP_NAMES, type Step, type StepName, UNDECIDED, type Verdict } from './decide.ts'
+
+const verdict = (outcome: Verdict['outcome']): Verdict => {
+  if (outcome === 'allow') return ALLOW
+  return outcome === 'ask' ? { outcome, reason: 'ask' } : { outcome, code: 'CALL_DENIED', reason: 'deny' }
+}
+const step = (name: StepName, outcome: Verdict['outcome']): Step<unknown> => ({ name, judge: () => verdict(outcome) })
+const stepsOf = (outcomes: readonly Verdict['outcome'][]): readonly Step<unknown>[] =>
+  outcomes.map((outcome, index) => step(STEP_NAMES[index % STEP_NAMES.length] ?? 'select', outcome))
+const outcomes = fc.array(fc.constantFrom<Verdict['outcome']>('allow', 'ask', 'deny'), { maxLength: 8 })
+
+describe('a decision', () => {
+  it('allows what every step allows', () => {
+    const decision = decide(stepsOf(['allow', 'allow']), {})
+    expect(decision).toEqual({
+      outcome: 'allow',
+      verdicts: [
+        { step: 'select', verdict: ALLOW },
+        { step: 'validate', verdict: ALLOW },
+      ],
+    })
+  })
+
+  it('ends with the first step that denies, and names it', () => {
+    const decision = decide(stepsOf(['ask', 'deny', 'allow']), {})
+    expect(decision.outcome).toBe('deny')
+    expect(decision.verdicts).toHaveLength(2)
+    expect(decision.decisive).toEqual({ step: 'validate', verdict: verdict('deny') })
+  })
+
+  it('asks where a step asks and none denies; the first that asked is named', () => {
+    const decision = decide(stepsOf(['allow', 'ask', 'ask']), {})
+    expect(decision).toMatchObject({ outcome: 'ask', decisive: { step: 'validate' } })
+    expect(decision.verdicts).toHaveLength(3)
+  })
+
+  it('continues an earlier one and can only take away from it', () => {
+    fc.assert(
+      fc.property(outcomes, outcomes, (first, second) => {
+        const earlier = decide(stepsOf(first), {})
+        const together = decide(stepsOf(second), {}, earlier)
+        const rank = ['allow', 'ask', 'deny']
+        expect(rank.indexOf(together.outcome)).toBeGreaterThanOrEqual(rank.indexOf(earlier.outcome))
+        expect(together.outcome).toBe(decide([...stepsOf(first), ...stepsOf(second)], {}).outcome)
+      }),
+    )
+  })
+
+  it('asks no further step once something was denied', () => {
+    const never: Step<unknown> = { name: 'limits', judge: () => expect.fail('it was asked') }
+    const denied = decide([step('select', 'deny')], {})
+    expect(decide([never], {}, denied)).toBe(denied)
+  })
+
+  it('leaves an earlier one as it was', () => {
+    const earlier = decide(stepsOf(['allow']), {})
+    decide(stepsOf(['deny']), {}, earlier)
+    expect(earlier.verdicts).toHaveLength(1)
+    expect(UNDECIDED.verdicts).toEqual([])
+  })
+
+  it('shows the subject to every step', () => {
+    const judge = (subject: string): Verdict => verdict(subject === 'yes' ? 'allow' : 'deny')
+    expect(decide([{ name: 'mode', judge }], 'yes').outcome).toBe('allow')
+    expect(decide([{ name: 'mode', judge }], 'no').outcome).toBe('deny')
+  })
+
+  it('says of an open gate that it has no rules', () => {
+    expect(decide([openGate('mode')], {}).verdicts).toEqual([
+      { step: 'mode', verdict: { outcome: 'allow', reason: 'no rules' } },
+    ])
+  })
+})

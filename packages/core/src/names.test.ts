@@ -1,0 +1,258 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
+import { foldName, NameTable, type Naming } from './names.ts'
+import { canonicalName, type ToolRef } from './tool.ts'
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+const tableOf = (refs: readonly ToolRef[], naming: Naming = 'prefixed', hash = digest): NameTable =>
+  new NameTable(refs, { naming, digest: hash })
+const ref = (path: string): ToolRef => {
+  const cut = path.indexOf('/')
+  return { server: path.slice(0, cut), tool: path.slice(cut + 1) }
+}
+const wires = (refs: readonly ToolRef[], naming: Naming = 'prefixed'): readonly (string | undefined)[] => {
+  const table = tableOf(refs, naming)
+  return refs.map((one) => table.wireName(one))
+}
+const hashOf = (one: ToolRef): string => digest(`${one.server}\n${one.tool}`)
+
+/** Few letters, so that clashes are the rule and not the exception. */
+const word = fc.stringMatching(/^[ab1]{1,2}$/)
+const serverId = fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join('-'))
+const likelyTool = fc.array(fc.constantFrom('a', 'b', '1', 'A', '_', '__', '-', '.', '/'), { maxLength: 5 })
+const toolName = fc.oneof(
+  { weight: 5, arbitrary: likelyTool.map((parts) => parts.join('')) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 80 }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('__proto__', 'constructor', 'toString', 'x'.repeat(256), '日本語', ' ', '*'),
+  },
+)
+const anyRef = fc.record({ server: serverId, tool: toolName })
+const builtIns = ['read_file', 'list_directory'].map((tool) => ({ server: 'sallyport', tool }))
+const anyRefs = fc
+  .uniqueArray(anyRef, { selector: canonicalName, maxLength: 30 })
+  .map((refs): readonly ToolRef[] => [...builtIns, ...refs])
+
+const clean = (text: string, kept: RegExp, by = '_'): string => text.replaceAll(new RegExp(kept, 'g'), by)
+
+/** What each agent makes of a tool of the server `gw`, and how long the outcome may be before it is cut or dropped. */
+const AGENTS: Readonly<Record<string, { readonly limit: number; readonly rewrite: (tool: string) => string }>> = {
+  claude: { limit: 128, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_-]/)}` },
+  codex: { limit: 128, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_]/)}` },
+  gemini: { limit: 63, rewrite: (tool) => `mcp_gw_${clean(tool, /[^A-Za-z0-9_.:-]/)}` },
+  opencode: { limit: 131, rewrite: (tool) => `gw_${clean(tool, /[^A-Za-z0-9_-]/)}` },
+  qwen: { limit: 63, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_-]/)}` },
+  copilot: { limit: 64, rewrite: (tool) => `gw-${clean(tool, /[^A-Za-z0-9_-]/, '-')}` },
+  amp: { limit: 64, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_]/)}`.replaceAll(/_+/g, '_') },
+  goose: { limit: 200, rewrite: (tool) => `gw__${tool}` },
+  cline: { limit: 64, rewrite: (tool) => `gw__${clean(tool, /[^A-Za-z0-9_-]/)}` },
+  kimi: { limit: 64, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_]+/).replaceAll(/_+/g, '_')}` },
+  droid: { limit: 64, rewrite: (tool) => `gw___${clean(tool, /[^A-Za-z0-9_]/)}` },
+  cn: { limit: 200, rewrite: (tool) => tool },
+  crush: { limit: 200, rewrite: (tool) => `mcp_gw_${tool}` },
+}
+
+describe(`wire names (${promise('GW-14')})`, () => {
+  it('are server and tool in letters, digits and single underscores', () => {
+    expect(wires(['files/read_file', 'my-db/run.all', 'x/getHTTPUrl', '1st/a'].map(ref))).toEqual([
+      'files_read_file',
+      'my_db_run_all',
+      'x_getHTTPUrl',
+      's1st_a',
+    ])
+  })
+
+  it('have a form that every agent leaves as it is, whatever servers call their tools', () => {
+    fc.assert(
+      fc.property(anyRefs, (refs) => {
+        const table = tableOf(refs)
+        expect(table.unnamed).toEqual([])
+        for (const one of refs) {
+          const wire = table.wireName(one) ?? ''
+          expect(wire).toMatch(/^[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*$/)
+          expect(wire.length).toBeLessThanOrEqual(50)
+          expect(table.resolve(wire)).toEqual(one)
+        }
+      }),
+    )
+  })
+
+  it('stay apart after folding, and in what every agent makes of them', () => {
+    fc.assert(
+      fc.property(anyRefs, (refs) => {
+        const names = wires(refs).map(String)
+        expect(new Set(names.map(foldName)).size).toBe(refs.length)
+        for (const [agent, { limit, rewrite }] of Object.entries(AGENTS)) {
+          const seen = names.map(rewrite)
+          expect(Math.max(...seen.map((name) => name.length)), agent).toBeLessThanOrEqual(limit)
+          expect(new Set(seen.map(foldName)).size, agent).toBe(refs.length)
+        }
+      }),
+    )
+  })
+
+  it('never come to mean another tool when servers come or go, nor when a server changes its tools', () => {
+    fc.assert(
+      fc.property(anyRefs, fc.array(anyRef, { maxLength: 20 }), (some, further) => {
+        const before = tableOf(some)
+        const after = tableOf([...further, ...some])
+        for (const one of some) {
+          const meant = after.resolve(before.wireName(one) ?? '')
+          expect(meant === undefined || canonicalName(meant) === canonicalName(one)).toBe(true)
+        }
+        for (const one of some) {
+          const meant = before.resolve(after.wireName(one) ?? '')
+          expect(meant === undefined || canonicalName(meant) === canonicalName(one)).toBe(true)
+        }
+      }),
+    )
+  })
+
+  it('do not depend on the order of the servers', () => {
+    fc.assert(
+      fc.property(anyRefs, (refs) => {
+        expect(wires([...refs].reverse()).toReversed()).toEqual(wires(refs))
+      }),
+    )
+  })
+
+  it('get a hash for every party of a clash, so that none keeps what another could take for its own', () => {
+    const [first, second] = ['git/hub_search', 'git-hub/search'].map(ref) as [ToolRef, ToolRef]
+    expect(wires([first, second])).toEqual([
+      `git_hub_search_${hashOf(first).slice(0, 8)}`,
+      `git_hub_search_${hashOf(second).slice(0, 8)}`,
+    ])
+    expect(wires([second])).toEqual(['git_hub_search'])
+  })
+
+  it('cannot be taken over by a tool that is called like the hashed name of another', () => {
+    const victim = ref('git-hub/search')
+    const rival = ref('git/hub_search')
+    const thief = ref(`git/hub_search_${hashOf(victim).slice(0, 8)}`)
+    const before = tableOf([rival, victim]).wireName(victim) ?? ''
+    const after = tableOf([thief, rival, victim])
+    expect(after.resolve(before)).toBeUndefined()
+    expect(after.unnamed).toEqual([])
+    expect(new Set([thief, rival, victim].map((one) => after.wireName(one))).size).toBe(3)
+  })
+
+  it('survive a tool that was searched for until its short hash equals that of another', () => {
+    const [victim, forged] = ['a-b/c', 'a/b_c'].map(ref) as [ToolRef, ToolRef]
+    const hash = (text: string): string => `deadbeef${digest(text)}`
+    const table = tableOf([forged, victim], 'prefixed', hash)
+    expect(table.unnamed).toEqual([])
+    expect(table.resolve('a_b_c_deadbeef')).toBeUndefined()
+    expect(table.wireName(victim)).toMatch(/^a_b_c_deadbeef[0-9a-f]{8}$/)
+    expect(table.wireName(forged)).not.toBe(table.wireName(victim))
+  })
+
+  it('leave a tool unnamed, and say so, only where even the long hashes are equal', () => {
+    const refs = ['a-b/c', 'a/b_c', 'a/d'].map(ref)
+    const table = tableOf(refs, 'prefixed', () => '0'.repeat(64))
+    expect(table.unnamed).toEqual(refs.slice(0, 2))
+    expect(table.wireName(ref('a/d'))).toBe('a_d')
+    expect(table.resolve('a_b_c')).toBeUndefined()
+  })
+
+  it('keep the readable beginning of what is too long', () => {
+    const long = ref(`files/${'read_'.repeat(20)}`)
+    expect(wires([long])).toEqual([`files_${'read_'.repeat(7)}${hashOf(long).slice(0, 8)}`])
+  })
+
+  it('are a hash alone behind the server where a tool has no letter that could be kept', () => {
+    const tool = ref('files/日本語')
+    expect(wires([tool])).toEqual([`files_${hashOf(tool).slice(0, 8)}`])
+  })
+
+  it(`never let a server take the name of a built-in tool (${promise('GW-2')})`, () => {
+    const own = ref('sallyport/read_file')
+    const thief = ref('sallyport-read/file')
+    for (const refs of [
+      [own, thief],
+      [thief, own],
+    ]) {
+      const table = tableOf(refs)
+      expect(table.resolve('sallyport_read_file')).toEqual(own)
+      expect(table.wireName(thief)).toBe(`sallyport_read_file_${hashOf(thief).slice(0, 8)}`)
+    }
+  })
+
+  it('are looked up as they are: the keys of every object mean nothing', () => {
+    const table = tableOf([ref('a/b')])
+    for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '']) {
+      expect(table.resolve(key)).toBeUndefined()
+      expect(table.find(key)).toEqual([])
+    }
+  })
+
+  it('count a tool that is given twice once', () => {
+    const table = tableOf([ref('a/b'), ref('a/b')])
+    expect(table.wireName(ref('a/b'))).toBe('a_b')
+    expect(table.unnamed).toEqual([])
+  })
+
+  it('are given to thousands of clashing tools in a time that nobody notices', { timeout: 10_000 }, () => {
+    const refs = Array.from({ length: 20_000 }, (_, index) =>
+      ref(`a/${'_.'.repeat(index % 100)}${'.'.repeat(index / 100)}x`),
+    )
+    expect(tableOf(refs).unnamed).toEqual([])
+  })
+})
+
+describe(`bare names (${promise('GW-14')})`, () => {
+  it('are the own names of the one server, untouched, beside the built-in tools under their prefix', () => {
+    const refs = ['sallyport/read_file', 'x/Read.File', 'x/read-file', 'x/日本'].map(ref)
+    expect(wires(refs, 'bare')).toEqual(['sallyport_read_file', 'Read.File', 'read-file', '日本'])
+  })
+
+  it('are not given to what any agent could take for a built-in tool', () => {
+    const table = tableOf(['x/Sallyport-Read.file', 'sallyport/read_file'].map(ref), 'bare')
+    expect(table.unnamed).toEqual([ref('x/Sallyport-Read.file')])
+    expect(table.resolve('sallyport_read_file')).toEqual(ref('sallyport/read_file'))
+  })
+
+  it('are given to nobody where two servers want the same', () => {
+    const refs = ['x/same', 'y/same', 'y/other'].map(ref)
+    expect(tableOf(refs, 'bare').unnamed).toEqual(refs.slice(0, 2))
+    expect(wires(refs, 'bare')).toEqual([undefined, undefined, 'other'])
+  })
+})
+
+describe(`names that people type (${promise('GW-15')})`, () => {
+  const refs = ['files/read', 'files/write', 'db/read', 'db/run__all', 'db/what?', 'db/whatever'].map(ref)
+  const table = tableOf(refs)
+  const found = (typed: string): readonly string[] => table.find(typed).map((one) => `${one.server}/${one.tool}`)
+
+  it('may be canonical, server/tool, the wire name or a bare name', () => {
+    for (const typed of ['mcp__db__run__all', 'db/run__all', 'db_run_all', 'run__all']) {
+      expect(found(typed), typed).toEqual(['db/run__all'])
+    }
+  })
+
+  it('may be globs over each of these', () => {
+    expect(found('files/*')).toEqual(['files/read', 'files/write'])
+    expect(found('mcp__*__read')).toEqual(['files/read', 'db/read'])
+    expect(found('*_write')).toEqual(['files/write'])
+    expect(found('wr?te')).toEqual(['files/write'])
+    expect(found('*')).toHaveLength(refs.length)
+  })
+
+  it('mean the tool itself where its own name looks like a glob', () => {
+    expect(found('db/what?')).toEqual(['db/what?'])
+    expect(found('what?')).toEqual(['db/what?'])
+  })
+
+  it('that mean several tools are refused with the ways to write each', () => {
+    expect(() => table.findOne('read')).toThrow('"read" names 2 tools: files/read, db/read.')
+    expect(() => table.findOne('*')).toThrow(/names 6 tools: .*, …\.$/)
+  })
+
+  it('that mean none are refused with the nearest that does', () => {
+    expect(() => table.findOne('files/raed')).toThrow('There is no tool "files/raed". Did you mean "files/read"?')
+    expect(() => table.findOne('db/*nothing')).toThrow('There is no tool')
+    expect(table.findOne('write')).toEqual(ref('files/write'))
+  })
+})

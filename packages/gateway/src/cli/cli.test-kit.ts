@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { CliContext, CliProcess } from './cli-context.ts'
+import { runCli } from './run-cli.ts'
+
+export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const DEMO_SERVERS = fileURLToPath(new URL('../../demo/servers', import.meta.url))
+
+/** A folder of its own for the running test. */
+export function scratchFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'sallyport-cli-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+export interface Place {
+  readonly home: string
+  readonly state: string
+}
+
+/** Two demo servers, one of whose tools is not offered, and one server that cannot be started. */
+const CONFIG = `
+mcp_servers:
+  clock: { command: ${process.execPath}, args: [clock.mjs], cwd: ${DEMO_SERVERS}, exclude_tools: [convert_time] }
+  missing: { command: sallyport-no-such-program, env: { KEY: hidden-value } }
+`
+
+export function place(config = CONFIG): Place {
+  const folder = scratchFolder()
+  const home = join(folder, 'home')
+  mkdirSync(home)
+  writeFileSync(join(home, 'config.yaml'), config)
+  return { home, state: join(folder, 'state') }
+}
+
+export interface Run {
+  readonly exit: number
+  readonly out: string
+  readonly words: string
+}
+
+export interface RunOptions {
+  readonly at?: Place
+  readonly cwd?: string
+  readonly stdin?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  /** The width of a terminal that stdout and stderr are to be. */
+  readonly columns?: number
+}
+
+/** Runs a command line in this process, as `main` would. */
+export async function cli(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  let out = ''
+  let words = ''
+  const terminal = options.columns === undefined ? {} : { isTTY: true, columns: options.columns }
+  const outputs: CliProcess = {
+    stdout: { ...terminal, write: (text) => void (out += text) },
+    stderr: { ...terminal, write: (text) => void (words += text) },
+  }
+  const context: CliContext = {
+    process: outputs,
+    environment: environmentFor(options),
+    cwd: options.cwd ?? tmpdir(),
+    stdin: stdinOf(options.stdin ?? ''),
+    now: () => new Date(),
+    signal: options.signal ?? new AbortController().signal,
+  }
+  const exit = await runCli(args, context)
+  return { exit, out, words }
+}
+
+/** Starts the built program. It is gone when the test ends. */
+export function start(args: readonly string[], options: RunOptions = {}): ChildProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: environmentFor(options),
+    cwd: options.cwd ?? tmpdir(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  return child
+}
+
+/** What a program has printed by its end. */
+export async function ended(child: ChildProcess): Promise<Run> {
+  const [out, words] = [collect(child.stdout), collect(child.stderr)]
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { exit: code ?? -1, out: await out, words: await words }
+}
+
+/** Resolves with all the text so far when it holds what is waited for. */
+export function printed(stream: NodeJS.ReadableStream | null, wanted: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    stream?.on('data', (chunk) => {
+      text += String(chunk)
+      if (wanted.test(text)) resolve(text)
+    })
+    stream?.once('end', () => reject(new Error(`It ended without ${wanted}: ${text}`)))
+  })
+}
+
+async function collect(stream: NodeJS.ReadableStream | null): Promise<string> {
+  let text = ''
+  for await (const chunk of stream ?? []) text += String(chunk)
+  return text
+}
+
+function environmentFor({ at, environment }: RunOptions): Record<string, string> {
+  const places = at === undefined ? {} : { SALLYPORT_HOME: at.home, SALLYPORT_STATE: at.state }
+  return { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...places, ...environment }
+}
+
+async function* stdinOf(text: string): AsyncGenerator<Buffer> {
+  if (text !== '') yield Buffer.from(text)
+}

@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import type { Command, RouteMap } from '@stricli/core'
+import { describe, expect, it } from 'vitest'
+import { COMMAND_NAMES, createApplication } from './application.ts'
+import { cli } from './cli.test-kit.ts'
+import type { CliContext } from './cli-context.ts'
+import { createUsageText } from './usage-text.ts'
+
+type Target = Command<CliContext> | RouteMap<CliContext>
+
+const USAGE_TEXT = createUsageText({ view: { json: false, debug: false }, help: 'sallyport --help' })
+
+/** Every path of words that leads to a command or to a group of them. */
+async function allPaths(): Promise<readonly string[][]> {
+  const { root } = await createApplication(USAGE_TEXT)
+  const walk = (target: Target, path: readonly string[]): string[][] => {
+    const below = 'getAllEntries' in target ? target.getAllEntries() : []
+    return [[...path], ...below.flatMap((entry) => walk(entry.target, [...path, entry.name.original]))]
+  }
+  return walk(root, [])
+}
+
+describe('help', () => {
+  it('begins with examples that begin with the command itself, for every command', async () => {
+    const paths = await allPaths()
+    expect(paths.length).toBeGreaterThan(COMMAND_NAMES.length)
+    for (const path of paths) {
+      const { exit, out, words } = await cli([...path, '--help'])
+      expect({ path, exit, words }).toEqual({ path, exit: 0, words: '' })
+      expect(out).toMatch(/^EXAMPLES\n/)
+      expect(out.split('\n')[1]).toMatch(new RegExp(`^  sallyport ${path.filter((word) => word !== 'list').join(' ')}`))
+    }
+  })
+
+  it('offers --home, --state and --json for every command', async () => {
+    const { root } = await createApplication(USAGE_TEXT)
+    for (const path of await allPaths()) {
+      const target = path.reduce<Target | undefined>(
+        (at, word) => (at && 'getAllEntries' in at ? at.getRoutingTargetForInput(word) : undefined),
+        root,
+      )
+      if (target === undefined || 'getAllEntries' in target) continue
+      for (const flag of ['home', 'state', 'json'])
+        expect([path, flag, target.usesFlag(flag, 'original')]).toEqual([path, flag, true])
+    }
+  })
+
+  it('of the program lists all commands and needs no command', async () => {
+    const bare = await cli([])
+    expect(bare).toEqual(await cli(['--help']))
+    for (const name of COMMAND_NAMES) expect(bare.out).toMatch(new RegExp(`^  ${name} `, 'm'))
+  })
+
+  it('and docs/cli.md name the same commands and the same flags', async () => {
+    const guide = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8')
+    const documented = [...guide.matchAll(/^#{2,3} `sallyport ([a-z -]+?)`$/gm)].map(([, path]) => path)
+    const leaves = (await allPaths()).map((path) => path.join(' ')).filter((path) => path !== '')
+    expect(documented.toSorted()).toEqual(leaves.toSorted())
+    for (const [, words = ''] of guide.matchAll(/^ {2,4}?sallyport ([^#\n]*)/gm)) {
+      const command = words.split(' ')[0] ?? ''
+      expect(COMMAND_NAMES).toContain(command)
+    }
+  })
+
+  it('shows in docs/cli.md every flag that a command has of its own', async () => {
+    const guide = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8')
+    for (const path of await allPaths()) {
+      const { out } = await cli([...path, '--help'])
+      const section =
+        guide.split(/^#{2,3} /m).find((text) => text.startsWith(`\`sallyport ${path.join(' ')}\`\n`)) ?? ''
+      const flags = [...out.matchAll(/^ +(?:-\w )? *\[(--[a-z-]+)\]/gm)].map(([, flag]) => flag ?? '')
+      for (const flag of flags.filter((each) => !['--home', '--state', '--json'].includes(each)))
+        expect([path.join(' '), section.includes(flag) ? flag : 'missing']).toEqual([path.join(' '), flag])
+    }
+  })
+})
+
+describe('a line that cannot be read', () => {
+  it.each([
+    [['tols'], 'There is no command "tols". Did you mean "tools"?'],
+    [['token', 'craete'], 'There is no command "craete". Did you mean "create"?'],
+    [['tools', '--sever', 'x'], 'There is no flag --sever. Did you mean "server"?'],
+    [['audit', '--verdict', 'denied'], 'expected one of allow, ask, deny, failed. Did you mean "deny"?'],
+    [['completion', 'bsh'], '"bsh" is none of bash, zsh, fish. Did you mean "bash"?'],
+    [['audit', '--since', 'yesterday'], '"yesterday" is no time.'],
+    [['audit', '--limit', '0'], 'expected a whole number from 1'],
+    [['call'], '<tool> is missing.'],
+    [['call', 'a', 'b'], '"b" is too much'],
+    [['call', 'a', '--args'], '--args needs a value.'],
+    [['call', 'a', '--args', '{}', '--args', '{}'], '--args is given more than once.'],
+    [['call', 'a', '--timeout', 'soon'], '"soon" is no timeout'],
+    [['token', 'create', '--ttl', '0s'], '"0s" is no time to live'],
+    [['--jsn'], 'There is no flag "--jsn" here.'],
+  ])('%j exits with 2 and says what was meant', async (args, message) => {
+    const { exit, out, words } = await cli(args)
+    expect({ exit, out }).toEqual({ exit: 2, out: '' })
+    expect(words).toContain(message)
+    expect(words).toMatch(/ {2}See `sallyport .*--help`\.\n$/)
+  })
+
+  it.each([
+    [['constructor']],
+    [['__proto__']],
+    [['toString']],
+    [['tools', '--constructor']],
+    [['tools', '--toString']],
+  ])('%j is not taken for a property of all objects', async (args) => {
+    const { exit, words } = await cli(args)
+    expect(exit).toBe(2)
+    expect(words).toMatch(/^✗ USAGE There is no (command|flag)/)
+  })
+
+  it('is answered in JSON where JSON was asked for', async () => {
+    const { exit, words } = await cli(['audit', '--json', '--sinse', '1h'])
+    expect(exit).toBe(2)
+    expect(JSON.parse(words)).toEqual({
+      error: {
+        code: 'USAGE',
+        message: 'There is no flag --sinse. Did you mean "since"?',
+        hint: 'See `sallyport audit --help`.',
+      },
+    })
+  })
+})
+
+it('--version prints the version alone', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(await cli(['--version'])).toEqual({ exit: 0, out: `${version}\n`, words: '' })
+})

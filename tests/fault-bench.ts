@@ -1,0 +1,134 @@
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { AgentWindow } from './agent-window.ts'
+import { modernRequest } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { REPOSITORY, type RunningGateway, type RunOptions, runGateway } from './run-gateway.ts'
+
+export type Json = Record<string, any>
+
+const HOSTILE_SERVER = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
+
+/** The entry of a server that misbehaves as its switches say. Without any it is well-behaved. */
+export function stdioEntry(switches: readonly string[] = [], more: object = {}): object {
+  return { command: process.execPath, args: [HOSTILE_SERVER, ...switches], ...more }
+}
+
+/** A gateway with a well-behaved server `good` next to those under test, and an agent's window on it. */
+export interface FaultBench {
+  readonly gateway: RunningGateway
+  readonly window: AgentWindow
+  /** How the admin API shows a server. */
+  server(id: string): Promise<Json>
+  /** Waits until a server is in a state, and returns it. */
+  until(id: string, state: string): Promise<Json>
+  api(path: string, body?: object): Promise<Json>
+  /** Runs an attack while others call the good server; fails when one of them is harmed. */
+  besiege<Outcome>(attack: () => Promise<Outcome>): Promise<Outcome>
+  /** The gateway lives, every call was recorded once at its start and once at its end, nothing was answered twice. */
+  expectUnharmed(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openFaultBench(servers: object, options: RunOptions & { settings?: object } = {}) {
+  const config = { mcp_servers: { good: stdioEntry(), ...servers }, ...options.settings }
+  const gateway = await runGateway({ config, ...options })
+  const window = await AgentWindow.open({ place: gateway })
+  const operator = { authorization: `Bearer ${gateway.token('operator')}` }
+  const api = async (path: string, body?: object): Promise<Json> => {
+    const written = { method: 'POST', body: JSON.stringify(body) }
+    const headers = { ...operator, 'content-type': 'application/json' }
+    const response = await fetch(`${gateway.url}/api${path}`, { headers, ...(body && written) })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return (await response.json()) as Json
+  }
+  const server = (id: string): Promise<Json> => api(`/servers/${id}`)
+  const bench: FaultBench = {
+    gateway,
+    window,
+    api,
+    server,
+    until: (id, state) =>
+      eventually(
+        () => server(id),
+        (seen) => seen.state === state,
+      ),
+    besiege: (attack) => besiege(bench, attack),
+    expectUnharmed: () => expectUnharmed(bench),
+    close: async () => {
+      await window.close()
+      await gateway.stop()
+    },
+  }
+  await bench.until('good', 'ready')
+  return bench
+}
+
+/** So many calls of bystanders at the least, and so many at once. */
+const BYSTANDERS = 12
+const AT_ONCE = 4
+let lastWord = 0
+
+async function besiege<Outcome>({ gateway, window }: FaultBench, attack: () => Promise<Outcome>): Promise<Outcome> {
+  let raging = true
+  const callers = Array.from({ length: AT_ONCE }, async (_, index) => {
+    for (let calls = 0; raging || calls < BYSTANDERS / AT_ONCE; calls++) {
+      const args = { word: ++lastWord }
+      const result =
+        index % 2 === 0
+          ? await window.call('good_echo', args)
+          : (await modernRequest(gateway.mcp, 'tools/call', { name: 'good_echo', arguments: args })).message.result
+      expect(result, 'what a bystander got').toMatchObject({ content: [{ text: JSON.stringify(args) }] })
+    }
+  })
+  const outcome = await attack().finally(() => {
+    raging = false
+  })
+  await Promise.all(callers)
+  return outcome
+}
+
+async function expectUnharmed({ gateway, window, api }: FaultBench): Promise<void> {
+  expect(gateway.child.exitCode, gateway.stderr()).toBeNull()
+  expect(await (await fetch(`${gateway.url}/healthz`)).text()).toBe('ok')
+  const { pid } = await eventually(
+    () => api('/status'),
+    ({ callsInFlight }) => callsInFlight === 0,
+  )
+  expect(pid).toBe(gateway.child.pid)
+  expect(unevenRecords(gateway.records()), 'calls without exactly one start and one end in the log').toEqual([])
+  expect([...window.answerCounts()].filter(([, count]) => count !== 1)).toEqual([])
+  expect(gateway.stderr()).not.toMatch(/incident|Unhandled|Uncaught/i)
+}
+
+const ENDS = new Set(['TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'])
+
+/** A call for a tool that nobody knows has an end alone: it never started. */
+function unevenRecords(records: readonly Json[]): readonly unknown[] {
+  const calls = new Map<unknown, { starts: number; ends: number; known: boolean }>()
+  for (const { type, call_id, error } of records) {
+    if (type !== 'TOOL_CALL_STARTED' && !ENDS.has(type)) continue
+    const { starts, ends, known } = calls.get(call_id) ?? { starts: 0, ends: 0, known: true }
+    const isStart = type === 'TOOL_CALL_STARTED' ? 1 : 0
+    calls.set(call_id, { starts: starts + isStart, ends: ends + 1 - isStart, known: known && error !== 'TOOL_UNKNOWN' })
+  }
+  return [...calls].filter(([, { starts, ends, known }]) => ends !== 1 || starts !== (known ? 1 : 0))
+}
+
+/** The named error of a tool's result: in its text for the model, in `_meta` for programs. */
+export function errorCode(result: Json): string {
+  expect(result).toMatchObject({ isError: true, content: [{ type: 'text' }] })
+  const code = result._meta?.['sallyport/error']?.code
+  expect(result.content[0].text.startsWith(`[${code}] `), result.content[0].text).toBe(true)
+  return code
+}
+
+export const textOf = (result: Json): string => {
+  expect(result, JSON.stringify(result).slice(0, 500)).toMatchObject({ content: [{ type: 'text' }] })
+  return result.content[0].text
+}
+
+/** What the fixture's tool `pid` tells of the process behind it. */
+export async function processBehind(window: Pick<AgentWindow, 'call'>, server: string): Promise<Json> {
+  return JSON.parse(textOf(await window.call(`${server}_pid`)))
+}

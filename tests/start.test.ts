@@ -1,0 +1,248 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { LegacyClient } from './mcp-client.ts'
+import { eventually, processesWith } from './processes.ts'
+import { promise } from './promises.ts'
+import { errorOf, runCommand } from './run-command.ts'
+import { endProcess, MAIN, makePlace, type Place, REPOSITORY, runGateway } from './run-gateway.ts'
+import { isToolChange, openWindow, StdioClient } from './stdio-client.ts'
+
+const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
+const undo: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+})
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-start-'))
+  undo.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function place(config: object | string = {}): Place {
+  const made = makePlace(config)
+  undo.push(() => made.remove())
+  return made
+}
+
+function window(at: Place): StdioClient {
+  const client = openWindow(at)
+  undo.push(() => client.leave())
+  return client
+}
+
+async function gateway(config: object | string) {
+  const running = await runGateway({ config })
+  undo.push(() => running.stop())
+  return running
+}
+
+/** A server that starts only once its gate is open, and then with the switches that stand in a file. */
+function gatedServer() {
+  const folder = emptyFolder()
+  const [gate, switches] = [join(folder, 'gate'), join(folder, 'switches')]
+  writeFileSync(switches, '')
+  const script = `while [ -e ${gate} ]; do sleep 0.02; done; exec node ${fixture('hostile-server.mjs')} $(cat ${switches})`
+  return {
+    entry: { command: 'sh', args: ['-c', script] },
+    shut: () => writeFileSync(gate, ''),
+    open: () => rmSync(gate),
+    switchTo: (text: string) => writeFileSync(switches, text),
+  }
+}
+
+describe('serve --demo in an empty folder', () => {
+  async function startDemo() {
+    const cwd = emptyFolder()
+    const child = spawn(process.execPath, [MAIN, 'serve', '--demo', '--port', '0'], { cwd, stdio: 'pipe' })
+    undo.push(() => endProcess(child))
+    let words = ''
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      words += text
+    })
+    await eventually(
+      () => words,
+      (text) => text.includes('Ctrl-C'),
+    )
+    const login = /Web page\s+(\S+)/.exec(words)?.[1] ?? ''
+    const connect = /claude mcp add gw -- (.+)/.exec(words)?.[1] ?? ''
+    return { cwd, child, login, connect, url: new URL(login).origin }
+  }
+
+  it('prints a line that connects an agent, from wherever that agent starts it', async () => {
+    const { connect } = await startDemo()
+    const agent = new StdioClient(spawn('sh', ['-c', `exec ${connect}`], { stdio: 'pipe', cwd: '/' }))
+    undo.push(() => agent.leave())
+    expect(await agent.initialize()).toMatchObject({ result: { serverInfo: { name: 'sallyport' } } })
+    const names = await eventually(
+      () => agent.toolNames(),
+      (seen) => seen.some((name) => name.startsWith('clock_')) && seen.some((name) => name.startsWith('notes_')),
+    )
+    expect(names).toContain('sallyport_read_file')
+    expect(await agent.call('notes_create_note', { title: 'first', text: 'it works' })).not.toMatchObject({
+      isError: true,
+    })
+    expect(connect, 'no credential stands in the line').not.toMatch(/token|bearer/i)
+  })
+
+  it('prints a login link that works once', async () => {
+    const { login, url } = await startDemo()
+    expect(login).toMatch(/\/login\?token=.+/)
+    const first = await fetch(login, { redirect: 'manual' })
+    expect(first.status).toBe(303)
+    const cookie = first.headers.get('set-cookie')?.split(';')[0] ?? ''
+    expect((await fetch(`${url}/api/status`, { headers: { cookie } })).status).toBe(200)
+    const again = await fetch(login, { redirect: 'manual' })
+    expect(again.headers.get('set-cookie')).toBeNull()
+    expect((await fetch(`${url}/api/status`)).status).toBe(401)
+  })
+
+  it('keeps all it writes in that folder, and leaves no process', async () => {
+    const { cwd, child } = await startDemo()
+    await eventually(
+      () => processesWith(cwd),
+      (pids) => pids.length > 0,
+    )
+    await endProcess(child)
+    expect(child.exitCode).toBe(0)
+    await eventually(
+      () => processesWith(cwd),
+      (pids) => pids.length === 0,
+    )
+  })
+})
+
+describe(`${promise('GW-3')} starting up`, () => {
+  it('serves the last known catalogue while a server still starts, and says so when it turns out to differ', async () => {
+    const slow = gatedServer()
+    const home = place({ gateway: { linger: '50ms', startup_wait: '30s' }, mcp_servers: { slow: slow.entry } })
+    const first = window(home)
+    await first.initialize()
+    expect(await first.toolNames()).toContain('slow_echo')
+    await first.leave()
+    await eventually(
+      () => processesWith(home.state),
+      (pids) => pids.length === 0,
+    )
+
+    slow.shut()
+    slow.switchTo('tools=1')
+    const second = window(home)
+    await second.initialize()
+    const known = await second.toolNames()
+    expect(known).toContain('slow_echo')
+    expect(known).not.toContain('slow_tool_0')
+    const change = second.next(isToolChange)
+    slow.open()
+    await change
+    expect(await second.toolNames()).toContain('slow_tool_0')
+  })
+
+  it('lets the first list wait for servers that nobody knows yet', async () => {
+    const slow = gatedServer()
+    slow.shut()
+    const home = place({ gateway: { linger: '50ms', startup_wait: '30s' }, mcp_servers: { slow: slow.entry } })
+    const agent = window(home)
+    await agent.initialize()
+    const list = agent.toolNames()
+    await agent.request('ping')
+    expect(agent.heard.some(({ result }) => result?.tools)).toBe(false)
+    slow.open()
+    expect(await list).toContain('slow_echo')
+  })
+
+  it('lets it wait no longer than startup_wait, and tells what comes later', async () => {
+    const slow = gatedServer()
+    slow.shut()
+    const home = place({ gateway: { linger: '50ms', startup_wait: '100ms' }, mcp_servers: { slow: slow.entry } })
+    const agent = window(home)
+    await agent.initialize()
+    const names = await agent.toolNames()
+    expect(names).toContain('sallyport_read_file')
+    expect(names).not.toContain('slow_echo')
+    const change = agent.next(isToolChange)
+    slow.open()
+    await change
+    expect(await agent.toolNames()).toContain('slow_echo')
+  })
+
+  it('is delayed by no server that is missing, broken or refuses', async () => {
+    const hostile = (...switches: string[]) => ({ command: 'node', args: [fixture('hostile-server.mjs'), ...switches] })
+    const { mcp } = await gateway({
+      gateway: { startup_wait: '50s' },
+      mcp_servers: {
+        missing: { command: '/nowhere/at-all' },
+        dying: hostile('exit-at-start'),
+        refusing: { url: 'http://127.0.0.1:1/mcp' },
+        good: hostile(),
+      },
+    })
+    const client = await LegacyClient.open(mcp)
+    const { message } = await client.request('tools/list')
+    expect(JSON.stringify(message)).toContain('good_echo')
+    expect(await client.call('good_echo', { a: 1 })).toMatchObject({ content: [{ text: '{"a":1}' }] })
+  })
+})
+
+describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
+  it('work on the workspace only, and are recorded like any other', async () => {
+    const running = await gateway({})
+    const outside = join(running.state, '..', 'outside.txt')
+    writeFileSync(outside, 'not yours')
+    const workspace = join(running.state, 'workspaces/default')
+    writeFileSync(join(workspace, 'notes.txt'), 'inside')
+    symlinkSync(outside, join(workspace, 'link.txt'))
+    symlinkSync('..', join(workspace, 'up'))
+    const client = await LegacyClient.open(running.mcp)
+
+    expect(await client.call('sallyport_read_file', { path: '/workspace/notes.txt' })).toMatchObject({
+      content: [{ type: 'text', text: 'inside' }],
+    })
+    expect(JSON.stringify(await client.call('sallyport_list_directory'))).toContain('notes.txt')
+    expect(await client.call('sallyport_system_metrics_snapshot')).toMatchObject({ structuredContent: {} })
+    const ways = ['/etc/passwd', '/workspace/../outside.txt', '/workspace/link.txt', '/workspace/up/default/notes.txt']
+    for (const path of [...ways, outside, '../outside.txt', '/workspace/\0', '/proc/self/environ']) {
+      const refused = await client.call('sallyport_read_file', { path })
+      expect(refused, path).toMatchObject({ isError: true })
+      expect(JSON.stringify(refused)).not.toContain('not yours')
+    }
+    expect(running.records()).toContainEqual(
+      expect.objectContaining({ type: 'TOOL_CALL_STARTED', tool_name: 'mcp__sallyport__read_file', is_mcp: false }),
+    )
+  })
+
+  it.each(['sallyport', 'Sallyport', 'sally_port', 'SALLYPORT!'])('leave their id to no server: %s', async (id) => {
+    const home = place(`mcp_servers:\n  ${id}: {command: node}\n`)
+    const outcome = await runCommand(['servers', '--json', '--home', home.home, '--state', home.state])
+    if (id === 'sally_port') return expect(outcome.code).toBe(0)
+    expect(outcome.code).toBe(1)
+    expect(errorOf(outcome)).toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/config\.yaml:2:3 .*the gateway's own tools/),
+    })
+  })
+
+  it.each([
+    ['with bare names', { gateway: { naming: 'bare' } }, 'files', 'sallyport_read_file'],
+    ['with a server id that reads on into theirs', {}, 'sallyport-read', 'file'],
+    ['with a name that folds into theirs', {}, 'sallyport-read', 'FILE'],
+  ])('cannot be shadowed by a server %s', async (_title, settings, server, tool) => {
+    const calls = join(emptyFolder(), 'calls')
+    const entry = { command: 'node', args: [fixture('counting-server.mjs'), calls, tool] }
+    const running = await gateway({ ...settings, mcp_servers: { [server]: entry } })
+    writeFileSync(join(running.state, 'workspaces/default/notes.txt'), 'from the workspace')
+    const client = await LegacyClient.open(running.mcp)
+    const { message } = await client.request('tools/list')
+    const names = (message.result.tools as { name: string }[]).map(({ name }) => name.toLowerCase())
+    expect(new Set(names).size).toBe(names.length)
+    expect(names.filter((name) => name.includes('file')).length, names.join()).toBe(2)
+    const own = await client.call('sallyport_read_file', { path: '/workspace/notes.txt' })
+    expect(own).toMatchObject({ content: [{ text: 'from the workspace' }] })
+    const other = names.find((name) => name.includes('file') && name !== 'sallyport_read_file') ?? ''
+    expect(await client.call(other, { id: 'theirs' })).toMatchObject({ content: [{ text: 'theirs' }] })
+  })
+})

@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { MAIN, type Place } from './run-gateway.ts'
+
+type Message = Record<string, any>
+
+interface Hearer {
+  readonly wants: (message: Message) => boolean
+  readonly resolve: (message: Message) => void
+  readonly reject: (error: Error) => void
+}
+
+/** An agent's end of a server that speaks MCP on stdin and stdout. */
+export class StdioClient {
+  readonly child: ChildProcess
+  /** Every message that came, in order. */
+  readonly heard: Message[] = []
+  readonly #hearers = new Set<Hearer>()
+  #words = ''
+  #nextId = 1
+
+  constructor(child: ChildProcess) {
+    this.child = child
+    child.stdin?.on('error', () => {})
+    child.stderr?.on('data', (text) => {
+      this.#words += String(text)
+    })
+    if (child.stdout) createInterface({ input: child.stdout }).on('line', (line) => this.#hear(JSON.parse(line)))
+    child.once('close', () => this.#gone())
+  }
+
+  get stderr(): string {
+    return this.#words
+  }
+
+  request(method: string, params: object = {}): Promise<Message> {
+    const id = this.#nextId++
+    const answer = this.next((message) => message.id === id)
+    this.#say({ jsonrpc: '2.0', id, method, params })
+    return answer
+  }
+
+  notify(method: string, params: object = {}): void {
+    this.#say({ jsonrpc: '2.0', method, params })
+  }
+
+  async initialize(): Promise<Message> {
+    const clientInfo = { name: 'test', version: '1' }
+    const answer = await this.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+    this.notify('notifications/initialized')
+    return answer
+  }
+
+  async toolNames(): Promise<readonly string[]> {
+    const { result } = await this.request('tools/list')
+    return result.tools.map(({ name }: { name: string }) => name)
+  }
+
+  async call(name: string, args: object = {}): Promise<Message> {
+    const message = await this.request('tools/call', { name, arguments: args })
+    return message.result ?? message
+  }
+
+  /** The next message of a kind; rejects when the process ends before. */
+  next(wants: (message: Message) => boolean): Promise<Message> {
+    const heard = new Promise<Message>((resolve, reject) => this.#hearers.add({ wants, resolve, reject }))
+    // Who asked may be gone already when the process ends.
+    heard.catch(() => {})
+    return heard
+  }
+
+  /** Says that there is no more to come, and waits for the process to end. */
+  async leave(): Promise<number | null> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode
+    const gone = once(this.child, 'close')
+    this.child.stdin?.end()
+    const [code] = await gone
+    return code
+  }
+
+  async kill(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    const gone = once(this.child, 'close')
+    this.child.kill('SIGKILL')
+    await gone
+  }
+
+  #say(message: Message): void {
+    this.child.stdin?.write(`${JSON.stringify(message)}\n`)
+  }
+
+  #hear(message: Message): void {
+    this.heard.push(message)
+    for (const hearer of this.#hearers) {
+      if (!hearer.wants(message)) continue
+      this.#hearers.delete(hearer)
+      hearer.resolve(message)
+    }
+  }
+
+  #gone(): void {
+    for (const { reject } of this.#hearers)
+      reject(new Error(`the server ended (${this.child.exitCode ?? this.child.signalCode}):\n${this.#words}`))
+    this.#hearers.clear()
+  }
+}
+
+/** Starts `serve --stdio` as an agent would. */
+export function openWindow({ home, state }: Pick<Place, 'home' | 'state'>, cwd?: string): StdioClient {
+  const args = [MAIN, 'serve', '--stdio', '--home', home, '--state', state]
+  return new StdioClient(spawn(process.execPath, args, { stdio: 'pipe', ...(cwd !== undefined && { cwd }) }))
+}
+
+export function isToolChange(message: Message): boolean {
+  return message.method === 'notifications/tools/list_changed'
+}
