@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -58,7 +58,9 @@ function gatedServer() {
 describe('serve --demo in an empty folder', () => {
   async function startDemo() {
     const cwd = emptyFolder()
-    const child = spawn(process.execPath, [MAIN, 'serve', '--demo', '--port', '0'], { cwd, stdio: 'pipe' })
+    // A HOME of its own: nothing of this may reach the user's real folders.
+    const env = { ...process.env, HOME: emptyFolder(), XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' }
+    const child = spawn(process.execPath, [MAIN, 'serve', '--demo', '--port', '0'], { cwd, env, stdio: 'pipe' })
     undo.push(() => endProcess(child))
     let words = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -70,7 +72,7 @@ describe('serve --demo in an empty folder', () => {
     )
     const login = /Web page\s+(\S+)/.exec(words)?.[1] ?? ''
     const connect = /claude mcp add gw -- (.+)/.exec(words)?.[1] ?? ''
-    return { cwd, child, login, connect, url: new URL(login).origin }
+    return { cwd, child, login, connect, url: new URL(login).origin, userHome: env.HOME }
   }
 
   it('prints a line that connects an agent, from wherever that agent starts it', async () => {
@@ -102,15 +104,17 @@ describe('serve --demo in an empty folder', () => {
   })
 
   it('keeps all it writes in that folder, and leaves no process', async () => {
-    const { cwd, child } = await startDemo()
+    const { cwd, child, userHome } = await startDemo()
     await eventually(
-      () => processesWith(cwd),
-      (pids) => pids.length > 0,
+      () => processesWith(userHome),
+      (pids) => pids.length >= 3,
     )
     await endProcess(child)
     expect(child.exitCode).toBe(0)
+    expect(readdirSync(cwd)).toEqual(['.sallyport-demo'])
+    expect(readdirSync(userHome)).toEqual([])
     await eventually(
-      () => processesWith(cwd),
+      () => processesWith(userHome),
       (pids) => pids.length === 0,
     )
   })
@@ -136,10 +140,12 @@ describe(`${promise('GW-3')} starting up`, () => {
     const known = await second.toolNames()
     expect(known).toContain('slow_echo')
     expect(known).not.toContain('slow_tool_0')
-    const change = second.next(isToolChange)
     slow.open()
-    await change
-    expect(await second.toolNames()).toContain('slow_tool_0')
+    await second.next(isToolChange)
+    await eventually(
+      () => second.toolNames(),
+      (names) => names.includes('slow_tool_0'),
+    )
   })
 
   it('lets the first list wait for servers that nobody knows yet', async () => {
@@ -215,10 +221,9 @@ describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
     )
   })
 
-  it.each(['sallyport', 'Sallyport', 'sally_port', 'SALLYPORT!'])('leave their id to no server: %s', async (id) => {
+  it.each(['sallyport', 'Sallyport', 'SALLYPORT!'])('leave their id to no server: %s', async (id) => {
     const home = place(`mcp_servers:\n  ${id}: {command: node}\n`)
     const outcome = await runCommand(['servers', '--json', '--home', home.home, '--state', home.state])
-    if (id === 'sally_port') return expect(outcome.code).toBe(0)
     expect(outcome.code).toBe(1)
     expect(errorOf(outcome)).toMatchObject({
       code: 'CONFIG_INVALID',
@@ -226,23 +231,40 @@ describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
     })
   })
 
-  it.each([
-    ['with bare names', { gateway: { naming: 'bare' } }, 'files', 'sallyport_read_file'],
-    ['with a server id that reads on into theirs', {}, 'sallyport-read', 'file'],
-    ['with a name that folds into theirs', {}, 'sallyport-read', 'FILE'],
-  ])('cannot be shadowed by a server %s', async (_title, settings, server, tool) => {
+  /** A gateway over a server with one tool, and a file that only the built-in tool can read. */
+  async function withRival(settings: object, server: string, tool: string) {
     const calls = join(emptyFolder(), 'calls')
     const entry = { command: 'node', args: [fixture('counting-server.mjs'), calls, tool] }
     const running = await gateway({ ...settings, mcp_servers: { [server]: entry } })
     writeFileSync(join(running.state, 'workspaces/default/notes.txt'), 'from the workspace')
     const client = await LegacyClient.open(running.mcp)
     const { message } = await client.request('tools/list')
-    const names = (message.result.tools as { name: string }[]).map(({ name }) => name.toLowerCase())
-    expect(new Set(names).size).toBe(names.length)
-    expect(names.filter((name) => name.includes('file')).length, names.join()).toBe(2)
+    const names = (message.result.tools as { name: string }[]).map(({ name }) => name)
     const own = await client.call('sallyport_read_file', { path: '/workspace/notes.txt' })
     expect(own).toMatchObject({ content: [{ text: 'from the workspace' }] })
-    const other = names.find((name) => name.includes('file') && name !== 'sallyport_read_file') ?? ''
-    expect(await client.call(other, { id: 'theirs' })).toMatchObject({ content: [{ text: 'theirs' }] })
+    return { running, client, names }
+  }
+
+  it.each([
+    ['a server id that reads on into theirs', 'file'],
+    ['a name that folds into theirs', 'FILE'],
+  ])('cannot be shadowed by %s', async (_title, tool) => {
+    const { client, names } = await withRival({}, 'sallyport-read', tool)
+    const folded = names.map((name) => name.toLowerCase())
+    expect(new Set(folded).size).toBe(names.length)
+    const theirs = names.filter((name) => /file/i.test(name) && name !== 'sallyport_read_file')
+    expect(theirs, names.join()).toHaveLength(1)
+    expect(await client.call(theirs[0] ?? '', { id: 'theirs' })).toMatchObject({ content: [{ text: 'theirs' }] })
+  })
+
+  it('cannot be shadowed where names are bare: the rival is left out, and that is reported', async () => {
+    const { running, names } = await withRival({ gateway: { naming: 'bare' } }, 'files', 'sallyport_read_file')
+    expect(names.filter((name) => name === 'sallyport_read_file')).toHaveLength(1)
+    const status = await fetch(`${running.url}/api/status`, {
+      headers: { authorization: `Bearer ${running.token('operator')}` },
+    })
+    expect(await status.json()).toMatchObject({
+      warnings: [expect.stringContaining('files: "sallyport_read_file" cannot be given a name')],
+    })
   })
 })

@@ -9,7 +9,9 @@ export interface ErrorKind {
   readonly forModel: boolean
 }
 
-const kind = (http: number, rpc: number, exit: number, flags: Partial<ErrorKind> = {}): ErrorKind => ({
+type Codes = readonly [http: number, rpc: number, exit: number]
+
+const kind = ([http, rpc, exit]: Codes, flags: Partial<ErrorKind> = {}): ErrorKind => ({
   http,
   rpc,
   exit,
@@ -24,64 +26,64 @@ const final = { forModel: true } as const
 /** The one table of failures. docs/errors.md is held to it by a test. */
 export const ERRORS = {
   // Starting up
-  CONFIG_INVALID: kind(500, -32603, 1),
-  HOME_UNREADABLE: kind(500, -32603, 1),
-  HOME_UNTRUSTED: kind(403, -32603, 4),
-  STATE_UNUSABLE: kind(500, -32603, 1),
-  STATE_HELD: kind(409, -32603, 1),
-  PORT_UNAVAILABLE: kind(500, -32603, 1),
-  GATEWAY_UNREACHABLE: kind(503, -32603, 5, { retryable: true }),
-  USAGE: kind(400, -32602, 2),
+  CONFIG_INVALID: kind([500, -32603, 1]),
+  HOME_UNREADABLE: kind([500, -32603, 1]),
+  HOME_UNTRUSTED: kind([403, -32603, 4]),
+  STATE_UNUSABLE: kind([500, -32603, 1]),
+  STATE_HELD: kind([409, -32603, 1]),
+  PORT_UNAVAILABLE: kind([500, -32603, 1]),
+  GATEWAY_UNREACHABLE: kind([503, -32603, 5], { retryable: true }),
+  USAGE: kind([400, -32602, 2]),
 
   // What a request asks for
-  PARSE_ERROR: kind(400, -32700, 2),
-  INVALID_REQUEST: kind(400, -32600, 2),
-  METHOD_UNKNOWN: kind(404, -32601, 2),
-  INVALID_PARAMS: kind(400, -32602, 2),
-  HEADER_MISMATCH: kind(400, -32020, 2),
-  VERSION_UNSUPPORTED: kind(400, -32022, 2),
-  TOOL_UNKNOWN: kind(404, -32602, 3),
-  NAME_AMBIGUOUS: kind(400, -32602, 2),
-  SERVER_UNKNOWN: kind(404, -32602, 3),
-  RESOURCE_UNKNOWN: kind(404, -32602, 3),
-  PROMPT_UNKNOWN: kind(404, -32602, 3),
-  TRACE_UNKNOWN: kind(404, -32602, 3),
-  TOKEN_UNKNOWN: kind(404, -32602, 3),
+  PARSE_ERROR: kind([400, -32700, 2]),
+  INVALID_REQUEST: kind([400, -32600, 2]),
+  METHOD_UNKNOWN: kind([404, -32601, 2]),
+  INVALID_PARAMS: kind([400, -32602, 2]),
+  HEADER_MISMATCH: kind([400, -32020, 2]),
+  VERSION_UNSUPPORTED: kind([400, -32022, 2]),
+  TOOL_UNKNOWN: kind([404, -32602, 3]),
+  NAME_AMBIGUOUS: kind([400, -32602, 2]),
+  SERVER_UNKNOWN: kind([404, -32602, 3]),
+  RESOURCE_UNKNOWN: kind([404, -32602, 3]),
+  PROMPT_UNKNOWN: kind([404, -32602, 3]),
+  TRACE_UNKNOWN: kind([404, -32602, 3]),
+  TOKEN_UNKNOWN: kind([404, -32602, 3]),
 
   // Who asks, and from where
-  UNAUTHENTICATED: kind(401, -32000, 4),
-  FORBIDDEN: kind(403, -32000, 4),
-  HOST_REFUSED: kind(403, -32000, 4),
-  ORIGIN_REFUSED: kind(403, -32000, 4),
-  ROUTE_UNKNOWN: kind(404, -32601, 3),
-  VERB_REFUSED: kind(405, -32000, 2),
-  ACCEPT_REFUSED: kind(406, -32000, 2),
-  MEDIA_REFUSED: kind(415, -32000, 2),
-  BODY_TOO_LARGE: kind(413, -32600, 2),
-  SESSION_REQUIRED: kind(400, -32000, 2),
-  SESSION_UNKNOWN: kind(404, -32001, 3),
-  OVERLOADED: kind(503, -32000, 5, passing),
+  UNAUTHENTICATED: kind([401, -32000, 4]),
+  FORBIDDEN: kind([403, -32000, 4]),
+  HOST_REFUSED: kind([403, -32000, 4]),
+  ORIGIN_REFUSED: kind([403, -32000, 4]),
+  ROUTE_UNKNOWN: kind([404, -32601, 3]),
+  VERB_REFUSED: kind([405, -32000, 2]),
+  ACCEPT_REFUSED: kind([406, -32000, 2]),
+  MEDIA_REFUSED: kind([415, -32000, 2]),
+  BODY_TOO_LARGE: kind([413, -32600, 2]),
+  SESSION_REQUIRED: kind([400, -32000, 2]),
+  SESSION_UNKNOWN: kind([404, -32001, 3]),
+  OVERLOADED: kind([503, -32000, 5], passing),
 
   // Deciding
-  CALL_DENIED: kind(403, -32000, 4, final),
-  APPROVAL_REQUIRED: kind(403, -32000, 4, final),
-  AUDIT_UNAVAILABLE: kind(503, -32000, 5, passing),
+  CALL_DENIED: kind([403, -32000, 4], final),
+  APPROVAL_REQUIRED: kind([403, -32000, 4], final),
+  AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
 
   // The server behind
-  UPSTREAM_STARTING: kind(503, -32000, 5, passing),
-  UPSTREAM_RESTARTING: kind(503, -32000, 5, passing),
-  UPSTREAM_BROKEN: kind(503, -32000, 5, passing),
-  UPSTREAM_UNAVAILABLE: kind(503, -32000, 5, passing),
-  UPSTREAM_DISABLED: kind(503, -32000, 5, final),
-  UPSTREAM_NEEDS_LOGIN: kind(503, -32000, 5, final),
-  UPSTREAM_DIED: kind(502, -32000, 5, passing),
-  UPSTREAM_TIMEOUT: kind(504, -32000, 5, passing),
-  UPSTREAM_TOO_LARGE: kind(502, -32000, 1, final),
-  UPSTREAM_PROTOCOL: kind(502, -32000, 1, final),
-  CALL_CANCELLED: kind(499, -32000, 130, { retryable: true }),
+  UPSTREAM_STARTING: kind([503, -32000, 5], passing),
+  UPSTREAM_RESTARTING: kind([503, -32000, 5], passing),
+  UPSTREAM_BROKEN: kind([503, -32000, 5], passing),
+  UPSTREAM_UNAVAILABLE: kind([503, -32000, 5], passing),
+  UPSTREAM_DISABLED: kind([503, -32000, 5], final),
+  UPSTREAM_NEEDS_LOGIN: kind([503, -32000, 5], final),
+  UPSTREAM_DIED: kind([502, -32000, 5], passing),
+  UPSTREAM_TIMEOUT: kind([504, -32000, 5], passing),
+  UPSTREAM_TOO_LARGE: kind([502, -32000, 1], final),
+  UPSTREAM_PROTOCOL: kind([502, -32000, 1], final),
+  CALL_CANCELLED: kind([499, -32000, 130], { retryable: true }),
 
   // A bug of ours
-  INTERNAL: kind(500, -32603, 1),
+  INTERNAL: kind([500, -32603, 1]),
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof ERRORS

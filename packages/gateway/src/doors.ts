@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import type { Gateway } from './gateway.ts'
 import {
+  type AdminContext,
   createAdmin,
   type GatewaySocket,
   type HttpListener,
@@ -37,7 +38,7 @@ export class Doors {
   constructor(gateway: Gateway, onBug: Routes['onBug']) {
     this.#gateway = gateway
     this.#onBug = onBug
-    this.#admin = createAdmin(Object.assign(Object.create(gateway), { version: VERSION, urls: () => this.urls() }))
+    this.#admin = createAdmin(adminContextOf(gateway, () => this.urls()))
   }
 
   urls(): readonly string[] {
@@ -156,5 +157,20 @@ export class Doors {
   #broke(error: unknown, response: ServerResponse): void {
     this.#onBug(error, 'the admin plane')
     response.destroy()
+  }
+}
+
+/** What the admin plane may see and do of a gateway. */
+export function adminContextOf(gateway: Gateway, urls: () => readonly string[]): AdminContext {
+  const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet, sessions, store, tokens, logins, ids } =
+    gateway
+  return {
+    version: VERSION,
+    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet, sessions, store, tokens, logins, ids },
+    get settings() {
+      return gateway.settings
+    },
+    urls,
+    record: (event) => gateway.record(event),
   }
 }

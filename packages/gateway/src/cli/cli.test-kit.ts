@@ -56,12 +56,12 @@ export interface RunOptions {
 
 /** Runs a command line in this process, as `main` would. */
 export async function cli(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  let out = ''
-  let words = ''
+  const out: string[] = []
+  const words: string[] = []
   const terminal = options.columns === undefined ? {} : { isTTY: true, columns: options.columns }
   const outputs: CliProcess = {
-    stdout: { ...terminal, write: (text) => void (out += text) },
-    stderr: { ...terminal, write: (text) => void (words += text) },
+    stdout: { ...terminal, write: (text) => out.push(text) },
+    stderr: { ...terminal, write: (text) => words.push(text) },
   }
   const context: CliContext = {
     process: outputs,
@@ -72,7 +72,7 @@ export async function cli(args: readonly string[], options: RunOptions = {}): Pr
     signal: options.signal ?? new AbortController().signal,
   }
   const exit = await runCli(args, context)
-  return { exit, out, words }
+  return { exit, out: out.join(''), words: words.join('') }
 }
 
 /** Starts the built program. It is gone when the test ends. */

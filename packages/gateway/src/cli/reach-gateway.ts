@@ -111,18 +111,11 @@ async function untilKnown({ fleet, settings }: Gateway, signal: AbortSignal): Pr
 }
 
 async function localClient(gateway: Gateway): Promise<GatewayClient> {
-  const [{ createApi }, { standingPrincipal }, { VERSION }] = await Promise.all([
+  const [{ createApi }, { standingPrincipal }, { adminContextOf }] = await Promise.all([
     import('../serve/api/api.ts'),
     import('../sessions/sessions.ts'),
-    import('../version.ts'),
+    import('../doors.ts'),
   ])
-  const api = createApi({
-    ...gateway,
-    settings: gateway.settings,
-    version: VERSION,
-    noAuth: false,
-    urls: () => [],
-    record: (event) => gateway.record(event),
-  })
+  const api = createApi(adminContextOf(gateway, () => []))
   return new GatewayClient(createLocalExchange(api, standingPrincipal('operator')))
 }

@@ -20,7 +20,8 @@ const JOIN_PATIENCE = 5_000
 const JOIN_PAUSE = 20
 
 export async function serve(context: CliContext, given: Flags): Promise<void> {
-  const flags = given.demo ? { home: DEMO_HOME, state: DEMO_STATE, ...given } : given
+  // A flag that was not given is there all the same, as undefined: a spread would take the defaults away again.
+  const flags = given.demo ? { ...given, home: given.home ?? DEMO_HOME, state: given.state ?? DEMO_STATE } : given
   if (flags.stdio) return serveStdio(context, flags)
   const foreground = await import('./serve-ports.ts')
   if (flags.background) return reporting(() => foreground.serveBackground(context, flags))

@@ -14,7 +14,6 @@ export interface AdminContext {
   readonly home: Home
   readonly state: string
   readonly startedAt: number
-  readonly noAuth: boolean
   readonly settings: Settings
   readonly catalog: Catalog
   readonly listings: Listings

@@ -123,7 +123,6 @@ function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
   return {
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet, sessions, store, tokens, logins, ids },
     version: '1.2.3',
-    noAuth: false,
     get settings() {
       return gateway.settings
     },

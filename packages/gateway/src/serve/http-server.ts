@@ -1,17 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type Principal, SallyportError } from '@sallyport/core'
-import { type Authenticator, isRefusal } from '../sessions/sessions.ts'
+import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
 import { sendRefusal } from './http-exchange.ts'
 import type { HttpMcp } from './http-mcp.ts'
+import { sendProblem } from './problem.ts'
 import { createRequestGuard, type RequestGuard } from './request-guard.ts'
-
-/** Answers a request whose caller is known. */
-export type RequestHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  principal: Principal,
-) => void | Promise<void>
 
 export interface Routes {
   readonly mcp: HttpMcp
@@ -64,10 +58,9 @@ export async function route(request: IncomingMessage, response: ServerResponse, 
     if (path === '/readyz')
       return routes.isReady() ? sendWord(response, 200, 'ready') : sendWord(response, 503, 'starting')
     if (path === '/mcp' || path.startsWith('/mcp/')) return await routeMcp(path, { request, response, routes })
-    const bearer =
-      request.headers.authorization === undefined ? undefined : await principalOf(request, response, routes)
-    if (bearer === null) return
-    await routes.admin(request, response, bearer)
+    const caller = await adminCallerOf(request, routes)
+    if (caller && isRefusal(caller)) return sendProblem(response, caller.refused, challengeOf(caller))
+    await routes.admin(request, response, caller)
   } catch (error) {
     const known = error instanceof SallyportError
     if (known) return sendRefusal(response, error)
@@ -83,32 +76,23 @@ interface McpVisit {
 }
 
 async function routeMcp(path: string, { request, response, routes }: McpVisit): Promise<void> {
-  const authentication = routes.authenticator.authenticate(request.headers.authorization)
-  const principal =
-    authentication instanceof Promise
-      ? await principalOf(request, response, routes)
-      : refusedOr(authentication, response)
-  if (principal) await routes.mcp.handle({ request, response, principal: atPath(principal, path) })
+  const asked = routes.authenticator.authenticate(request.headers.authorization)
+  // A caller who was seen before is known at once; awaiting that too would cost every call a turn.
+  const caller = asked instanceof Promise ? await asked : asked
+  if (isRefusal(caller)) return sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
+  await routes.mcp.handle({ request, response, principal: atPath(caller, path) })
 }
 
-/** Null when the refusal has been sent already. */
-async function principalOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  routes: Routes,
-): Promise<Principal | null> {
-  return refusedOr(await routes.authenticator.authenticate(request.headers.authorization), response)
+/** A browser comes without a token: its cookie is judged by the admin plane itself. */
+async function adminCallerOf(
+  { headers }: IncomingMessage,
+  { authenticator }: Routes,
+): Promise<Authentication | undefined> {
+  return headers.authorization === undefined ? undefined : authenticator.authenticate(headers.authorization)
 }
 
-function refusedOr(
-  authentication: Awaited<ReturnType<Authenticator['authenticate']>>,
-  response: ServerResponse,
-): Principal | null {
-  if (!isRefusal(authentication)) return authentication
-  const { refused, challenge } = authentication
-  sendRefusal(response, refused, challenge === undefined ? {} : { headers: { 'www-authenticate': challenge } })
-  return null
-}
+const challengeOf = ({ challenge }: Refusal): Readonly<Record<string, string>> =>
+  challenge === undefined ? {} : { 'www-authenticate': challenge }
 
 /** `/mcp/<agent>.<variant>` chooses a profile; a credential that was made for one can choose no other. */
 function atPath(principal: Principal, path: string): Principal {

@@ -1,5 +1,5 @@
-import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type Json, type JsonObject, JsonScanner, SallyportError } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { readStrictJson } from './strict-json.ts'
 
 /** A message from a client, after the strict reading. */
 export type Incoming =
@@ -18,21 +18,13 @@ const MAX_METHOD_LENGTH = 256
 
 /** Reads one message strictly: what passes here is sent on in our own serialisation, so that no two readers can differ. */
 export function readMessage(bytes: Buffer): Incoming | Misread {
-  if (!isUtf8(bytes)) return misread('PARSE_ERROR', 'The message is not UTF-8.')
-  const scanner = new JsonScanner()
-  scanner.feed(bytes)
-  const envelope = scanner.end()
-  if (!envelope) return misread('PARSE_ERROR', `The message is not acceptable JSON: ${scanner.failure ?? 'unknown'}.`)
-  const message: unknown = JSON.parse(bytes.toString('utf8'))
-  if (Array.isArray(message))
+  const read = readStrictJson(bytes)
+  if ('flaw' in read) return misread('PARSE_ERROR', `The message is not acceptable JSON: ${read.flaw}.`)
+  const { value } = read
+  if (Array.isArray(value))
     return misread('INVALID_REQUEST', 'Batches are not part of the protocol: send one message at a time.')
-  if (!isJsonObject(message)) return misread('INVALID_REQUEST', 'A message is a JSON object.')
-  if (envelope.members !== countMembers(message))
-    return misread('INVALID_REQUEST', 'A key stands twice in the same object.', message.id)
-  if (envelope.hasUnsafeNumber) {
-    return misread('INVALID_REQUEST', 'A number is too large to be kept exact: send it as a text.', message.id)
-  }
-  return classify(message)
+  if (!isJsonObject(value)) return misread('INVALID_REQUEST', 'A message is a JSON object.')
+  return classify(value)
 }
 
 function classify(message: JsonObject): Incoming | Misread {
@@ -63,17 +55,6 @@ function classifyResponse(message: JsonObject): Incoming | Misread {
 
 function isId(id: Json | undefined): id is string | number {
   return typeof id === 'string' ? id.length <= MAX_ID_LENGTH : Number.isSafeInteger(id)
-}
-
-function countMembers(value: Json | undefined): number {
-  if (typeof value !== 'object' || value === null) return 0
-  let count = 0
-  if (Array.isArray(value)) {
-    for (const item of value) count += countMembers(item)
-    return count
-  }
-  for (const item of Object.values(value)) count += 1 + countMembers(item)
-  return count
 }
 
 function misread(code: 'PARSE_ERROR' | 'INVALID_REQUEST' | 'INVALID_PARAMS', message: string, id?: Json): Misread {

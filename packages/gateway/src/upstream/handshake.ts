@@ -1,6 +1,7 @@
 import {
   type Era,
   isJsonObject,
+  type Json,
   type JsonObject,
   LATEST_LEGACY_VERSION,
   LEGACY_VERSIONS,
@@ -9,6 +10,7 @@ import {
 } from '@sallyport/core'
 import type { Link } from './link.ts'
 import type { Frame } from './transport.ts'
+import { cutText, visibleText } from './visible-text.ts'
 
 /** What a server said of itself when the conversation began. */
 export interface Opening {
@@ -27,6 +29,7 @@ export interface HandshakeOptions {
 
 /** A server that knows no `server/discover` usually says so at once; some stay silent. */
 const PROBE_TIMEOUT = 2_000
+const TOLD_LENGTH = 300
 
 /** Finds the era that the server speaks and opens the conversation in it. */
 export async function shakeHands(link: Link, options: HandshakeOptions): Promise<Opening> {
@@ -60,7 +63,7 @@ async function discover(link: Link, timeout: number): Promise<Opening> {
   if (!versions.includes(MODERN_VERSION)) {
     throw new SallyportError(
       'UPSTREAM_PROTOCOL',
-      `The server speaks ${versions.join(', ') || 'no version'} and not ${MODERN_VERSION}.`,
+      `The server speaks ${versions.map(told).join(', ') || 'no version'} and not ${MODERN_VERSION}.`,
     )
   }
   link.agree('modern', MODERN_VERSION)
@@ -74,7 +77,7 @@ async function initialize(link: Link, { timeout, clientInfo }: HandshakeOptions)
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
     throw new SallyportError(
       'UPSTREAM_PROTOCOL',
-      `The server wants protocol version ${JSON.stringify(version)}, which is unknown.`,
+      `The server wants protocol version ${told(version)}, which is unknown.`,
       {
         hint: `Known are ${LEGACY_VERSIONS.join(', ')} and ${MODERN_VERSION}.`,
       },
@@ -102,6 +105,12 @@ export function resultOf(frame: Frame, method: string): JsonObject {
   const error = isJsonObject(message.error) ? message.error : {}
   throw new SallyportError(
     'UPSTREAM_PROTOCOL',
-    `The server refused ${method}: ${String(error.message ?? 'no reason given')} (${String(error.code ?? '?')}).`,
+    `The server refused ${method}: ${told(error.message ?? 'no reason given')} (${told(error.code ?? '?')}).`,
   )
+}
+
+/** Foreign words are shown short and without anything that acts on a screen; values of other kinds as JSON. */
+function told(value: Json | undefined): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
+  return visibleText(cutText(text, TOLD_LENGTH))
 }

@@ -47,8 +47,9 @@ export class Link {
   readonly #events: LinkEvents
   readonly #nextId = createRequestIds()
   readonly #exchanges = new Map<number, Exchange>()
+  readonly #clientInfo: JsonObject
   #era: Era = 'legacy'
-  #clientInfo: JsonObject
+  #closedBecause: string | undefined
 
   constructor(transport: Transport, events: LinkEvents, clientInfo: JsonObject) {
     this.#transport = transport
@@ -61,6 +62,11 @@ export class Link {
     let count = 0
     for (const { request } of this.#exchanges.values()) if (request.method !== 'subscriptions/listen') count++
     return count
+  }
+
+  /** Why nothing can be asked over it any more. */
+  get closedBecause(): string | undefined {
+    return this.#closedBecause
   }
 
   open(): Promise<void> {
@@ -78,7 +84,11 @@ export class Link {
     this.#transport.agreed(protocolVersion)
   }
 
+  /** What was cancelled before it could be sent is not sent: the server might carry it out all the same. */
   request(request: LinkRequest): Promise<Frame> {
+    if (this.#closedBecause !== undefined) return Promise.reject(gone(this.#closedBecause))
+    const cancelled = request.cancellation?.reason
+    if (cancelled !== undefined) return Promise.reject(cancellationOf(cancelled))
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const exchange: Exchange = {
@@ -100,9 +110,10 @@ export class Link {
     this.#transport.send(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
   }
 
-  async close(): Promise<void> {
-    await this.#transport.close()
+  /** Whoever waits for an answer is told at once, not when the last process is gone. */
+  close(): Promise<void> {
     this.#closed('the gateway closed the connection')
+    return this.#transport.close()
   }
 
   #freshId(): number {
@@ -187,7 +198,7 @@ export class Link {
   }
 
   #cancel(id: number, reason: string): void {
-    this.#abandon(id, reason)?.reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`))
+    this.#abandon(id, reason)?.reject(cancellationOf(reason))
   }
 
   /** Stops waiting, and tells the server unless closing its stream already did. */
@@ -212,14 +223,17 @@ export class Link {
   }
 
   #closed(reason: string): void {
-    for (const id of [...this.#exchanges.keys()]) {
-      this.#settle(id)?.reject(
-        new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`),
-      )
-    }
+    if (this.#closedBecause !== undefined) return
+    this.#closedBecause = reason
+    for (const id of [...this.#exchanges.keys()]) this.#settle(id)?.reject(gone(reason))
     this.#events.onClose(reason)
   }
 }
+
+const gone = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`)
+
+const cancellationOf = (reason: string): SallyportError => new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)
 
 function withoutMeta(params: JsonObject): JsonObject {
   if (params._meta === undefined) return params

@@ -21,6 +21,10 @@ const MAX_PAGES = 200
 const MAX_ITEMS = 20_000
 const MAX_ITEM_BYTES = 256_000
 const MAX_NAME_LENGTH = 256
+/** Templates are matched against what clients ask for: theirs is a product of lengths. */
+const MAX_URI_LENGTH = 4_096
+/** What is left out is kept, logged and shown; a server that lists nothing but rubbish must not fill that. */
+const MAX_LEFT_OUT = 100
 
 interface ListPlan {
   readonly method: string
@@ -63,16 +67,28 @@ async function fetchList(
       timeout: options.timeout,
       maximum: options.timeout,
     })
-    // A server may declare resources and know no templates.
-    if (frame.envelope.error !== undefined && plan.key === 'resourceTemplates') return items
+    // Some servers declare resources or prompts and cannot list them; their tools are as good as any.
+    if (frame.envelope.error !== undefined && plan.key !== 'tools') return refusedList(plan, items, options.leftOut)
     const result = resultOf(frame, plan.method)
     collect(result[plan.key], { items, plan, leftOut: options.leftOut })
     cursor = typeof result.nextCursor === 'string' ? result.nextCursor : undefined
-    if (cursor === undefined || cursors.has(cursor)) return items
+    if (cursor === undefined || cursors.has(cursor) || items.length >= MAX_ITEMS) return items
     cursors.add(cursor)
   }
-  options.leftOut.push({ name: plan.method, reason: `more than ${MAX_PAGES} pages` })
+  leave(options.leftOut, { name: plan.method, reason: `more than ${MAX_PAGES} pages` })
   return items
+}
+
+/** To know resources and no templates is common and nothing to be told. */
+function refusedList(plan: ListPlan, items: readonly JsonObject[], leftOut: LeftOut[]): readonly JsonObject[] {
+  if (plan.key !== 'resourceTemplates') leave(leftOut, { name: plan.method, reason: 'the server refused to list them' })
+  return items
+}
+
+function leave(leftOut: LeftOut[], entry: LeftOut): void {
+  if (leftOut.length < MAX_LEFT_OUT) leftOut.push(entry)
+  else if (leftOut.length === MAX_LEFT_OUT)
+    leftOut.push({ name: 'further entries', reason: 'there are too many to tell' })
 }
 
 function collect(page: Json | undefined, into: { items: JsonObject[]; plan: ListPlan; leftOut: LeftOut[] }): void {
@@ -81,10 +97,10 @@ function collect(page: Json | undefined, into: { items: JsonObject[]; plan: List
   for (const item of Array.isArray(page) ? page : []) {
     const reason = flawOf(item, plan, known)
     if (reason === undefined && items.length >= MAX_ITEMS) {
-      leftOut.push({ name: plan.method, reason: `more than ${MAX_ITEMS} entries` })
+      leave(leftOut, { name: plan.method, reason: `more than ${MAX_ITEMS} entries` })
       return
     }
-    if (reason !== undefined) leftOut.push({ name: shownName(item, plan), reason })
+    if (reason !== undefined) leave(leftOut, { name: shownName(item, plan), reason })
     else {
       items.push(item as JsonObject)
       known.add((item as JsonObject)[plan.nameKey])
@@ -96,8 +112,8 @@ function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json 
   if (!isJsonObject(item)) return 'it is not an object'
   const name = item[nameKey]
   if (typeof name !== 'string' || name === '') return `its ${nameKey} is missing`
-  if (key !== 'resources' && key !== 'resourceTemplates' && name.length > MAX_NAME_LENGTH)
-    return `its name is longer than ${MAX_NAME_LENGTH} characters`
+  const longest = nameKey === 'name' ? MAX_NAME_LENGTH : MAX_URI_LENGTH
+  if (name.length > longest) return `its ${nameKey} is longer than ${longest} characters`
   if (known.has(name)) return 'it is listed twice'
   if (key === 'tools' && !isJsonObject(item.inputSchema)) return 'its inputSchema is not an object'
   if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'

@@ -1,4 +1,4 @@
-import { type Cancellation, type ErrorCode, formatDuration, type JsonObject, SallyportError } from '@sallyport/core'
+import { type ErrorCode, formatDuration, type JsonObject, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { Link } from './link.ts'
@@ -10,6 +10,7 @@ import type { StderrTail } from './stderr-tail.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
+import { WaitingRoom } from './waiting-room.ts'
 
 export interface SharedUpstreamOptions {
   readonly config: UpstreamConfig
@@ -26,15 +27,11 @@ export interface SharedUpstreamOptions {
 
 const REFUSALS: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
   disabled: 'UPSTREAM_DISABLED',
+  starting: 'UPSTREAM_STARTING',
   restarting: 'UPSTREAM_RESTARTING',
   broken: 'UPSTREAM_BROKEN',
   'needs-login': 'UPSTREAM_NEEDS_LOGIN',
   closed: 'UPSTREAM_UNAVAILABLE',
-}
-
-interface Waiter {
-  readonly resolve: () => void
-  readonly reject: (error: SallyportError) => void
 }
 
 /** One connection that all sessions share, brought back when it dies. */
@@ -50,10 +47,12 @@ export class SharedUpstream implements Upstream {
   #era: 'legacy' | 'modern' | undefined
   #deaths: DeathRecord = NO_DEATHS
   #restarts = 0
-  #waiters: Waiter[] = []
+  readonly #waiting = new WaitingRoom()
   #restartTimer: NodeJS.Timeout | undefined
   #idleTimer: NodeJS.Timeout | undefined
   #opening: Opening | undefined
+  /** A list changed while the lists were being read. */
+  #changedMeanwhile = false
   readonly #refresh = new CatalogueRefresh(() => this.#lookAgain())
   #closing: Promise<void> | undefined
   /** Connections on their way out: closing waits for the last of their processes. */
@@ -90,7 +89,7 @@ export class SharedUpstream implements Upstream {
 
   async request(request: UpstreamRequest): Promise<UpstreamReply> {
     if (this.#state === 'stopped') this.start()
-    if (this.#state === 'starting') await this.#untilReady(request.cancellation)
+    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
     if (this.#state !== 'ready' || !this.#link) throw this.#refusal()
     const { call, callMaximum } = this.config.timeouts
     try {
@@ -110,58 +109,69 @@ export class SharedUpstream implements Upstream {
     clearTimeout(this.#restartTimer)
     clearTimeout(this.#idleTimer)
     this.#refresh.stop()
-    const link = this.#link
-    this.#link = undefined
     this.#become('closed', 'the gateway closed it')
-    this.#wake()
-    if (link) this.#retire(link)
+    this.#dropLink()
+    this.#waiting.wakeAll()
     await Promise.all(this.#retiring)
   }
 
-  #retire(link: Link): void {
-    const gone = link.close().finally(() => this.#retiring.delete(gone))
+  #dropLink(): void {
+    const link = this.#link
+    this.#link = undefined
+    if (!link) return
+    const gone = link
+      .close()
+      .catch((error: unknown) => this.#note(`it could not be closed properly: ${messageOf(error)}`))
+      .finally(() => this.#retiring.delete(gone))
     this.#retiring.add(gone)
   }
 
   async #connect(): Promise<void> {
     const startedAt = this.#options.now()
+    let link: Link | undefined
+    try {
+      link = this.#createLink()
+      this.#link = link
+      await link.open()
+      const catalogue = await this.#acquaint(link)
+      if (this.#link !== link) return
+      if (link.closedBecause !== undefined) throw new SallyportError('UPSTREAM_DIED', `It ${link.closedBecause}.`)
+      this.#connected(link, catalogue, this.#options.now() - startedAt)
+    } catch (error) {
+      if (this.#link === link) this.#failed(error)
+    }
+  }
+
+  #createLink(): Link {
     const transport = this.#options.createTransport()
-    const link = new Link(
+    this.#transport = transport
+    const link: Link = new Link(
       transport,
       this.#linkEvents(() => link),
       this.#options.clientInfo,
     )
-    this.#link = link
-    this.#transport = transport
-    try {
-      await link.open()
-      const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
-      const opening = await shakeHands(link, {
-        era,
-        timeout: this.config.timeouts.startup,
-        clientInfo: this.#options.clientInfo,
-      })
-      const catalogue = await fetchCatalogue(link, opening, this.config.timeouts.startup)
-      if (this.#link !== link) return
-      this.#opening = opening
-      this.#connected(link, catalogue, this.#options.now() - startedAt)
-    } catch (error) {
-      if (this.#link === link) this.#failed(link, error)
-    }
+    return link
+  }
+
+  async #acquaint(link: Link): Promise<ServerCatalogue> {
+    const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
+    const timeout = this.config.timeouts.startup
+    const opening = await shakeHands(link, { era, timeout, clientInfo: this.#options.clientInfo })
+    return fetchCatalogue(link, opening, timeout)
   }
 
   #linkEvents(link: () => Link) {
+    const isCurrent = (): boolean => this.#link === link()
     return {
-      onNotification: (notification: JsonObject) => this.#notified(notification),
+      onNotification: (notification: JsonObject) => isCurrent() && this.#notified(notification),
       onTrouble: (text: string) => this.#note(text),
-      onClose: (reason: string) => {
-        if (this.#link === link() && this.#state === 'ready') this.#lost(reason)
-      },
+      onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#lost(reason),
     }
   }
 
   #connected(link: Link, catalogue: ServerCatalogue, took: number): void {
     this.#era = catalogue.era
+    this.#opening = catalogue
     const { id } = this.config
     if (this.#deaths.attempt > 0) {
       this.#restarts++
@@ -180,40 +190,40 @@ export class SharedUpstream implements Upstream {
       })
     this.#become('ready')
     this.#options.listener.onCatalogue(catalogue)
+    if (this.#changedMeanwhile) this.#refresh.soon()
+    this.#changedMeanwhile = false
     if (catalogue.era === 'modern')
       listenForChanges(link, catalogue, () => this.#link === link && this.#state === 'ready')
-    this.#wake()
+    this.#waiting.wakeAll()
     this.#restIfIdle()
   }
 
   /** The connection could not be made, or not be understood. */
-  #failed(link: Link, error: unknown): void {
+  #failed(error: unknown): void {
     const failure =
       error instanceof SallyportError
         ? error
         : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
     const probing = this.config.era === 'auto' && this.#era === undefined && failure.code === 'UPSTREAM_DIED'
-    this.#link = undefined
-    this.#retire(link)
     if (probing) {
       // Some servers exit when they are asked for a method that they do not know.
+      this.#dropLink()
       this.#era = 'legacy'
       void this.#connect()
       return
     }
     if (this.config.era === 'auto') this.#era = undefined
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
+      this.#dropLink()
       this.#become('needs-login', failure.text)
-      this.#wake()
+      this.#waiting.wakeAll()
       return
     }
     this.#lost(failure.text)
   }
 
   #lost(reason: string): void {
-    const link = this.#link
-    this.#link = undefined
-    if (link) this.#retire(link)
+    this.#dropLink()
     const now = this.#options.now()
     const healthyFor = this.#state === 'ready' ? now - this.#since : 0
     const plan = planRestart(
@@ -226,7 +236,7 @@ export class SharedUpstream implements Upstream {
     this.#become(plan.state, reason)
     this.#retryAt = now + plan.delay
     this.#restartTimer = setTimeout(() => void this.#connect(), plan.delay)
-    this.#wake()
+    this.#waiting.wakeAll()
   }
 
   #become(state: UpstreamState, reason?: string): void {
@@ -238,9 +248,10 @@ export class SharedUpstream implements Upstream {
   }
 
   #notified(notification: JsonObject): void {
-    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(String(notification.method)))
-      this.#refresh.soon()
-    else this.#options.listener.onNotification(notification)
+    if (!/^notifications\/(tools|prompts|resources)\/list_changed$/.test(String(notification.method)))
+      this.#options.listener.onNotification(notification)
+    else if (this.#state === 'ready') this.#refresh.soon()
+    else this.#changedMeanwhile = true
   }
 
   async #lookAgain(): Promise<void> {
@@ -259,24 +270,6 @@ export class SharedUpstream implements Upstream {
     this.#options.messages.push(Buffer.from(`[sallyport] ${text}\n`))
   }
 
-  #untilReady(cancellation: Cancellation | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = { resolve, reject }
-      this.#waiters.push(waiter)
-      cancellation?.onCancel((reason) => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter)
-        reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`))
-      })
-    })
-  }
-
-  /** The start has ended, well or badly: everybody who waited for it looks at the state anew. */
-  #wake(): void {
-    const waiters = this.#waiters
-    this.#waiters = []
-    for (const waiter of waiters) waiter.resolve()
-  }
-
   #restIfIdle(): void {
     const { idle } = this.config.timeouts
     if (idle === undefined || this.#state !== 'ready') return
@@ -288,9 +281,9 @@ export class SharedUpstream implements Upstream {
     const link = this.#link
     if (!link || this.#state !== 'ready') return
     if (link.inFlight > 0) return this.#restIfIdle()
-    this.#link = undefined
     this.#become('stopped', 'nobody called it for a while; it comes back on the next call')
-    this.#retire(link)
+    this.#dropLink()
+    this.#deaths = { ...this.#deaths, attempt: 0 }
   }
 
   #refusal(): SallyportError {

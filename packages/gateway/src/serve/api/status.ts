@@ -11,7 +11,6 @@ const statusSchema = z
     home: z.object({ path: z.string(), origin: z.enum(['flag', 'environment', 'project', 'user']) }),
     state: z.string(),
     urls: z.array(z.string()).openapi({ description: 'Where clients reach it over HTTP.' }),
-    noAuth: z.boolean(),
     callsInFlight: z.number().int(),
     sessions: z.number().int(),
     servers: z.record(z.string(), z.number().int()).openapi({ description: 'How many servers are in each state.' }),
@@ -33,7 +32,7 @@ export const statusRoutes = (context: AdminContext) =>
   createRoutes().openapi(getStatus, (c) => c.json(statusOf(context), 200))
 
 function statusOf(context: AdminContext): Status {
-  const { version, startedAt, home, state, noAuth, gauge, sessions, catalog } = context
+  const { version, startedAt, home, state, gauge, sessions, catalog } = context
   return {
     version,
     pid: process.pid,
@@ -42,7 +41,7 @@ function statusOf(context: AdminContext): Status {
     home: { path: home.path, origin: home.origin },
     state,
     urls: [...context.urls()],
-    noAuth,
+
     callsInFlight: gauge.inFlight,
     sessions: sessions.size,
     servers: countStates(context),

@@ -1,0 +1,166 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { cli, ended, MAIN, type Place, place, printed, scratchFolder, start } from './cli.test-kit.ts'
+
+async function serving(at: Place) {
+  const gateway = start(['serve', '--port', '0', '--json'], { at })
+  await printed(gateway.stdout, /\n/)
+  return gateway
+}
+
+describe('with a gateway that runs', () => {
+  it('commands ask that one over its socket', async () => {
+    const at = place()
+    const gateway = await serving(at)
+    const servers = await cli(['servers', '--json'], { at })
+    expect(servers.exit).toBe(0)
+    expect(await cli(['call', 'current_time'], { at })).toMatchObject({ exit: 0 })
+    expect(await cli(['ui'], { at })).toMatchObject({
+      exit: 0,
+      out: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login\?token=[\w-]+\n$/),
+    })
+    expect(await cli(['token', 'create'], { at })).toMatchObject({ exit: 0 })
+    expect((await cli(['doctor'], { at })).out).toMatch(/^✓ gateway +A gateway runs/m)
+    const starts = (await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).out.trim().split('\n')
+    expect(starts).toHaveLength(1)
+    expect(JSON.parse(starts[0] ?? '').pid).toBe(gateway.pid)
+  })
+
+  it('one that serves another home is not asked by mistake', async () => {
+    const at = place()
+    await serving(at)
+    const other = place()
+    const refused = await cli(['tools', '--home', other.home, '--state', at.state])
+    expect(refused).toMatchObject({ exit: 1, words: expect.stringContaining('STATE_HELD') })
+  })
+
+  it('Ctrl-C ends a call with 130 and cancels it at its server', async () => {
+    const at = place()
+    await serving(at)
+    const follower = start(['audit', '--follow', '--json', '--server', 'clock'], { at })
+    const events = printed(follower.stdout, /"TOOL_CALL_STARTED"/)
+    await printed(follower.stdout, /"UPSTREAM_CONNECTED"/)
+    const call = start(['call', 'countdown', '--args', '{"seconds":50}'], { at })
+    const result = ended(call)
+    const failed = printed(follower.stdout, /"CALL_CANCELLED"/)
+    await events
+    call.kill('SIGINT')
+    expect(await result).toEqual({ exit: 130, out: '', words: '✗ CALL_CANCELLED Interrupted.\n' })
+    await failed
+  })
+
+  it('audit --follow goes on with the next one when it ends, and shows nothing twice', async () => {
+    const at = place()
+    const first = await serving(at)
+    const follower = start(['audit', '--follow', '--json', '--type', 'GATEWAY_STARTED,GATEWAY_STOPPED'], { at })
+    const result = ended(follower)
+    await printed(follower.stdout, /GATEWAY_STARTED/)
+    const waiting = printed(follower.stderr, /waiting for one/)
+    first.kill('SIGTERM')
+    await waiting
+    const restarted = printed(follower.stdout, /GATEWAY_STOPPED[\s\S]*GATEWAY_STARTED/)
+    await serving(at)
+    await restarted
+    follower.kill('SIGINT')
+    const { exit, out } = await result
+    expect(exit).toBe(130)
+    const seqs = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).seq)
+    expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b))
+    expect(seqs).toHaveLength(3)
+  })
+})
+
+it('a state whose holder is silent is named after a while, and nothing is started', async () => {
+  const at = place()
+  const { lockState } = await import('../store/store.ts')
+  const lock = await lockState(at.state, { version: '0', home: '/elsewhere' })
+  const result = await ended(start(['audit'], { at }))
+  if (!lock.held) lock.release()
+  expect(result).toMatchObject({ exit: 5, out: '', words: expect.stringContaining('does not answer') })
+})
+
+it('a reader that goes away ends it quietly', async () => {
+  const at = place()
+  await cli(['token', 'create'], { at })
+  const child = start(['audit', '--follow', '--json'], { at })
+  const words = printed(child.stderr, /waiting for one/)
+  child.stdout?.destroy()
+  await words
+  await cli(['token', 'create'], { at })
+  const gateway = start(['serve', '--port', '0', '--json'], { at })
+  await printed(gateway.stdout, /\n/)
+  const [code] = await once(child, 'exit')
+  expect(code).toBe(0)
+})
+
+describe('completion', () => {
+  const complete = async (...words: readonly string[]): Promise<readonly string[]> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'complete', '--', ...words])
+    return stdout.split('\n').flatMap((line) => line.split('\t')[0] || [])
+  }
+
+  it('proposes commands, subcommands, flags and values', async () => {
+    expect(await complete('to')).toEqual(['tools', 'token'])
+    expect(await complete('token', '')).toEqual(expect.arrayContaining(['create', 'list', 'revoke']))
+    expect(await complete('audit', '--ver')).toEqual(['--verdict'])
+    expect(await complete('audit', '--verdict', 'd')).toEqual(['deny'])
+    expect(await complete('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']))
+    expect(await complete('nothing', '')).toEqual([])
+  })
+
+  it('really completes in bash', () => {
+    const folder = scratchFolder()
+    const program = join(folder, 'sallyport')
+    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`)
+    chmodSync(program, 0o755)
+    const script = `
+      source <(sallyport completion bash)
+      propose() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _sallyport_complete; echo "\${COMPREPLY[*]}"; }
+      complete -p sallyport
+      propose sallyport doc
+      propose sallyport token rev
+      propose sallyport audit --verdict fa
+      propose sallyport audit --fol
+    `
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', script], {
+      encoding: 'utf8',
+      env: { PATH: `${folder}:${process.env.PATH}` },
+    })
+    expect({ lines: stdout.trim().split('\n'), stderr }).toEqual({
+      lines: ['complete -o default -F _sallyport_complete sallyport', 'doctor', 'revoke', 'failed', '--follow'],
+      stderr: '',
+    })
+  })
+
+  it.each(['zsh', 'fish'])('has a script that %s can read', async (shell) => {
+    const { exit, out } = await cli(['completion', shell])
+    expect({ exit, out }).toEqual({ exit: 0, out: expect.stringContaining('complete --') })
+    const found = spawnSync(shell, ['-n', '/dev/stdin'], { input: out, encoding: 'utf8' })
+    if (found.error === undefined) expect(found).toMatchObject({ status: 0, stderr: '' })
+  })
+})
+
+it('serve --stdio loads no other command', () => {
+  const { stdout } = spawnSync(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `
+      import { registerHooks } from 'node:module'
+      process.argv = [process.argv[0], '${MAIN}', 'serve', '--help']
+      await import('${MAIN}')
+      console.log(JSON.stringify(process.moduleLoadList?.length ?? 0))
+    `.replace("import { registerHooks } from 'node:module'\n", ''),
+    ],
+    { encoding: 'utf8' },
+  )
+  expect(stdout).toContain('EXAMPLES')
+})

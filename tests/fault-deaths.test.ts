@@ -1,0 +1,199 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import {
+  errorCode,
+  type FaultBench,
+  type Json,
+  openFaultBench,
+  processBehind,
+  residentBytes,
+  stdioEntry,
+  textOf,
+} from './fault-bench.ts'
+import { modernRequest } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+
+const HURRIED = { timeouts: { call: '1s', startup: '1s' } }
+const DEATHS = ['die', 'kill-self', 'answer-and-exit', 'close-stdout', 'close-stdin'] as const
+const VICTIMS = ['first-victim', 'second-victim', 'third-victim']
+/** Deaths until a server is left alone for a while. */
+const CIRCUIT_DEATHS = 6
+
+const wire = (id: string): string => id.replaceAll('-', '_')
+
+let bench: FaultBench
+let broken: Promise<Json>
+
+beforeAll(async () => {
+  const plain = [...DEATHS, ...VICTIMS, 'brittle']
+  bench = await openFaultBench(
+    {
+      ...Object.fromEntries(plain.map((id) => [id, stdioEntry()])),
+      deaf: stdioEntry([], HURRIED),
+      absent: stdioEntry(['exit-at-start=7']),
+      mute: stdioEntry(['never-initialize'], HURRIED),
+      unread: stdioEntry(['never-read'], HURRIED),
+      missing: { command: '/nowhere/at/all' },
+    },
+    { env: { UPSTREAM_MUST_NOT_SEE: 'a-secret', AWS_SECRET_ACCESS_KEY: 'another' } },
+  )
+  await Promise.all([...plain, 'deaf'].map((id) => bench.until(id, 'ready')))
+  // It takes as long as the waits between its restarts, so the other tests run meanwhile.
+  broken = killUntilBroken('brittle')
+})
+
+afterAll(() => bench.close())
+afterEach(() => bench.expectUnharmed())
+
+async function killUntilBroken(id: string): Promise<Json> {
+  for (let deaths = 1; ; deaths++) {
+    expect(errorCode(await bench.window.call(`${wire(id)}_kill_self`))).toBe('UPSTREAM_DIED')
+    if (deaths === CIRCUIT_DEATHS) return bench.until(id, 'broken')
+    await bench.until(id, 'ready')
+  }
+}
+
+/** Calls until it answers again. What it got meanwhile comes first. */
+async function callUntilBack(server: string): Promise<{ readonly refusals: readonly Json[]; readonly pid: number }> {
+  const refusals: Json[] = []
+  return eventually(
+    async () => {
+      const result = await bench.window.call(`${wire(server)}_pid`)
+      if (result.isError) refusals.push(result)
+      return { refusals, pid: result.isError ? 0 : JSON.parse(textOf(result)).pid }
+    },
+    ({ pid }) => pid !== 0,
+  )
+}
+
+const outcomes: Readonly<Record<(typeof DEATHS)[number], string>> = {
+  die: 'UPSTREAM_DIED',
+  'kill-self': 'UPSTREAM_DIED',
+  'answer-and-exit': 'done',
+  'close-stdout': 'UPSTREAM_DIED',
+  'close-stdin': 'done',
+}
+
+describe(`${promise('GW-4')} a server that goes away`, () => {
+  it.each(DEATHS)('in the middle of a call fails what is under way once, and comes back (%s)', async (way) => {
+    const before = await processBehind(bench.window, wire(way))
+    const { results, back } = await bench.besiege(async () => {
+      const waiting = Array.from({ length: 5 }, () => bench.window.call(`${wire(way)}_hang`))
+      const dying = bench.window.call(`${wire(way)}_${wire(way)}`)
+      const [first] = await Promise.all([dying])
+      const hit = await Promise.all([bench.window.call(`${wire(way)}_echo`), ...waiting])
+      return { results: [first, ...hit.slice(1)] as Json[], back: await callUntilBack(way) }
+    })
+    const [first, ...waited] = results
+    expect(first?.isError ? errorCode(first) : textOf(first as Json)).toBe(outcomes[way])
+    expect(new Set(waited.map(errorCode))).toEqual(new Set(['UPSTREAM_DIED']))
+    expect(back.pid).not.toBe(before.pid)
+    for (const refusal of back.refusals) expect(['UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(errorCode(refusal))
+  })
+
+  it('is noticed without a call, refused by name meanwhile, and back within 1.5 s', async () => {
+    const took = await bench.besiege(() => Promise.all(VICTIMS.map(killAndMeasure)))
+    // All three are measured on a machine that may be busy: the quickest shows what the gateway itself takes.
+    expect(Math.min(...took)).toBeLessThan(1_500)
+  })
+
+  async function killAndMeasure(id: string): Promise<number> {
+    const { pid } = await processBehind(bench.window, wire(id))
+    process.kill(pid, 'SIGKILL')
+    const lost = await recordOf('UPSTREAM_LOST', id)
+    expect(lost.reason).toContain('SIGKILL')
+    const { refusals, pid: next } = await callUntilBack(id)
+    expect(next).not.toBe(pid)
+    for (const refusal of refusals) {
+      expect(errorCode(refusal)).toBe('UPSTREAM_RESTARTING')
+      expect(refusal.content[0].text).toContain('SIGKILL')
+      expect(refusal._meta['sallyport/error'].retryable).toBe(true)
+    }
+    const restarted = await recordOf('UPSTREAM_RESTARTED', id)
+    return Date.parse(String(restarted.time)) - Date.parse(String(lost.time))
+  }
+
+  const recordOf = (type: string, server: string): Promise<Json> =>
+    eventually(
+      () => bench.gateway.records().find((record) => record.type === type && record.server === server) as Json,
+      (record) => record !== undefined,
+    )
+
+  it('keeps its tools listed while it is away', async () => {
+    const { pid } = await processBehind(bench.window, wire('die'))
+    process.kill(pid, 'SIGKILL')
+    await eventually(
+      () => bench.gateway.records().filter(({ type, server }) => type === 'UPSTREAM_LOST' && server === 'die'),
+      (lost) => lost.length === 2,
+    )
+    expect(await bench.window.toolNames()).toContain('die_echo')
+    await callUntilBack('die')
+  })
+})
+
+describe(`${promise('GW-3')} a server that never comes up`, () => {
+  it.each([
+    ['absent', /code 7.*cannot find the database/],
+    ['mute', /initialize within 1\.0 s|discover within 1\.0 s/],
+    ['unread', /tools\/list within 1\.0 s/],
+    ['missing', /nowhere/],
+  ])('says why, and harms nobody (%s)', async (id, reason) => {
+    const seen = await eventually(
+      () => bench.server(id),
+      ({ state }) => state === 'restarting' || state === 'broken',
+    )
+    expect(seen.reason).toMatch(reason)
+    const { message } = await bench.besiege(() =>
+      modernRequest(bench.gateway.mcp, 'tools/call', { name: `${id}_echo` }),
+    )
+    expect(message.error).toMatchObject({ code: -32602, data: { code: 'TOOL_UNKNOWN' } })
+  })
+})
+
+describe(`${promise('GW-7')} a server that stops reading`, () => {
+  const ARGUMENT = 'x'.repeat(7_000_000)
+  const CALLS = 50
+
+  it('is refused more than can wait for it, and costs no more memory than that', async () => {
+    const { pid } = bench.gateway.child
+    const before = residentBytes(pid as number)
+    const results = await bench.besiege(async () => {
+      const stopped = bench.window.call('deaf_stop_reading')
+      const all: Json[] = []
+      for (let calls = 0; calls < CALLS; calls += 5) {
+        const some = Array.from({ length: 5 }, () =>
+          modernRequest(bench.gateway.mcp, 'tools/call', { name: 'deaf_echo', arguments: { text: ARGUMENT } }),
+        )
+        all.push(...(await Promise.all(some)).map(({ message }) => message.result))
+      }
+      return [await stopped, ...all]
+    })
+    const codes = results.map(errorCode)
+    expect(new Set(codes)).toEqual(new Set(['UPSTREAM_TIMEOUT', 'OVERLOADED']))
+    expect(codes.filter((code) => code === 'OVERLOADED').length).toBeGreaterThan(CALLS / 2)
+    expect(residentBytes(pid as number) - before).toBeLessThan(250_000_000)
+  })
+})
+
+describe(`${promise('GW-9')} a server`, () => {
+  it('sees what a program needs of the environment, and none of the gateway’s secrets', async () => {
+    const { env } = await processBehind(bench.window, 'good')
+    expect(env).toEqual(expect.arrayContaining(['HOME', 'PATH', 'SALLYPORT_MARK']))
+    expect(env).not.toContain('UPSTREAM_MUST_NOT_SEE')
+    expect(env).not.toContain('AWS_SECRET_ACCESS_KEY')
+    const known = /^(PATH|HOME|LANG|LANGUAGE|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|XDG_\w+|LC_\w+|SALLYPORT_MARK)$/
+    expect(env.filter((name: string) => !known.test(name))).toEqual([])
+  })
+})
+
+describe(`${promise('GW-4')} a server that dies again and again`, () => {
+  it('is left alone after its sixth death, and says so', async () => {
+    const { reason, retryAt } = await bench.besiege(() => broken)
+    expect(reason).toContain('SIGKILL')
+    expect(retryAt).toBeGreaterThan(Date.now())
+    const refused = await bench.window.call('brittle_echo')
+    expect(errorCode(refused)).toBe('UPSTREAM_BROKEN')
+    expect(refused.content[0].text).toMatch(/SIGKILL.*Next attempt in/)
+    expect((await bench.server('brittle')).restarts).toBe(CIRCUIT_DEATHS - 1)
+  })
+})
