@@ -40,6 +40,7 @@ beforeAll(async () => {
   await Promise.all([...plain, 'deaf'].map((id) => bench.until(id, 'ready')))
   // It takes as long as the waits between its restarts, so the other tests run meanwhile.
   broken = killUntilBroken('brittle')
+  broken.catch(() => 'told to the test that waits for it')
 })
 
 afterAll(() => bench.close())

@@ -162,6 +162,7 @@ export class Gateway {
 
   /** What was known of the servers from before is on offer at once, whatever they are doing now. */
   recall(): void {
+    this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
     const enabled = this.#settings.servers.filter((config) => config.enabled)
     for (const config of enabled) {
       const known = this.#shelf.load(config)
@@ -177,7 +178,6 @@ export class Gateway {
   }
 
   async #startServers(): Promise<void> {
-    this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
     // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
     await sweepProcesses({ mark: this.#stateMark })
     if (this.#closing === undefined) this.fleet.arrange(this.#settings.servers, this.#own)

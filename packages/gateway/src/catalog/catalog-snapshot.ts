@@ -1,13 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  BUILT_IN_SERVER,
-  canonicalName,
-  type JsonObject,
-  NameTable,
-  type Naming,
-  nameGlob,
-  type ToolRef,
-} from '@sallyport/core'
+import { BUILT_IN_SERVER, canonicalName, type JsonObject, NameTable, type Naming, type ToolRef } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import type { Offer } from './offer.ts'
 
@@ -19,6 +11,8 @@ export interface CatalogEntry {
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const INSTRUCTIONS_LIMIT = 4_000
+/** A longer URI is nobody's, unless it is listed. */
+const MAX_URI_LENGTH = 8_192
 
 /** Everything on offer at one moment, merged, with every name looked up in a table. */
 export class CatalogSnapshot {
@@ -82,6 +76,7 @@ export class CatalogSnapshot {
   resource(uri: string): Offer | undefined {
     const listed = this.#resourceByUri.get(uri)
     if (listed) return listed
+    if (uri.length > MAX_URI_LENGTH) return undefined
     const template = this.#templateMatchers.find(({ matches }) => matches(uri))?.offer
     const server = template?.server ?? this.#onlyResourceServer()
     return server === undefined ? undefined : unlisted(server, uri)
@@ -190,7 +185,19 @@ function unlisted(server: string, uri: string): Offer {
   }
 }
 
-/** A server's template is foreign text: it becomes a glob, which is matched in linear time, and never a regular expression. */
+/** A server's template is foreign text: what stands between its variables is searched for, and it never becomes a pattern. */
 function templateMatcher(uriTemplate: string): (uri: string) => boolean {
-  return nameGlob(uriTemplate.replaceAll(/[*?]/g, '?').replaceAll(/\{[^{}]*\}/g, '*'))
+  const [head = '', ...between] = uriTemplate.split(/\{[^{}]*\}/)
+  const tail = between.pop()
+  if (tail === undefined) return (uri) => uri === uriTemplate
+  return (uri) => {
+    if (!uri.startsWith(head) || !uri.endsWith(tail)) return false
+    let at = head.length
+    for (const text of between) {
+      const found = uri.indexOf(text, at)
+      if (found === -1) return false
+      at = found + text.length
+    }
+    return at <= uri.length - tail.length
+  }
 }

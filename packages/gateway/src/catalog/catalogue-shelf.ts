@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Era } from '@sallyport/core'
+import { type Era, isJsonObject } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { CatalogueCache } from '../store/store.ts'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
@@ -20,7 +20,8 @@ export class CatalogueShelf {
   load(config: ServerConfig): ServerCatalogue | undefined {
     const text = this.#cache.load(config.id, fingerprint(config))
     if (text === undefined) return undefined
-    const catalogue = JSON.parse(text) as ServerCatalogue
+    const catalogue = readCatalogue(text)
+    if (catalogue === undefined) return undefined
     this.#eras.set(config.id, catalogue.era)
     return catalogue
   }
@@ -28,6 +29,24 @@ export class CatalogueShelf {
   save(config: ServerConfig, catalogue: ServerCatalogue): void {
     this.#eras.set(config.id, catalogue.era)
     this.#cache.save(config.id, fingerprint(config), JSON.stringify(catalogue))
+  }
+}
+
+const LISTS = ['tools', 'resources', 'resourceTemplates', 'prompts', 'leftOut']
+
+/** Another version of ours may have written something else there: then the server is asked, as if nothing were known. */
+function readCatalogue(text: string): ServerCatalogue | undefined {
+  const catalogue = parsed(text)
+  if (!isJsonObject(catalogue) || !isJsonObject(catalogue.capabilities)) return undefined
+  if (catalogue.era !== 'legacy' && catalogue.era !== 'modern') return undefined
+  return LISTS.every((list) => Array.isArray(catalogue[list])) ? (catalogue as unknown as ServerCatalogue) : undefined
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 

@@ -10,7 +10,8 @@ export async function completionProposals(
   words: readonly string[],
   context: CliContext,
 ): Promise<string> {
-  const typed = words[0] === '--' ? words.slice(1) : words
+  // Bash hands over `--flag=value` as three words.
+  const typed = (words[0] === '--' ? words.slice(1) : words).filter((word) => word !== '=')
   const found = await proposeCompletions(application, typed.length === 0 ? [''] : typed, context)
   return found
     .filter(({ completion }) => completion !== '--')

@@ -6,7 +6,6 @@ const SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# sallyport completion for bash: eval "$(sallyport completion bash)"
 _sallyport_complete() {
   local words=("\${COMP_WORDS[@]:1:COMP_CWORD}") reply
-  # Bash splits words at "=" and ":"; only the part after them is replaced.
   reply=$("\${COMP_WORDS[0]}" complete -- "\${words[@]}" 2>/dev/null) || return 0
   COMPREPLY=()
   while IFS=$'\\t' read -r word _; do

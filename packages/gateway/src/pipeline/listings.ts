@@ -18,17 +18,22 @@ export interface ServerRules {
 
 /** What one kind of caller sees: the same decision that a call will meet, asked once for everything on offer. */
 interface View {
-  readonly snapshot: CatalogSnapshot
-  readonly decisions: Map<Offer, Decision>
+  /** Weakly held: a URI that no server lists is an offer of the moment. */
+  readonly decisions: WeakMap<Offer, Decision>
   readonly prepared: Map<string, Buffer>
 }
+
+/** Kinds of caller come with tokens; somebody may mint very many. */
+const MAX_VIEWS = 1_000
 
 /** Lists vary by who asks and by nothing else; each is decided and printed once, until something changes. */
 export class Listings {
   readonly #catalog: Catalog
   readonly #steps: readonly Step<Listed>[]
   readonly #rulesOf: (server: string) => ServerRules
+  #snapshot: CatalogSnapshot | undefined
   #views = new Map<string, View>()
+  #leavesTools = new Map<string, boolean>()
 
   constructor(options: { catalog: Catalog; steps: readonly Step<Listed>[]; rulesOf: (server: string) => ServerRules }) {
     this.#catalog = options.catalog
@@ -39,6 +44,7 @@ export class Listings {
   /** The rules changed: everything is decided anew. */
   forget(): void {
     this.#views = new Map()
+    this.#leavesTools = new Map()
   }
 
   decisionFor(offer: Offer, principal: Principal): Decision {
@@ -47,7 +53,7 @@ export class Listings {
 
   offers(method: ListMethod, principal: Principal): readonly Offer[] {
     const view = this.#view(principal)
-    return view.snapshot[LISTS[method].from].filter((offer) => this.#decide(view, offer).outcome !== 'deny')
+    return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#decide(view, offer).outcome !== 'deny')
   }
 
   /** The servers of which this caller sees anything. */
@@ -71,10 +77,14 @@ export class Listings {
 
   #view({ agent, profile }: Principal): View {
     const { snapshot } = this.#catalog
+    if (snapshot !== this.#snapshot) this.forget()
+    this.#snapshot = snapshot
+    // Neither can hold a line break: see isClaimText.
     const name = `${agent}\n${profile}`
     const known = this.#views.get(name)
-    if (known && known.snapshot === snapshot) return known
-    const view = { snapshot, decisions: new Map(), prepared: new Map() }
+    if (known) return known
+    if (this.#views.size >= MAX_VIEWS) this.#views = new Map()
+    const view = { decisions: new WeakMap(), prepared: new Map() }
     this.#views.set(name, view)
     return view
   }
@@ -82,8 +92,19 @@ export class Listings {
   #decide(view: View, offer: Offer): Decision {
     const known = view.decisions.get(offer)
     if (known) return known
-    const decision = decide(this.#steps, { offer, ...this.#rulesOf(offer.server) })
+    const rules = this.#rulesOf(offer.server)
+    const leavesTools = this.#leavesToolsOf(offer.server, rules)
+    const decision = decide(this.#steps, { offer, leavesTools, ...rules })
     view.decisions.set(offer, decision)
     return decision
+  }
+
+  #leavesToolsOf(server: string, { selection }: ServerRules): boolean {
+    const known = this.#leavesTools.get(server)
+    if (known !== undefined) return known
+    const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
+    const leaves = tools.length === 0 || tools.some((offer) => selection(offer.name))
+    this.#leavesTools.set(server, leaves)
+    return leaves
   }
 }

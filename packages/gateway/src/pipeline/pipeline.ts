@@ -64,15 +64,30 @@ export class Pipeline {
 
     const unrecorded = this.#record(() => log.append(startedRecord(call, decision)))
     if (unrecorded) return { kind: 'failure', error: unrecorded }
-    const synced = this.#options.audit().durability === 'power' ? log.sync() : undefined
+    const syncing = this.#sync()
 
     const startedAt = performance.now()
     gauge.enter()
     const answer = await dispatch(call, this.#options.upstream)
     gauge.leave()
 
-    await synced
-    return this.#finish(call, answer, performance.now() - startedAt)
+    const unsynced = await syncing
+    const finished = this.#finish(call, answer, performance.now() - startedAt)
+    return unsynced ? { kind: 'failure', error: unsynced } : finished
+  }
+
+  /** Runs beside the call. Its failure is a value: it may come long before anybody waits for it. */
+  #sync(): Promise<SallyportError | undefined> | undefined {
+    const { audit, log } = this.#options
+    if (audit().durability !== 'power') return undefined
+    return log.sync().then(
+      () => undefined,
+      (cause: unknown) => {
+        if (!audit().required) return undefined
+        if (cause instanceof SallyportError) return cause
+        return new SallyportError('AUDIT_UNAVAILABLE', 'The record could not be synced to disk.', { cause })
+      },
+    )
   }
 
   /** Somebody asked for what is not there: that too is known afterwards. */

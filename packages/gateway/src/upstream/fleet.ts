@@ -29,7 +29,7 @@ export class Fleet {
   /** Servers of which nothing is known yet, and since when they have had the chance to tell. */
   readonly #unknown = new Map<string, number>()
   readonly #leaving = new Set<Promise<void>>()
-  #waiters: (() => void)[] = []
+  readonly #waiters = new Set<() => void>()
 
   constructor(options: FleetOptions) {
     this.#options = options
@@ -78,11 +78,13 @@ export class Fleet {
     const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + patience - this.#options.now()))
     if (left <= 0) return undefined
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, left)
-      this.#waiters.push(() => {
+      const wake = (): void => {
         clearTimeout(timer)
+        this.#waiters.delete(wake)
         resolve()
-      })
+      }
+      const timer = setTimeout(wake, left)
+      this.#waiters.add(wake)
     })
   }
 
@@ -106,9 +108,7 @@ export class Fleet {
 
   #heard(id: string): void {
     if (!this.#unknown.delete(id) || this.#unknown.size > 0) return
-    const waiters = this.#waiters
-    this.#waiters = []
-    for (const wake of waiters) wake()
+    for (const wake of [...this.#waiters]) wake()
   }
 
   #listenerOf(server: string): UpstreamListener {

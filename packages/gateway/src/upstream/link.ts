@@ -41,6 +41,12 @@ interface Exchange {
 /** What a message with a method may weigh: it has to be parsed, unlike an answer. */
 const MAX_METHOD_BYTES = 4_000_000
 
+/**
+ * What a modern request says of its sender. A legacy server was told in the handshake; one that knows both eras would
+ * take a request that carries these for a modern one.
+ */
+const MODERN_ENVELOPE = [META.protocolVersion, META.clientInfo, META.clientCapabilities, META.logLevel]
+
 /** Many requests over one transport, each with exactly one outcome. */
 export class Link {
   readonly #transport: Transport
@@ -129,7 +135,7 @@ export class Link {
       ours[META.protocolVersion] = MODERN_VERSION
       ours[META.clientInfo] ??= this.#clientInfo
       ours[META.clientCapabilities] ??= {}
-    }
+    } else for (const key of MODERN_ENVELOPE) delete ours[key]
     if (onProgress) ours.progressToken = id
     const body = Object.keys(ours).length > 0 ? { ...params, _meta: ours } : withoutMeta(params)
     return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${JSON.stringify(body)}}`

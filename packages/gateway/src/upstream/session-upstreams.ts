@@ -1,3 +1,4 @@
+import { SallyportError } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
@@ -7,17 +8,28 @@ export interface SessionUpstreamsOptions {
   /** Opens one more process; `listener` hears of it. */
   readonly openOne: (config: ServerConfig, listener: UpstreamListener) => Upstream
   readonly listener: UpstreamListener
+  /** So many sessions may have a process at the same time. */
+  readonly most?: number
 }
 
 /** A session's own process rests after this, unless the entry says otherwise. */
 const DEFAULT_IDLE = 600_000
+const DEFAULT_MOST = 100
+
+interface Seat {
+  readonly upstream: Upstream
+  calls: number
+}
 
 /** A server that sessions must not share: one process for each, and a first one that only tells what there is. */
 export class SessionUpstreams implements Upstream {
   readonly config: ServerConfig
   readonly #options: SessionUpstreamsOptions
   readonly #scout: Upstream
-  readonly #bySession = new Map<string, Upstream>()
+  /** The one that was used the longest time ago stands first. */
+  readonly #seats = new Map<string, Seat>()
+  readonly #leaving = new Set<Promise<void>>()
+  #closed = false
 
   constructor(options: SessionUpstreamsOptions) {
     this.#options = options
@@ -33,20 +45,51 @@ export class SessionUpstreams implements Upstream {
     this.#scout.start()
   }
 
-  request(request: UpstreamRequest): Promise<UpstreamReply> {
-    return this.#of(request.session).request(request)
+  async request(request: UpstreamRequest): Promise<UpstreamReply> {
+    const seat = this.#seatOf(request.session)
+    seat.calls++
+    try {
+      return await seat.upstream.request(request)
+    } finally {
+      seat.calls--
+    }
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#scout, ...this.#bySession.values()].map((upstream) => upstream.close()))
+    this.#closed = true
+    const upstreams = [this.#scout, ...[...this.#seats.values()].map(({ upstream }) => upstream)]
+    await Promise.all([...upstreams.map((upstream) => upstream.close()), ...this.#leaving])
   }
 
-  #of(session: string): Upstream {
-    const known = this.#bySession.get(session)
-    if (known) return known
-    const opened = this.#options.openOne(resting(this.config), { ...this.#options.listener, onCatalogue: () => {} })
-    this.#bySession.set(session, opened)
-    return opened
+  #seatOf(session: string): Seat {
+    const { openOne, listener } = this.#options
+    const known = this.#seats.get(session)
+    if (!known) this.#makeRoom()
+    const seat = known ?? {
+      upstream: openOne(resting(this.config), { ...listener, onCatalogue: () => {} }),
+      calls: 0,
+    }
+    this.#seats.delete(session)
+    this.#seats.set(session, seat)
+    return seat
+  }
+
+  /** A session that has nothing under way gets a new process when it comes back. */
+  #makeRoom(): void {
+    const { id } = this.config
+    if (this.#closed) throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${id} is closed.`)
+    const { most = DEFAULT_MOST } = this.#options
+    if (this.#seats.size < most) return
+    const idle = [...this.#seats].find(([, { calls }]) => calls === 0)
+    if (!idle)
+      throw new SallyportError(
+        'OVERLOADED',
+        `${most} sessions have calls under way at server ${id}, which is the limit.`,
+      )
+    const [session, { upstream }] = idle
+    this.#seats.delete(session)
+    const gone = upstream.close().finally(() => this.#leaving.delete(gone))
+    this.#leaving.add(gone)
   }
 }
 

@@ -173,21 +173,15 @@ export class SharedUpstream implements Upstream {
     this.#era = catalogue.era
     this.#opening = catalogue
     const { id } = this.config
-    if (this.#deaths.attempt > 0) {
-      this.#restarts++
-      this.#options.listener.onEvent({
-        type: 'UPSTREAM_RESTARTED',
-        server: id,
-        attempt: this.#deaths.attempt,
-        delay_ms: took,
-      })
-    } else
-      this.#options.listener.onEvent({
-        type: 'UPSTREAM_CONNECTED',
-        server: id,
-        era: catalogue.era,
-        took_ms: Math.round(took),
-      })
+    const { attempt } = this.#deaths
+    // One that rested was started on purpose, whatever befell it earlier.
+    const wasLost = this.#state !== 'starting'
+    if (wasLost) this.#restarts++
+    this.#options.listener.onEvent(
+      wasLost
+        ? { type: 'UPSTREAM_RESTARTED', server: id, attempt, delay_ms: took }
+        : { type: 'UPSTREAM_CONNECTED', server: id, era: catalogue.era, took_ms: Math.round(took) },
+    )
     this.#become('ready')
     this.#options.listener.onCatalogue(catalogue)
     if (this.#changedMeanwhile) this.#refresh.soon()

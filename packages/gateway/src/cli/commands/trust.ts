@@ -88,15 +88,23 @@ async function consent({ stdin, process }: CliContext, { home }: FoundHome, { ye
       },
     )
   }
+  if (/^y(es)?$/i.test(await ask('Trust it? [y/N] ', { stdin, process }))) return
+  throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted.`)
+}
+
+/** The answer; nothing when the terminal was closed. An interrupted question would else stay open for ever. */
+async function ask(question: string, { stdin, process }: Pick<CliContext, 'stdin' | 'process'>): Promise<string> {
   const terminal = createInterface({
     input: stdin as unknown as NodeJS.ReadableStream,
     output: process.stderr as unknown as NodeJS.WritableStream,
   })
   try {
-    const answer = await terminal.question('Trust it? [y/N] ')
-    if (/^y(es)?$/i.test(answer.trim())) return
+    return await new Promise<string>((resolve, reject) => {
+      terminal.once('SIGINT', () => reject(new SallyportError('CALL_CANCELLED', 'Interrupted.')))
+      terminal.once('close', () => resolve(''))
+      terminal.question(question).then((answer) => resolve(answer.trim()), reject)
+    })
   } finally {
     terminal.close()
   }
-  throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted.`)
 }

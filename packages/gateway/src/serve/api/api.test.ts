@@ -95,7 +95,6 @@ it('has a client whose types come from the routes', async () => {
     home: { path: gateway.home.path, origin: 'flag' },
     state: gateway.state,
     urls: [url],
-    noAuth: false,
     callsInFlight: 0,
     sessions: 0,
     servers: { disabled: 1 },

@@ -1,0 +1,142 @@
+import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { FrameReader } from './frame-reader.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+
+export interface Heard extends JsonObject {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: JsonObject
+}
+
+export interface MemoryOptions {
+  /** What the server does with a message; it may answer now, later, wrongly or never. */
+  readonly serve?: (message: Heard, server: MemoryTransport) => void
+  readonly open?: () => Promise<void>
+  readonly close?: () => Promise<void>
+  /** As over HTTP, where a closed stream tells the server. */
+  readonly abandonTells?: boolean
+}
+
+/** A connection whose other end is the test. */
+export class MemoryTransport implements Transport {
+  readonly heard: Heard[] = []
+  readonly abandoned: number[] = []
+  readonly versions: string[] = []
+  readonly requests: OutgoingRequest[] = []
+  closed = 0
+  readonly #options: MemoryOptions
+  readonly #reader = new FrameReader(64_000_000)
+  #events: TransportEvents | undefined
+  #waiters: (() => void)[] = []
+
+  constructor(options: MemoryOptions = {}) {
+    this.#options = options
+  }
+
+  async open(events: TransportEvents): Promise<void> {
+    this.#events = events
+    await this.#options.open?.()
+  }
+
+  request(request: OutgoingRequest): void {
+    this.requests.push(request)
+    this.send(request.text)
+  }
+
+  /** The server hears of it in a turn of its own, as over any pipe. */
+  send(text: string): void {
+    const message = JSON.parse(text) as Heard
+    this.heard.push(message)
+    queueMicrotask(() => this.closed === 0 && this.#options.serve?.(message, this))
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const wake of waiters) wake()
+  }
+
+  abandon(id: number): boolean {
+    this.abandoned.push(id)
+    return this.#options.abandonTells ?? false
+  }
+
+  agreed(version: string): void {
+    this.versions.push(version)
+  }
+
+  async close(): Promise<void> {
+    this.closed++
+    await this.#options.close?.()
+  }
+
+  /** The server says something: any value, or text as it stands. */
+  say(message: Json | object): void {
+    if (this.closed > 0) return
+    this.#reader.feed(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
+    const outcome = this.#reader.finish()
+    if (outcome.kind !== 'frame') throw new Error(`The test said ${outcome.kind}.`)
+    this.#events?.onFrame(outcome.frame, undefined)
+  }
+
+  answer(id: number | undefined, result: Json | object = {}): void {
+    this.say({ jsonrpc: '2.0', id: id ?? null, result })
+  }
+
+  refuse(id: number | undefined, code = -32601, message: Json = 'Method not found'): void {
+    this.say({ jsonrpc: '2.0', id: id ?? null, error: { code, message } })
+  }
+
+  fail(id: number, error: SallyportError): void {
+    this.#events?.onFailure(id, error)
+  }
+
+  die(reason = 'exited with code 3'): void {
+    this.#events?.onClose(reason)
+  }
+
+  /** The message number `index` with this method, once the server has heard it. */
+  async heardOf(method: string, index = 0): Promise<Heard> {
+    for (;;) {
+      const message = this.heard.filter((one) => one.method === method)[index]
+      if (message) return message
+      await new Promise<void>((resolve) => this.#waiters.push(resolve))
+    }
+  }
+}
+
+export interface ServerScript {
+  readonly era?: 'legacy' | 'modern'
+  readonly capabilities?: JsonObject
+  readonly tools?: () => readonly Json[]
+  /** Answers by method; what stands here comes before everything else. Undefined: no answer. */
+  readonly answers?: Readonly<Record<string, (message: Heard, server: MemoryTransport) => void>>
+}
+
+/** A well-behaved server of either era, but for what the script says. */
+export function serverOf(script: ServerScript = {}): (message: Heard, server: MemoryTransport) => void {
+  const { era = 'legacy', capabilities = { tools: {} }, tools = () => [toolNamed('echo')], answers = {} } = script
+  const about = { capabilities, serverInfo: { name: 'memory', version: '1' } }
+  return (message, server) => {
+    const { id, method = '' } = message
+    if (id === undefined) return
+    if (Object.hasOwn(answers, method)) return answers[method]?.(message, server)
+    if (method === 'initialize' && era === 'legacy')
+      return server.answer(id, { protocolVersion: '2025-11-25', ...about })
+    if (method === 'server/discover' && era === 'modern')
+      return server.answer(id, { supportedVersions: ['2026-07-28'], ...about })
+    if (method === 'tools/list') return server.answer(id, { tools: tools() })
+    if (method === 'tools/call') return server.answer(id, { content: [{ type: 'text', text: textOf(message) }] })
+    if (method === 'subscriptions/listen') return
+    server.refuse(id)
+  }
+}
+
+export const toolNamed = (name: string): JsonObject => ({ name, inputSchema: { type: 'object' } })
+
+const textOf = ({ params }: Heard): string => JSON.stringify(isJsonObject(params) ? (params.arguments ?? {}) : {})
+
+/** The code of the error that a promise is rejected with. */
+export async function codeOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => 'no error',
+    (error: unknown) => (error instanceof SallyportError ? error.code : `not an expected error: ${String(error)}`),
+  )
+}

@@ -1,0 +1,248 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { errorCode, type FaultBench, type Json, openFaultBench, textOf } from './fault-bench.ts'
+import { LegacyClient, modernRequest } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { REPOSITORY } from './run-gateway.ts'
+
+const HTTP_SERVER = join(REPOSITORY, 'tests/fixtures/http-server.mjs')
+
+interface HttpUpstream {
+  readonly port: number
+  url(path?: string): string
+  seen(): Promise<Json>
+  forget(): Promise<unknown>
+  stop(): Promise<void>
+}
+
+const running = new Set<ChildProcess>()
+
+async function startHttp(...args: readonly string[]): Promise<HttpUpstream> {
+  const child = spawn(process.execPath, [HTTP_SERVER, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  running.add(child)
+  const [first] = await once(child.stdout, 'data')
+  const port = Number(String(first))
+  const url = (path = '/mcp'): string => `http://127.0.0.1:${port}${path}`
+  return {
+    port,
+    url,
+    seen: async () => (await (await fetch(url('/seen'))).json()) as Json,
+    forget: () => fetch(url('/forget'), { method: 'POST' }),
+    stop: () => stop(child),
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  running.delete(child)
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
+}
+
+let bench: FaultBench
+let call: (tool: string, args?: object) => Promise<Json>
+let legacy: HttpUpstream
+let modern: HttpUpstream
+let forgetful: HttpUpstream
+let leaving: HttpUpstream
+let locked: HttpUpstream
+/** Keeps no sessions, so that several entries can share it. */
+let loose: HttpUpstream
+
+beforeAll(async () => {
+  ;[legacy, modern, forgetful, leaving, locked, loose] = await Promise.all([
+    startHttp('--era', 'legacy'),
+    startHttp('--era', 'modern', '--answers', 'sse'),
+    startHttp('--era', 'legacy'),
+    startHttp('--era', 'legacy'),
+    startHttp('--era', 'legacy'),
+    startHttp('--era', 'legacy', '--no-session'),
+  ])
+  bench = await openFaultBench({
+    legacy: { url: legacy.url(), headers: { authorization: 'Bearer a-secret' } },
+    modern: { url: modern.url() },
+    hurried: { url: loose.url(), timeouts: { call: '1s' } },
+    forgetful: { url: forgetful.url() },
+    leaving: { url: leaving.url() },
+    locked: { url: locked.url() },
+    moved: { url: loose.url('/moved') },
+    away: { url: loose.url('/away') },
+    nobody: { url: 'http://127.0.0.1:9/mcp' },
+  })
+  call = (tool, args) => bench.window.call(tool, args)
+  const ready = ['legacy', 'modern', 'hurried', 'forgetful', 'leaving', 'locked', 'moved']
+  await Promise.all(ready.map((id) => bench.until(id, 'ready')))
+})
+
+afterAll(async () => {
+  await bench.close()
+  await Promise.all([...running].map(stop))
+})
+
+afterEach(() => bench.expectUnharmed())
+
+/** Calls until it answers again, and returns what it got meanwhile. */
+async function refusalsUntilBack(tool: string): Promise<readonly string[]> {
+  const codes: string[] = []
+  await eventually(
+    async () => {
+      const result = await call(tool, { text: 'back' })
+      if (result.isError) codes.push(errorCode(result))
+      return result
+    },
+    (result) => !result.isError,
+  )
+  return codes
+}
+
+describe('a server over HTTP whose answers are wrong', () => {
+  it.each([
+    ['drop', 'UPSTREAM_DIED'],
+    ['wrong_id_json', 'UPSTREAM_PROTOCOL'],
+    ['accepted', 'UPSTREAM_PROTOCOL'],
+    ['html', 'UPSTREAM_PROTOCOL'],
+    ['html_500', 'UPSTREAM_PROTOCOL'],
+    ['forbidden', 'UPSTREAM_NEEDS_LOGIN'],
+    ['busy', 'UPSTREAM_UNAVAILABLE'],
+    ['zipped', 'UPSTREAM_PROTOCOL'],
+  ])('fails the one call by name (%s)', async (tool, code) => {
+    const results = await bench.besiege(() =>
+      Promise.all([
+        call(`legacy_${tool}`),
+        call(`modern_${tool}`),
+        call('legacy_echo', { text: 'a' }),
+        call('modern_echo', { text: 'b' }),
+      ]),
+    )
+    const [legacyResult, modernResult, ...unharmed] = results
+    expect(errorCode(legacyResult as Json)).toBe(code)
+    expect(errorCode(modernResult as Json)).toBe(code)
+    expect(unharmed.map(textOf)).toEqual(['a', 'b'])
+    expect(JSON.stringify(results)).not.toContain('a-secret')
+  })
+
+  it.each([
+    ['wrong_id', 'yours'],
+    ['two_answers', 'first'],
+    ['linger', 'answered'],
+    ['drop_resumable', 'resumed'],
+    ['drip', ''],
+    ['ask', 'they answered'],
+  ])(`${promise('GW-20')} still gets the right answer out of %s`, async (tool, text) => {
+    expect(textOf(await bench.besiege(() => call(`legacy_${tool}`)))).toBe(text)
+  })
+
+  it('fails a call that is never answered, and lets go of its connection', async () => {
+    const { left } = await loose.seen()
+    expect(errorCode(await bench.besiege(() => call('hurried_hang')))).toBe('UPSTREAM_TIMEOUT')
+    await eventually(
+      () => loose.seen(),
+      (seen) => seen.left > left && seen.hanging === 0,
+    )
+  })
+
+  it('passes on progress in its order, and nothing after the result', async () => {
+    const params = { name: 'legacy_progress', arguments: { count: 50 }, _meta: { progressToken: 7 } }
+    const { before, message } = await modernRequest(bench.gateway.mcp, 'tools/call', params)
+    expect(before.map((notice) => notice.params.progress)).toEqual(Array.from({ length: 50 }, (_, step) => step + 1))
+    expect(before.every((notice) => notice.params.progressToken === 7)).toBe(true)
+    expect(textOf(message.result)).toBe('done')
+  })
+})
+
+describe(`${promise('GW-8')} a call that its client cancels`, () => {
+  it.each(['legacy', 'modern'] as const)('is cancelled at a server of the %s era', async (era) => {
+    const upstream = era === 'legacy' ? legacy : modern
+    const before = await upstream.seen()
+    const client = await LegacyClient.open(bench.gateway.mcp)
+    const asked = client.request('tools/call', { name: `${era}_hang` }, 'mine')
+    await eventually(
+      () => upstream.seen(),
+      (seen) => seen.hanging === before.hanging + 1,
+    )
+    await client.notify('notifications/cancelled', { requestId: 'mine' })
+    expect((await asked).message.error.data.code).toBe('CALL_CANCELLED')
+    const after = await eventually(
+      () => upstream.seen(),
+      (seen) => seen.hanging === before.hanging,
+    )
+    const told = after.requests.filter(({ message }: Json) => message?.method === 'notifications/cancelled')
+    // In the modern era the closed stream is the cancellation.
+    if (era === 'modern') expect(told).toEqual([])
+    else
+      await eventually(
+        () => upstream.seen(),
+        (seen) => seen.requests.some(({ message }: Json) => message?.method === 'notifications/cancelled'),
+      )
+  })
+})
+
+describe(`${promise('GW-4')} a server over HTTP that goes away`, () => {
+  it('is noticed without a call, refused by name meanwhile, and used again when it is back', async () => {
+    await bench.besiege(async () => {
+      await leaving.stop()
+      await bench.until('leaving', 'restarting')
+      expect(errorCode(await call('leaving_echo'))).toBe('UPSTREAM_RESTARTING')
+      leaving = await startHttp('--era', 'legacy', '--port', String(leaving.port))
+      for (const code of await refusalsUntilBack('leaving_echo')) expect(code).toBe('UPSTREAM_RESTARTING')
+    })
+  })
+
+  it('and takes the calls under way with it: each of them is told so once', async () => {
+    const codes = await bench.besiege(async () => {
+      const waiting = Array.from({ length: 10 }, () => call('leaving_hang'))
+      await eventually(
+        () => leaving.seen(),
+        (seen) => seen.hanging === 10,
+      )
+      await leaving.stop()
+      const results = await Promise.all(waiting)
+      leaving = await startHttp('--era', 'legacy', '--port', String(leaving.port))
+      await refusalsUntilBack('leaving_echo')
+      return results.map(errorCode)
+    })
+    expect(new Set(codes)).toEqual(new Set(['UPSTREAM_DIED']))
+  })
+
+  it('or forgets our session gets a new one', async () => {
+    const codes = await bench.besiege(async () => {
+      await forgetful.forget()
+      return refusalsUntilBack('forgetful_echo')
+    })
+    for (const code of codes) expect(['UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(code)
+    expect((await forgetful.seen()).requests.filter(({ message }: Json) => message?.method === 'initialize').length).toBe(2)
+  })
+
+  it('and comes back with a lock says that it needs a login', async () => {
+    await locked.stop()
+    await bench.until('locked', 'restarting')
+    locked = await startHttp('--era', 'legacy', '--port', String(locked.port), '--token', 'unknown')
+    await bench.until('locked', 'needs-login')
+    const refused = await bench.besiege(() => call('locked_echo'))
+    expect(errorCode(refused)).toBe('UPSTREAM_NEEDS_LOGIN')
+    expect(refused._meta['sallyport/error'].retryable).toBe(false)
+  })
+})
+
+describe(`${promise('GW-9')} a server over HTTP that redirects`, () => {
+  it('is followed within its origin', async () => {
+    expect(textOf(await call('moved_echo', { text: 'here' }))).toBe('here')
+  })
+
+  it('is not followed to another origin, and what its address held is not told', async () => {
+    const { state, reason } = await bench.server('away')
+    expect(['restarting', 'broken']).toContain(state)
+    expect(reason).toContain('127.0.0.2')
+    expect(reason).not.toMatch(/user|pass|hidden/)
+  })
+
+  it('where nobody listens is named, and harms nobody', async () => {
+    const seen = await bench.besiege(() => bench.server('nobody'))
+    expect(['restarting', 'broken']).toContain(seen.state)
+    expect(seen.reason).toContain('ECONNREFUSED')
+  })
+})

@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import {
+  errorCode,
+  type FaultBench,
+  type Json,
+  openFaultBench,
+  processBehind,
+  stdioEntry,
+  textOf,
+} from './fault-bench.ts'
+import { LegacyClient } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { endProcess, makePlace } from './run-gateway.ts'
+import { isToolChange } from './stdio-client.ts'
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+const gone = (pid: number): Promise<boolean> =>
+  eventually(
+    () => isAlive(pid),
+    (alive) => !alive,
+  )
+
+describe(`${promise('GW-12')} a changed configuration`, () => {
+  let bench: FaultBench
+  const steady = stdioEntry()
+  const good = stdioEntry()
+
+  beforeAll(async () => {
+    bench = await openFaultBench({ steady, changing: stdioEntry(), leaving: stdioEntry(['grandchildren']) })
+    await Promise.all(['steady', 'changing', 'leaving'].map((id) => bench.until(id, 'ready')))
+  })
+
+  afterAll(() => bench.close())
+  afterEach(() => bench.expectUnharmed())
+
+  const records = (type: string): readonly Json[] => bench.gateway.records().filter((record) => record.type === type)
+  const pidOf = async (id: string): Promise<number> => (await processBehind(bench.window, id)).pid
+
+  it('restarts only what changed, keeps what is under way elsewhere, and tells the windows', async () => {
+    const [steadyPid, changingPid, leavingPid] = await Promise.all(['steady', 'changing', 'leaving'].map(pidOf))
+    const told = bench.window.next(isToolChange)
+    const { under, hit } = await bench.besiege(async () => {
+      const under = bench.window.call('steady_sleep', { ms: 1_500 })
+      const hit = bench.window.call('changing_hang')
+      bench.gateway.writeConfig({
+        mcp_servers: { good, steady, changing: stdioEntry(['tools=3']), coming: stdioEntry(['tools=1']) },
+      })
+      await told
+      return { under: await under, hit: await hit }
+    })
+    expect(textOf(under)).toBe('done')
+    expect(errorCode(hit)).toBe('UPSTREAM_DIED')
+    expect(records('CONFIG_RELOADED')).toMatchObject([
+      { restarted: ['changing'], added: ['coming'], removed: ['leaving'] },
+    ])
+    await eventually(
+      () => bench.window.toolNames(),
+      (names) => names.includes('coming_tool_0') && names.includes('changing_tool_2') && !names.includes('leaving_echo'),
+    )
+    expect(await pidOf('steady')).toBe(steadyPid)
+    expect(await pidOf('changing')).not.toBe(changingPid)
+    await gone(leavingPid as number)
+  })
+
+  it('that is invalid leaves the last good one in force, and says why', async () => {
+    const pids = await Promise.all(['steady', 'changing', 'coming'].map(pidOf))
+    await bench.besiege(async () => {
+      bench.gateway.writeConfig('mcp_servers: { steady: { command: [')
+      await eventually(
+        () => records('CONFIG_REJECTED'),
+        (rejected) => rejected.length === 1,
+      )
+    })
+    expect(records('CONFIG_REJECTED')[0]?.message).toMatch(/config\.yaml/)
+    expect(bench.gateway.stderr()).toContain('The changed configuration is not used')
+    expect(await Promise.all(['steady', 'changing', 'coming'].map(pidOf))).toEqual(pids)
+  })
+
+  it('can be corrected, and a storm of changes that change nothing is told to nobody', async () => {
+    const heard = bench.window.heard.filter(isToolChange).length
+    const seen = async (): Promise<number> => JSON.parse(textOf(await bench.window.call('steady_seen'))).listed
+    const listed = await seen()
+    await bench.besiege(() => bench.window.call('steady_list_changed', { count: 50_000 }))
+    await eventually(seen, (now) => now > listed)
+    const told = bench.window.next(isToolChange)
+    bench.gateway.writeConfig({ mcp_servers: { good, steady, changing: stdioEntry(['tools=3']) } })
+    await told
+    expect(bench.window.heard.filter(isToolChange)).toHaveLength(heard + 1)
+    expect(await bench.window.toolNames()).not.toContain('coming_echo')
+    expect(await seen()).toBeLessThan(listed + 20)
+  })
+})
+
+describe(`${promise('GW-5')} processes and who shares them`, () => {
+  let bench: FaultBench
+
+  beforeAll(async () => {
+    bench = await openFaultBench(
+      { shared: stdioEntry(), own: stdioEntry([], { per: 'session' }), resting: stdioEntry([], { idle: '200ms' }) },
+      { args: [] },
+    )
+    await Promise.all(['shared', 'own'].map((id) => bench.until(id, 'ready')))
+  })
+
+  afterAll(() => bench.close())
+  afterEach(() => bench.expectUnharmed())
+
+  async function clientOf(agent: string): Promise<LegacyClient> {
+    const { token } = await bench.api('/tokens', { agent })
+    return LegacyClient.open(bench.gateway.mcp, { authorization: `Bearer ${token}` })
+  }
+
+  it('gives each session a process of its own where the entry says so, and one to all elsewhere', async () => {
+    const [first, second] = await Promise.all([clientOf('first'), clientOf('second')])
+    const pids = async (server: string): Promise<readonly number[]> => {
+      const seen = await Promise.all([first, second, first, second].map((client) => processBehind(client, server)))
+      return seen.map(({ pid }) => pid)
+    }
+    expect(new Set(await pids('shared')).size).toBe(1)
+    const [a, b, aAgain, bAgain] = await pids('own')
+    expect(new Set([a, b]).size).toBe(2)
+    expect([aAgain, bAgain]).toEqual([a, b])
+  })
+
+  it('lets one session’s process die alone', async () => {
+    const [first, second] = await Promise.all([clientOf('dying'), clientOf('living')])
+    const before = await processBehind(second, 'own')
+    expect(errorCode(await first.call('own_kill_self'))).toBe('UPSTREAM_DIED')
+    expect((await processBehind(second, 'own')).pid).toBe(before.pid)
+  })
+
+  it('stops a process that nobody calls, and starts it again with the next call', async () => {
+    const { pid } = await processBehind(bench.window, 'resting')
+    await bench.until('resting', 'stopped')
+    await gone(pid)
+    const back = await Promise.all(Array.from({ length: 5 }, () => processBehind(bench.window, 'resting')))
+    expect(new Set(back.map((seen) => seen.pid)).size).toBe(1)
+    expect(back[0]?.pid).not.toBe(pid)
+  })
+
+  it('does not count a rest as a death', async () => {
+    const { pid } = await processBehind(bench.window, 'resting')
+    process.kill(pid, 'SIGKILL')
+    await eventually(
+      () => bench.server('resting'),
+      ({ restarts }) => restarts === 1,
+    )
+    await bench.until('resting', 'stopped')
+    await processBehind(bench.window, 'resting')
+    expect((await bench.server('resting')).restarts).toBe(1)
+  })
+
+  it('does not stop one in the middle of a call', async () => {
+    expect(textOf(await bench.window.call('resting_sleep', { ms: 700 }))).toBe('done')
+  })
+})
+
+describe(`${promise('GW-3')} a server that is slow to start`, () => {
+  const servers = { slow: stdioEntry(['slow-start=3000', 'tools=1']) }
+  const settings = { gateway: { startup_wait: '200ms' } }
+
+  it('delays no list, is announced when it is there, and is known at once the next time', async () => {
+    const place = makePlace()
+    place.writeConfig({ mcp_servers: { good: stdioEntry(), ...servers }, ...settings })
+    const first = await openFaultBench(servers, { place, settings })
+    try {
+      const told = first.window.next(isToolChange)
+      expect(await first.window.toolNames()).not.toContain('slow_tool_0')
+      await told
+      await eventually(
+        () => first.window.toolNames(),
+        (names) => names.includes('slow_tool_0'),
+      )
+      await first.expectUnharmed()
+    } finally {
+      await first.window.leave()
+      await endProcess(first.gateway.child)
+    }
+    const second = await openFaultBench(servers, { place, settings })
+    try {
+      expect(await second.window.toolNames()).toContain('slow_tool_0')
+      expect((await second.server('slow')).state).toBe('starting')
+      expect(textOf(await second.besiege(() => second.window.call('slow_tool_0')))).toBe('tool-0')
+      await second.expectUnharmed()
+    } finally {
+      await second.close()
+    }
+  })
+})

@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { ERRORS, type ErrorKind } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { filesBelow, ROOT, textOf } from './repository.ts'
+
+const papers = filesBelow('.').filter((path) => path.endsWith('.md'))
+
+/** The cells of every row of a paper's tables whose first cell is code. */
+function rowsOf(path: string): readonly (readonly string[])[] {
+  return textOf(path)
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+}
+
+describe('docs/errors.md', () => {
+  const rows = rowsOf('docs/errors.md')
+
+  it('lists every code of the table, in its order, and no other', () => {
+    expect(rows.map(([code]) => code)).toEqual(Object.keys(ERRORS).map((code) => `\`${code}\``))
+  })
+
+  it.each(Object.entries<ErrorKind>(ERRORS))('says how %s is answered, why it comes and what to do', (code, kind) => {
+    const yes = (flag: boolean): string => (flag ? 'yes' : '')
+    const [, ...cells] = rows.find(([name]) => name === `\`${code}\``) ?? []
+    const { http, rpc, exit, retryable, forModel } = kind
+    expect(cells.slice(0, 5)).toEqual([`${http}`, `${rpc}`, `${exit}`, yes(retryable), yes(forModel)])
+    expect(cells.slice(5)).toEqual([expect.stringMatching(/\S/), expect.stringMatching(/\S/)])
+  })
+})
+
+describe('the decision about runtime dependencies', () => {
+  it('has a row for each package that is installed with the gateway, and for no other', () => {
+    const { dependencies } = JSON.parse(textOf('packages/gateway/package.json')) as { dependencies: object }
+    const rows = rowsOf('docs/decisions/0006-runtime-dependencies.md')
+    const named = rows.flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name))
+    expect(named.sort()).toEqual(Object.keys(dependencies).sort())
+  })
+
+  it('is right that core has none and kit has core alone', () => {
+    expect(JSON.parse(textOf('packages/core/package.json'))).not.toHaveProperty('dependencies')
+    expect(Object.keys(JSON.parse(textOf('packages/kit/package.json')).dependencies)).toEqual(['@sallyport/core'])
+  })
+})
+
+describe('the papers', () => {
+  it.each(papers)('%s leads only to files that are there', (paper) => {
+    const targets = [...textOf(paper).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => target)
+    const local = targets.filter((target) => !/^[a-z]+:/.test(target))
+    expect(local.filter((target) => !existsSync(join(ROOT, dirname(paper), target)))).toEqual([])
+  })
+
+  it('name files of the architecture that are there', () => {
+    const rooms =
+      /`((?:config|store|upstream|sessions|catalog|pipeline|serve|cli|core\/src|tests|docs)\/[\w./-]+\.(?:ts|md))`/g
+    const named = [...textOf('ARCHITECTURE.md').matchAll(rooms)].map(([, path = '']) => path)
+    const places = ['', 'packages', 'packages/gateway/src']
+    expect(named.length).toBeGreaterThan(20)
+    expect(named.filter((path) => !places.some((place) => existsSync(join(ROOT, place, path))))).toEqual([])
+  })
+
+  it('show the commands that the program has', async () => {
+    const { COMMAND_NAMES } = await import('../packages/gateway/src/cli/application.ts')
+    const rows = rowsOf('README.md').map(([cell = '']) => cell)
+    const shown = rows.flatMap((cell) => [...cell.matchAll(/`([a-z]+)`/g)].map(([, name]) => name))
+    expect(shown.sort()).toEqual([...COMMAND_NAMES].sort())
+  })
+})
