@@ -40,7 +40,7 @@ export class JsonScanner {
   #state = VALUE
   #offset = 0
   #depth = 0
-  #inObject: boolean[] = []
+  readonly #inObject: boolean[] = []
   #members = 0
   #lineBreaks = false
   #isKey = false

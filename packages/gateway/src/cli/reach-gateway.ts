@@ -89,8 +89,8 @@ function silent(state: string): SallyportError {
 }
 
 async function openGatewayHere(context: CliContext, flags: GlobalFlags): Promise<Opened> {
-  const { openHome } = await import('./open-home.ts')
-  const { gateway, close } = await openHome(context, flags)
+  const { openWithDoors } = await import('./open-with-doors.ts')
+  const { gateway, close } = await openWithDoors(context, flags)
   try {
     await untilKnown(gateway, context.signal)
     return { client: await localClient(gateway), close: () => close('the command ended') }

@@ -1,44 +1,33 @@
 import { once } from 'node:events'
 import { SallyportError } from '@sallyport/core'
-import { Doors, type Port } from '../doors.ts'
-import type { Gateway } from '../gateway.ts'
+import type { Doors, Port } from '../doors.ts'
 import { bannerOf } from './banner.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
 import { connectTo, refusalIn } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { openHome } from './open-home.ts'
-import { reportBug } from './print-error.ts'
+import { openWithDoors } from './open-with-doors.ts'
 import type { ServeFlags } from './serve-command.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
 /** Serves on a port until it is told to stop: as the gateway, or through the one that runs already. */
 export async function servePort(context: CliContext, flags: Flags): Promise<void> {
-  const opened = await openAsHolder(context, flags).catch((error: unknown) => {
-    if (error instanceof SallyportError && error.code === 'STATE_HELD') return undefined
-    throw error
-  })
+  const opened = await openWithDoors(context, flags, async (doors, gateway) => {
+    await doors.openPort(portOf(flags, gateway.settings.gateway))
+  }).catch(unlessHeld)
   if (!opened) return joinWithPort(context, flags)
-  const { gateway, doors, close, url } = opened
-  context.process.stdout.write(
-    bannerOf({ url, login: gateway.logins.mintLoginCode(), state: gateway.state, home: gateway.home.path, flags }),
-  )
+  const { gateway, doors, close } = opened
+  const { logins, state, home } = gateway
+  const [url = ''] = doors.urls()
+  context.process.stdout.write(bannerOf({ url, login: logins.mintLoginCode(), state, home: home.path, flags }))
   await stopped(context.signal)
-  await doors.close()
   await close('it was told to stop')
 }
 
-async function openAsHolder(context: CliContext, flags: Flags) {
-  let doors: Doors | undefined
-  let url = ''
-  const onOpen = async (gateway: Gateway): Promise<void> => {
-    doors = new Doors(gateway, reportBug)
-    await doors.openSocket()
-    url = (await doors.openPort(portOf(flags, gateway.settings.gateway))).url
-  }
-  const { gateway, close } = await openHome(context, flags, { onOpen })
-  return { gateway, doors: doors as unknown as Doors, close, url }
+function unlessHeld(error: unknown): undefined {
+  if (error instanceof SallyportError && error.code === 'STATE_HELD') return undefined
+  throw error
 }
 
 function portOf(flags: Flags, settings: { readonly host: string; readonly port: number }): Port {
@@ -70,22 +59,10 @@ async function joinWithPort(context: CliContext, flags: Flags): Promise<void> {
 
 /** Serves the windows that join over the socket, and ends a while after the last one left. */
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
-  let doors: Doors | undefined
-  const onOpen = async (gateway: Gateway): Promise<void> => {
-    doors = new Doors(gateway, reportBug)
-    await doors.openSocket()
-  }
-  const { gateway, close } = await openHome(context, flags, { onOpen })
-  const opened = doors as unknown as Doors
-  const done = async (): Promise<void> => {
-    const reason = await Promise.race([
-      deserted(opened, gateway.settings.gateway.linger),
-      stopped(context.signal).then(() => 'it was told to stop'),
-    ])
-    await opened.close()
-    await close(reason)
-  }
-  return { done: done() }
+  const { gateway, doors, close } = await openWithDoors(context, flags)
+  const told = stopped(context.signal).then(() => 'it was told to stop')
+  const left = deserted(doors, gateway.settings.gateway.linger)
+  return { done: Promise.race([left, told]).then(close) }
 }
 
 function deserted(doors: Doors, linger: number): Promise<string> {

@@ -1,4 +1,4 @@
-import { visibleText } from '../upstream/visible-text.ts'
+import { visibleText } from '@sallyport/core'
 
 /** Colours and weights, or none of them. */
 export interface Style {

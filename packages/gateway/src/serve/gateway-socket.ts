@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
-import { sendRefusal } from './http-exchange.ts'
+import { sendProblem } from './problem.ts'
 
 /** What a connection to the gateway's own socket can become, besides HTTP. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port' } as const
@@ -42,7 +42,7 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
   const streams = new Set<Duplex>()
   const server = createServer((request, response) => {
     const refused = options.judge(request)
-    if (refused) sendRefusal(response, refused)
+    if (refused) sendProblem(response, refused)
     else options.onRequest(request, response)
   })
   server.on('upgrade', (request, stream) => {

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { type Envelope, JsonScanner } from '@sallyport/core'
+import { type Envelope, JsonScanner, visibleText } from '@sallyport/core'
 import type { Frame } from './transport.ts'
 import { Utf8Check } from './utf8-check.ts'
-import { visibleText } from './visible-text.ts'
 
 /** What one message turned out to be. */
 export type FrameOutcome =

@@ -1,4 +1,5 @@
 import {
+  cutText,
   type Era,
   isJsonObject,
   type Json,
@@ -7,10 +8,10 @@ import {
   LEGACY_VERSIONS,
   MODERN_VERSION,
   SallyportError,
+  visibleText,
 } from '@sallyport/core'
 import type { Link } from './link.ts'
 import type { Frame } from './transport.ts'
-import { cutText, visibleText } from './visible-text.ts'
 
 /** What a server said of itself when the conversation began. */
 export interface Opening {

@@ -1,5 +1,4 @@
-import { SallyportError } from '@sallyport/core'
-import { cutText, visibleText } from './visible-text.ts'
+import { cutText, SallyportError, visibleText } from '@sallyport/core'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
 export interface Peer {

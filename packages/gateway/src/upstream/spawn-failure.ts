@@ -1,8 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { SallyportError } from '@sallyport/core'
+import { cutText, SallyportError } from '@sallyport/core'
 import type { StdioServerConfig } from '../config/config.ts'
-import { cutText } from './visible-text.ts'
 
 interface Explanation {
   readonly what: string

@@ -1,4 +1,4 @@
-import { cutText, plainText } from './visible-text.ts'
+import { cutText, plainText } from '@sallyport/core'
 
 export interface StderrTailOptions {
   readonly lines?: number

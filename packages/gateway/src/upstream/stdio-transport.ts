@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { cutText, SallyportError } from '@sallyport/core'
 import type { StdioServerConfig } from '../config/config.ts'
 import { childEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
@@ -7,7 +7,6 @@ import { type Exit, type Graces, openProcessGroup, type ProcessGroup } from './p
 import { spawnFailure } from './spawn-failure.ts'
 import type { StderrTail } from './stderr-tail.ts'
 import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
-import { cutText } from './visible-text.ts'
 import type { Watchdog } from './watchdog.ts'
 
 export interface StdioTransportOptions {

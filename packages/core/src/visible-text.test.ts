@@ -1,5 +1,5 @@
+import { cutText, plainText, visibleText } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { cutText, plainText, visibleText } from './visible-text.ts'
 
 describe('visibleText', () => {
   it('writes out controls, line separators and direction overrides', () => {

@@ -1,0 +1,40 @@
+import { Doors } from '../doors.ts'
+import type { Gateway } from '../gateway.ts'
+import type { CliContext } from './cli-context.ts'
+import type { GlobalFlags } from './global-flags.ts'
+import { openHome } from './open-home.ts'
+import { reportBug } from './print-error.ts'
+
+export interface OpenGateway {
+  readonly gateway: Gateway
+  readonly doors: Doors
+  close(reason: string): Promise<void>
+}
+
+/** Opens the gateway of a home in this process, with its socket, so that other windows can join it. */
+export async function openWithDoors(
+  context: CliContext,
+  flags: GlobalFlags,
+  onOpen?: (doors: Doors, gateway: Gateway) => Promise<void>,
+): Promise<OpenGateway> {
+  const opened: { doors?: Doors } = {}
+  const open = async (gateway: Gateway): Promise<void> => {
+    const doors = new Doors(gateway, reportBug)
+    await doors.openSocket()
+    opened.doors = doors
+    await onOpen?.(doors, gateway).catch(async (error: unknown) => {
+      await doors.close()
+      throw error
+    })
+  }
+  const { gateway, close } = await openHome(context, flags, { onOpen: open })
+  const doors = opened.doors as Doors
+  return {
+    gateway,
+    doors,
+    close: async (reason) => {
+      await doors.close()
+      await close(reason)
+    },
+  }
+}
