@@ -46,7 +46,7 @@ export class EnvelopeNotes {
   #resultKey = ''
   #seen = 0
   #start = 0
-  #spans: { id?: Span; result?: Span; error?: Span } = {}
+  readonly #spans: { id?: Span; result?: Span; error?: Span } = {}
   #numericId: number | undefined
   #textId: string | undefined
   #isError = false

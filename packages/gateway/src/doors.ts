@@ -137,9 +137,13 @@ export class Doors {
   async #lendPort(stream: Duplex, request: IncomingMessage): Promise<void> {
     this.#visitors++
     stream.once('close', () => this.#left())
-    const wanted = JSON.parse(decodeURIComponent(String(request.headers['x-sallyport-port']))) as Port
+    // Unread, the end of the stream would never be seen.
+    stream.once('end', () => stream.end()).resume()
     try {
-      const listener = await this.openPort(wanted)
+      const { host, port } = this.#gateway.settings.gateway
+      const wanted = JSON.parse(decodeURIComponent(String(request.headers['x-sallyport-port']))) as Partial<Port>
+      const listener = await this.openPort({ host, port, noAuth: false, ...wanted })
+      if (stream.destroyed) return void listener.close()
       stream.once('close', () => void listener.close())
       stream.write(`${JSON.stringify({ url: listener.url, login: this.#gateway.logins.mintLoginCode() })}\n`)
     } catch (error) {

@@ -243,10 +243,15 @@ export class Gateway {
       now: () => Date.now(),
       listener: {
         onCatalogue: (server, catalogue) => this.#discovered(server, catalogue),
-        onEvent: (event) => this.record(event),
+        onEvent: (event) => this.#happened(event),
         onNotification: (_server, notification) => this.#notified(notification),
       },
     })
+  }
+
+  /** That our own tools are there is no news. */
+  #happened(event: SallyportEvent): void {
+    if (!('server' in event && this.#own.has(event.server))) this.record(event)
   }
 
   #discovered(server: string, catalogue: ServerCatalogue): void {
@@ -255,7 +260,7 @@ export class Gateway {
     const config = this.#settings.servers.find(({ id }) => id === server)
     if (config) this.#shelf.save(config, catalogue)
     const event = discoveryOf(server, before, catalogue)
-    if (event) this.record(event)
+    if (event) this.#happened(event)
   }
 
   #notified(notification: JsonObject): void {

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Duplex, Writable } from 'node:stream'
 import { isJsonObject, JsonScanner } from '@sallyport/core'
 import { LineReader } from '../serve/line-reader.ts'
@@ -12,6 +11,9 @@ export class PendingAnswers {
   /** The lines that opened a legacy conversation: they have to be said again to another gateway. */
   readonly handshake: Buffer[] = []
   readonly #open = new Set<Id>()
+  /** The id of the agent's `initialize`. */
+  #greeting: Id | undefined
+  #onAnswered: (() => void) | undefined
   readonly #sent = new LineReader({ limit: MAX_LINE, onLine: (line) => this.#noteSent(line), onOversized: () => {} })
   #scanner = new JsonScanner()
   /** The rest of an answer that was cut off must not be continued by the next gateway's words. */
@@ -33,15 +35,22 @@ export class PendingAnswers {
     if (this.#midLine) this.#scanner.feed(chunk.subarray(from))
   }
 
-  /** Lines that answer everything that will get no other answer any more. */
+  /** Calls back as soon as the agent waits for nothing. */
+  whenAnswered(done: () => void): void {
+    this.#onAnswered = done
+    if (this.#open.size === 0) done()
+  }
+
+  /** Lines that answer everything that will get no other answer any more. The next gateway answers the greeting. */
   giveUp(): readonly string[] {
     const error = {
       code: -32000,
       message: '[GATEWAY_UNREACHABLE] The gateway went away before it answered. Try again.',
     }
-    const lines = [...this.#open].map((id) => `${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`)
+    const lost = [...this.#open].filter((id) => id !== this.#greeting)
+    const lines = lost.map((id) => `${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`)
     const cutOff = this.#midLine ? ['\n'] : []
-    this.#open.clear()
+    for (const id of lost) this.#close(id)
     this.#scanner = new JsonScanner()
     this.#midLine = false
     return [...cutOff, ...lines]
@@ -49,13 +58,9 @@ export class PendingAnswers {
 
   /** Opens the conversation anew with another gateway; what it offers may differ from before. */
   async greetAgain(socket: Duplex, output: Writable): Promise<void> {
-    let seen = ''
     socket.write(Buffer.concat(this.handshake.map((line) => Buffer.concat([line, Buffer.from('\n')]))))
-    while (!seen.includes('\n')) {
-      const [chunk] = (await once(socket, 'data')) as [Buffer]
-      seen += chunk.toString('utf8')
-    }
-    socket.pause()
+    if (this.#greeting !== undefined && this.#open.has(this.#greeting)) return
+    await dropLine(socket)
     for (const what of ['tools', 'prompts', 'resources']) {
       output.write(`${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${what}/list_changed` })}\n`)
     }
@@ -63,19 +68,52 @@ export class PendingAnswers {
 
   #noteSent(line: Buffer): void {
     const message = parsed(line)
-    if (message.method === 'initialize') this.handshake.length = 0
+    if (message.method === 'initialize') {
+      this.handshake.length = 0
+      this.#greeting = idOf(message)
+    }
     if (message.method === 'initialize' || message.method === 'notifications/initialized')
       this.handshake.push(Buffer.from(line))
-    if (message.method !== undefined && (typeof message.id === 'string' || typeof message.id === 'number'))
-      this.#open.add(message.id)
+    if (message.method === 'notifications/cancelled' && isJsonObject(message.params))
+      this.#close(message.params.requestId)
+    const id = idOf(message)
+    // Listening has no answer that anybody waits for.
+    if (message.method !== undefined && message.method !== 'subscriptions/listen' && id !== undefined)
+      this.#open.add(id)
   }
 
   #noteReceived(): void {
     const envelope = this.#scanner.end()
     this.#scanner = new JsonScanner()
     const id = envelope?.hasMethod ? undefined : (envelope?.numericId ?? envelope?.textId)
-    if (id !== undefined) this.#open.delete(id)
+    this.#close(id)
   }
+
+  #close(id: unknown): void {
+    if (this.#open.delete(id as Id) && this.#open.size === 0) this.#onAnswered?.()
+  }
+}
+
+const idOf = ({ id }: Readonly<Record<string, unknown>>): Id | undefined =>
+  typeof id === 'string' || typeof id === 'number' ? id : undefined
+
+/** Takes the first line off a stream and leaves what comes behind it; the end of the stream is an end too. */
+function dropLine(stream: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off('readable', look).off('close', done)
+      resolve()
+    }
+    const look = (): void => {
+      for (let chunk: Buffer | null = stream.read(); chunk !== null; chunk = stream.read()) {
+        const end = chunk.indexOf(0x0a)
+        if (end < 0) continue
+        if (end + 1 < chunk.length) stream.unshift(chunk.subarray(end + 1))
+        return done()
+      }
+    }
+    stream.once('close', done).on('readable', look)
+  })
 }
 
 function parsed(line: Buffer): Readonly<Record<string, unknown>> {

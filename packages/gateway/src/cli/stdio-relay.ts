@@ -9,11 +9,15 @@ export interface RelayOptions {
   /** Joins the gateway, starting one if none runs. */
   readonly join: () => Promise<Duplex>
   readonly onLost: (reason: string) => void
+  /** Ends it at once. */
+  readonly signal: AbortSignal
 }
 
 /** So often in a row may a gateway be lost right after it was joined. */
 const MAX_LOSSES = 5
 const STEADY_AFTER = 10_000
+/** How long an agent that said all it has to say may wait for the rest of its answers: it may be dead. */
+const FAREWELL = 10_000
 
 /**
  * Carries lines between an agent's stdio and the gateway that all windows share.
@@ -21,7 +25,7 @@ const STEADY_AFTER = 10_000
  * The agent's connection survives the gateway's: what was under way is answered with an error, the handshake is said
  * again to the next gateway, and the agent need not notice more than that.
  */
-export async function relayStdio({ input, output, join, onLost }: RelayOptions): Promise<void> {
+export async function relayStdio({ input, output, join, onLost, signal }: RelayOptions): Promise<void> {
   const pending = new PendingAnswers()
   const ended = new Promise<void>((resolve) => input.once('end', resolve).once('close', resolve))
   let inputOpen = true
@@ -33,13 +37,13 @@ export async function relayStdio({ input, output, join, onLost }: RelayOptions):
   for (let socket = await join(); ; socket = await join()) {
     const joinedAt = Date.now()
     if (pending.handshake.length > 0) await pending.greetAgain(socket, output)
-    await carry({ input, output, socket, pending, ended })
-    if (!inputOpen) return
+    await carry({ input, output, socket, pending, ended, signal })
+    if (!inputOpen || signal.aborted) return void input.destroy()
+    for (const line of pending.giveUp()) output.write(line)
     losses = Date.now() - joinedAt > STEADY_AFTER ? 1 : losses + 1
     if (losses > MAX_LOSSES)
       throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway was lost ${losses} times in a row.`)
     onLost('The gateway went away; joining it again.')
-    for (const line of pending.giveUp()) output.write(line)
     await delay(50 * 2 ** losses)
   }
 }
@@ -50,11 +54,13 @@ interface Leg {
   readonly socket: Duplex
   readonly pending: PendingAnswers
   readonly ended: Promise<void>
+  readonly signal: AbortSignal
 }
 
 /** Until this gateway is gone. When the agent has said all it has to say, the rest of the answers still comes. */
-async function carry({ input, output, socket, pending, ended }: Leg): Promise<void> {
-  const gone = new Promise<void>((resolve) => socket.once('close', resolve))
+async function carry({ input, output, socket, pending, ended, signal }: Leg): Promise<void> {
+  const gone = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', resolve)))
+  const leave = (): void => void socket.destroy()
   const onInput = (chunk: Buffer): void => {
     pending.sent(chunk)
     if (!socket.write(chunk)) input.pause()
@@ -69,9 +75,20 @@ async function carry({ input, output, socket, pending, ended }: Leg): Promise<vo
   output.on('drain', resumeSocket)
   socket.on('data', onOutput)
   input.on('data', onInput)
-  void ended.then(() => socket.end())
+  signal.addEventListener('abort', leave, { once: true })
+  // The gateway takes the end of the line for the end of the agent: a dead one looks no different.
+  void ended.then(() => {
+    const impatience = setTimeout(leave, FAREWELL).unref()
+    pending.whenAnswered(() => {
+      clearTimeout(impatience)
+      socket.end()
+    })
+  })
   input.resume()
+  // Who greeted the gateway again has stopped the flow; a listener alone does not start it.
+  socket.resume()
   await gone
+  signal.removeEventListener('abort', leave)
   input.off('data', onInput)
   output.off('drain', resumeSocket)
   input.pause()

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
-import { z } from 'zod'
-import { byteSize, duration, flag, oneOf, plainText, text, textList, wholeNumber } from './schema-parts.ts'
+import { anything, either, list, object, type OptionalPart, optional, type Part, record, type ValueOf } from './schema.ts'
+import { byteSize, duration, flag, oneOf, plainText, prose, text, textList, wholeNumber } from './schema-parts.ts'
 
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
 const UNREAD_SECTIONS = [
@@ -37,8 +37,8 @@ const UNREAD_SERVER_KEYS = [
 ] as const
 
 function unread<const Keys extends readonly string[]>(keys: Keys) {
-  const shape = Object.fromEntries(keys.map((key) => [key, z.unknown().optional()]))
-  return shape as Record<Keys[number], z.ZodOptional<z.ZodUnknown>>
+  const shape = Object.fromEntries(keys.map((key) => [key, optional(anything)]))
+  return shape as Readonly<Record<Keys[number], OptionalPart<Part>>>
 }
 
 const SERVER_TYPES = [
@@ -56,72 +56,72 @@ const SERVER_TYPES = [
 
 const atLeastMs = { least: 1 } as const
 
-const timeouts = z.object(
+const timeouts = object(
   {
-    startup: duration({ bare: 'none', ...atLeastMs }).optional(),
-    call: duration({ bare: 'none', ...atLeastMs }).optional(),
-    max: duration({ bare: 'none', ...atLeastMs }).optional(),
-    idle: duration({ bare: 'none', ...atLeastMs }).optional(),
+    startup: optional(duration({ bare: 'none', ...atLeastMs })),
+    call: optional(duration({ bare: 'none', ...atLeastMs })),
+    max: optional(duration({ bare: 'none', ...atLeastMs })),
+    idle: optional(duration({ bare: 'none', ...atLeastMs })),
   },
-  { error: 'a mapping such as {startup: 30s, call: 60s}' },
+  'a mapping such as {startup: 30s, call: 60s}',
 )
 
 const textMap = (example: string) =>
-  z.record(z.string(), plainText, { error: `a mapping of names to texts, such as ${example}` })
+  record(plainText, `a mapping of names to texts, such as ${example}`)
 
 /** One entry of `mcp_servers`. Which keys belong together is judged in server-entry.ts. */
-export const serverSchema = z.object(
+export const serverSchema = object(
   {
-    type: oneOf(SERVER_TYPES).optional(),
-    title: text().max(200, { error: 'a text of at most 200 characters' }).optional(),
-    description: z.string({ error: 'a text' }).optional(),
-    enabled: flag().optional(),
-    disabled: flag().optional(),
-    command: z.union([plainText, z.array(plainText)], { error: 'a program, such as "npx"' }).optional(),
-    args: z.array(plainText, { error: 'a list of texts, such as ["-y", "my-server"]' }).optional(),
-    env: textMap('{TOKEN: "${MY_TOKEN}"}').optional(),
-    environment: textMap('{TOKEN: "${MY_TOKEN}"}').optional(),
-    cwd: text('a folder').optional(),
-    per: oneOf(['gateway', 'session']).optional(),
-    url: text('an address such as "https://host/mcp"').optional(),
-    httpUrl: text('an address such as "https://host/mcp"').optional(),
-    headers: textMap('{Authorization: "Bearer ${MY_TOKEN}"}').optional(),
-    era: oneOf(['auto', 'legacy', 'modern']).optional(),
-    includeTools: textList('a list of tool names').optional(),
-    enabledTools: textList('a list of tool names').optional(),
-    excludeTools: textList('a list of tool names').optional(),
-    disabledTools: textList('a list of tool names').optional(),
-    timeouts: timeouts.optional(),
-    timeout: duration({ bare: 'ms', ...atLeastMs }).optional(),
-    readTimeout: duration({ bare: 's', ...atLeastMs }).optional(),
-    timeoutSeconds: duration({ bare: 's', ...atLeastMs }).optional(),
-    toolTimeoutSec: duration({ bare: 's', ...atLeastMs }).optional(),
-    toolTimeoutMs: duration({ bare: 'ms', ...atLeastMs }).optional(),
-    startupTimeout: duration({ bare: 's', ...atLeastMs }).optional(),
-    startupTimeoutSec: duration({ bare: 's', ...atLeastMs }).optional(),
-    startupTimeoutMs: duration({ bare: 'ms', ...atLeastMs }).optional(),
-    idle: duration({ bare: 'none', ...atLeastMs }).optional(),
-    maxMessage: byteSize().optional(),
+    type: optional(oneOf(SERVER_TYPES)),
+    title: optional(text('a text', 200)),
+    description: optional(prose()),
+    enabled: optional(flag()),
+    disabled: optional(flag()),
+    command: optional(either([plainText, list(plainText, 'a list of texts')], 'a program, such as "npx"')),
+    args: optional(list(plainText, 'a list of texts, such as ["-y", "my-server"]')),
+    env: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
+    environment: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
+    cwd: optional(text('a folder')),
+    per: optional(oneOf(['gateway', 'session'])),
+    url: optional(text('an address such as "https://host/mcp"')),
+    httpUrl: optional(text('an address such as "https://host/mcp"')),
+    headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
+    era: optional(oneOf(['auto', 'legacy', 'modern'])),
+    includeTools: optional(textList('a list of tool names')),
+    enabledTools: optional(textList('a list of tool names')),
+    excludeTools: optional(textList('a list of tool names')),
+    disabledTools: optional(textList('a list of tool names')),
+    timeouts: optional(timeouts),
+    timeout: optional(duration({ bare: 'ms', ...atLeastMs })),
+    readTimeout: optional(duration({ bare: 's', ...atLeastMs })),
+    timeoutSeconds: optional(duration({ bare: 's', ...atLeastMs })),
+    toolTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
+    toolTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
+    startupTimeout: optional(duration({ bare: 's', ...atLeastMs })),
+    startupTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
+    startupTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
+    idle: optional(duration({ bare: 'none', ...atLeastMs })),
+    maxMessage: optional(byteSize()),
     ...unread(UNREAD_SERVER_KEYS),
   },
-  { error: 'a mapping with "command" or "url"' },
+  'a mapping with "command" or "url"',
 )
 
-const gatewaySchema = z.object(
+const gatewaySchema = object(
   {
-    host: text('an address to listen on').optional(),
-    port: wholeNumber(0, 65_535).optional(),
-    naming: oneOf(['prefixed', 'bare']).optional(),
-    allowRemote: flag().optional(),
-    allowedHosts: textList('a list of host names').optional(),
-    allowedOrigins: textList('a list of origins').optional(),
-    startupWait: duration({ bare: 'none', least: 0 }).optional(),
-    linger: duration({ bare: 'none', least: 0 }).optional(),
-    maxBody: byteSize().optional(),
-    maxSessions: wholeNumber(1, 1_000_000).optional(),
-    maxCallsInFlight: wholeNumber(1, 1_000_000).optional(),
+    host: optional(text('an address to listen on')),
+    port: optional(wholeNumber(0, 65_535)),
+    naming: optional(oneOf(['prefixed', 'bare'])),
+    allowRemote: optional(flag()),
+    allowedHosts: optional(textList('a list of host names')),
+    allowedOrigins: optional(textList('a list of origins')),
+    startupWait: optional(duration({ bare: 'none', least: 0 })),
+    linger: optional(duration({ bare: 'none', least: 0 })),
+    maxBody: optional(byteSize()),
+    maxSessions: optional(wholeNumber(1, 1_000_000)),
+    maxCallsInFlight: optional(wholeNumber(1, 1_000_000)),
   },
-  { error: 'a mapping such as {port: 4747}' },
+  'a mapping such as {port: 4747}',
 )
 
 const ALGORITHMS = [
@@ -140,42 +140,42 @@ const ALGORITHMS = [
   'EdDSA',
 ] as const
 
-const jwtSchema = z.object(
+const jwtSchema = object(
   {
-    issuers: textList('a list of issuers').optional(),
-    audience: z.union([text(), textList()], { error: 'a text or a list of texts' }).optional(),
-    algorithms: z.array(oneOf(ALGORITHMS), { error: 'a list of algorithms, such as [RS256]' }).optional(),
-    jwksUri: text('an address such as "https://issuer/jwks.json"').optional(),
-    secret: text('a text, best as "${JWT_SECRET}"').optional(),
-    clockTolerance: duration({ bare: 's', least: 0 }).optional(),
+    issuers: optional(textList('a list of issuers')),
+    audience: optional(either([text(), textList()], 'a text or a list of texts')),
+    algorithms: optional(list(oneOf(ALGORITHMS), 'a list of algorithms, such as [RS256]')),
+    jwksUri: optional(text('an address such as "https://issuer/jwks.json"')),
+    secret: optional(text('a text, best as "${JWT_SECRET}"')),
+    clockTolerance: optional(duration({ bare: 's', least: 0 })),
   },
-  { error: 'a mapping such as {jwks_uri: …, issuers: […]}' },
+  'a mapping such as {jwks_uri: …, issuers: […]}',
 )
 
-const authSchema = z.object({ jwt: jwtSchema.optional() }, { error: 'a mapping such as {jwt: {…}}' })
+const authSchema = object({ jwt: jwtSchema.optional() }, 'a mapping such as {jwt: {…}}')
 
-const auditSchema = z.object(
+const auditSchema = object(
   { durability: oneOf(['process', 'power']).optional(), required: flag().optional() },
-  { error: 'a mapping such as {durability: power}' },
+  'a mapping such as {durability: power}',
 )
 
 /** Everything but the servers, which are read one by one. */
-export const sectionsSchema = z.object(
+export const sectionsSchema = object(
   {
-    $schema: z.unknown().optional(),
-    gateway: gatewaySchema.optional(),
-    auth: authSchema.optional(),
-    audit: auditSchema.optional(),
-    mcpServers: z.unknown().optional(),
+    $schema: optional(anything),
+    gateway: optional(gatewaySchema),
+    auth: optional(authSchema),
+    audit: optional(auditSchema),
+    mcpServers: optional(anything),
     ...unread(UNREAD_SECTIONS),
   },
-  { error: 'a mapping such as {mcp_servers: {…}}' },
+  'a mapping such as {mcp_servers: {…}}',
 )
 
-export type ServerEntry = z.infer<typeof serverSchema>
-export type GatewaySection = z.infer<typeof gatewaySchema>
-export type JwtSection = z.infer<typeof jwtSchema>
-export type AuditSection = z.infer<typeof auditSchema>
+export type ServerEntry = ValueOf<typeof serverSchema>
+export type GatewaySection = ValueOf<typeof gatewaySchema>
+export type JwtSection = ValueOf<typeof jwtSchema>
+export type AuditSection = ValueOf<typeof auditSchema>
 
 interface SchemaNode {
   properties?: Record<string, SchemaNode>

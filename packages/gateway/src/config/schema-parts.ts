@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
 import { formatDuration, parseDuration } from '@sallyport/core'
-import { z } from 'zod'
-
-// The message of every part is what was expected, as the end of "expected …": what was got is added by the reader.
+import { leaf, list, type Part } from './schema.ts'
 
 /** The longest time that a timer can hold (2^31 - 1 ms), in whole days. */
 const LONGEST = 24 * 86_400_000
+
+const NUMBER_OR_TEXT = { type: ['number', 'string'] } as const
 
 interface DurationRule {
   /** What a number without a unit means; `none` where people disagree about it. */
@@ -14,19 +14,20 @@ interface DurationRule {
 }
 
 /** Milliseconds. */
-export function duration(rule: DurationRule) {
-  const expected = expectedDuration(rule)
-  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
-    const ms = readDuration(value, rule)
-    if (ms !== undefined && ms >= rule.least && ms <= LONGEST) return Math.round(ms)
-    context.issues.push({ code: 'custom', message: expected, input: value })
-    return z.NEVER
+export function duration(rule: DurationRule): Part<number> {
+  return leaf({
+    expected: expectedDuration(rule),
+    jsonSchema: NUMBER_OR_TEXT,
+    convert: (value) => {
+      const ms = readDuration(value, rule)
+      return ms !== undefined && ms >= rule.least && ms <= LONGEST ? Math.round(ms) : undefined
+    },
   })
 }
 
-function readDuration(value: number | string, rule: DurationRule): number | undefined {
+function readDuration(value: unknown, rule: DurationRule): number | undefined {
   if (rule.bare !== 'none') return parseDuration(value, rule.bare)
-  const bare = typeof value === 'number' || /^[\s\d.]*$/.test(value)
+  const bare = typeof value === 'number' || (typeof value === 'string' && /^[\s\d.]*$/.test(value))
   return bare && Number(value) !== 0 ? undefined : parseDuration(value, 'ms')
 }
 
@@ -40,13 +41,14 @@ const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 
 const LARGEST = 1024 ** 3
 
 /** Bytes. `64MB` and `64MiB` both mean 64 × 1024². */
-export function byteSize() {
-  const expected = 'a size such as "64MB" or "512KB", or a number of bytes, from 1KB to 1GB'
-  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
-    const bytes = readSize(String(value))
-    if (bytes !== undefined && bytes >= 1024 && bytes <= LARGEST) return bytes
-    context.issues.push({ code: 'custom', message: expected, input: value })
-    return z.NEVER
+export function byteSize(): Part<number> {
+  return leaf({
+    expected: 'a size such as "64MB" or "512KB", or a number of bytes, from 1KB to 1GB',
+    jsonSchema: NUMBER_OR_TEXT,
+    convert: (value) => {
+      const bytes = typeof value === 'number' || typeof value === 'string' ? readSize(String(value)) : undefined
+      return bytes !== undefined && bytes >= 1024 && bytes <= LARGEST ? bytes : undefined
+    },
   })
 }
 
@@ -57,41 +59,71 @@ function readSize(text: string): number | undefined {
 }
 
 /** A whole number, also as the text that a variable gave. */
-export function wholeNumber(least: number, most: number) {
-  const expected = `a whole number from ${least} to ${most}`
-  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
-    const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
-    if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
-    context.issues.push({ code: 'custom', message: expected, input: value })
-    return z.NEVER
+export function wholeNumber(least: number, most: number): Part<number> {
+  return leaf({
+    expected: `a whole number from ${least} to ${most}`,
+    jsonSchema: NUMBER_OR_TEXT,
+    convert: (value) => {
+      const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+      const fits = typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most
+      return fits ? number : undefined
+    },
   })
 }
 
 /** True or false, also as the text that a variable gave. YAML 1.2 has no yes and no. */
-export function flag() {
-  return z
-    .union([z.boolean(), z.enum(['true', 'false'])], { error: 'true or false' })
-    .transform((value) => value === true || value === 'true')
+export function flag(): Part<boolean> {
+  return leaf({
+    expected: 'true or false',
+    jsonSchema: { anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['true', 'false'] }] },
+    convert: (value) => {
+      if (value === true || value === 'true') return true
+      return value === false || value === 'false' ? false : undefined
+    },
+  })
 }
 
-export function text(expected = 'a text') {
-  return z.string({ error: expected }).min(1, { error: `${expected}, not empty` })
+const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** A text that may be empty. */
+export function prose(): Part<string> {
+  return leaf({ expected: 'a text', jsonSchema: { type: 'string' }, convert: asText })
 }
 
-export function textList(expected = 'a list of texts') {
-  return z.array(text('a text'), { error: expected })
+export function text(expected = 'a text', longest = Number.POSITIVE_INFINITY): Part<string> {
+  return leaf({
+    expected,
+    jsonSchema: { type: 'string', minLength: 1, ...(Number.isFinite(longest) && { maxLength: longest }) },
+    convert: asText,
+    fault: (value) => {
+      if (value === '') return `${expected}, not empty`
+      return value.length > longest ? `${expected} of at most ${longest} characters` : undefined
+    },
+  })
 }
 
-export function oneOf<const Values extends readonly [string, ...string[]]>(values: Values) {
+export function textList(expected = 'a list of texts'): Part<readonly string[]> {
+  return list(text(), expected)
+}
+
+export function oneOf<const Value extends string>(values: readonly Value[]): Part<Value> {
   const names = values.map((value) => `"${value}"`)
-  return z.enum(values, { error: names.length === 1 ? `${names[0]}` : `one of ${names.join(', ')}` })
+  return leaf({
+    expected: names.length === 1 ? `${names[0]}` : `one of ${names.join(', ')}`,
+    jsonSchema: { type: 'string', enum: values },
+    candidates: values,
+    convert: (given) => values.find((value) => value === given),
+  })
 }
 
 /** What a process or a header line gets as text anyway: `8080` and `true` need no quotes. */
-export const plainText = z
-  .union([z.string(), z.number(), z.boolean()], { error: 'a text' })
-  .transform(String)
-  .refine((value) => !value.includes('\0'), { error: 'a text without NUL characters' })
+export const plainText: Part<string> = leaf({
+  expected: 'a text',
+  jsonSchema: { type: ['string', 'number', 'boolean'] },
+  convert: (value) =>
+    typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) ? String(value) : undefined,
+  fault: (value) => (value.includes('\0') ? 'a text without NUL characters' : undefined),
+})
 
 /** Does this name only this machine? A name that must be looked up could come to mean another. */
 export function isLoopback(host: string): boolean {

@@ -26,9 +26,7 @@ export class LineClient {
   readonly #options: LineClientOptions
   readonly #inFlight = new Map<string | number, Cancellation>()
   readonly #subscriptions = new Set<string>()
-  readonly #listening = new Set<Cancellation>()
   #leaveHub: (() => void) | undefined
-  #saidAll = false
 
   constructor(options: LineClientOptions) {
     this.#options = options
@@ -52,20 +50,14 @@ export class LineClient {
         resolve()
       })
       stream.once('error', () => stream.destroy())
-      stream.once('end', () => this.#endWhenAnswered())
+      // A client that is dead and one that said all it had to say look the same: both have gone.
+      stream.once('end', () => stream.end())
     })
   }
 
   #ended(): void {
     this.#leaveHub?.()
     for (const cancellation of this.#inFlight.values()) cancellation.cancel('the client went away')
-  }
-
-  /** The client said all it had to say. It still gets its answers; news it can no longer want. */
-  #endWhenAnswered(): void {
-    this.#saidAll = true
-    for (const cancellation of this.#listening) cancellation.cancel('the client went away')
-    if (this.#inFlight.size === 0) this.#options.stream.end()
   }
 
   #receive(line: Buffer): void {
@@ -85,7 +77,6 @@ export class LineClient {
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
-    if (method === 'subscriptions/listen') this.#listening.add(cancellation)
     const { principal, methods } = this.#options
     const notify = (notification: JsonObject): void => this.#write(notificationMessage(notification))
     const reply = await methods.answer({
@@ -99,10 +90,8 @@ export class LineClient {
       subscriptions: this.#subscriptions,
     })
     this.#inFlight.delete(id)
-    this.#listening.delete(cancellation)
     // A cancelled request gets no answer.
     if (cancellation.reason === undefined) this.#write(reply.message)
-    if (this.#saidAll && this.#inFlight.size === 0) this.#options.stream.end()
   }
 
   #initialize(message: ClientCall): void {

@@ -7,7 +7,7 @@ import { WATCHDOG_SCRIPT } from './watchdog-script.ts'
 export interface WatchdogOptions {
   /** The mark of this run of the gateway, under which those of its servers stand. */
   readonly runMark: string
-  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly environment: Readonly<Record<string, string | undefined>>
   /** It died and was replaced, or there can be none. */
   readonly onTrouble?: (text: string) => void
   readonly shell?: string
@@ -105,7 +105,7 @@ export class Watchdog {
 
   /** Should another gateway be above us, it has to find this process too. Our own mark it must not carry. */
   #environment(): Record<string, string> {
-    const { PATH, [MARK_VARIABLE]: above } = this.#options.environment ?? process.env
+    const { PATH, [MARK_VARIABLE]: above } = this.#options.environment
     return { PATH: PATH ?? '/usr/bin:/bin', ...(above !== undefined && { [MARK_VARIABLE]: above }) }
   }
 

@@ -1,0 +1,186 @@
+/** One part of a schema: it reads a value, describes itself to editors, and tells what stands inside. */
+export interface Part<Value = unknown> {
+  read(value: unknown): Reading<Value>
+  /** Draft 7, of the value as it is written. */
+  jsonSchema(): JsonSchema
+  /** Of a mapping with known keys: what stands under each. */
+  readonly shape?: Shape
+  /** Of a mapping with names that others choose, and of a list: what each member is. */
+  readonly member?: Part
+}
+
+export type Shape = Readonly<Record<string, Part>>
+
+export interface ObjectPart<Members extends Shape = Shape> extends Part<ObjectValue<Members>> {
+  readonly shape: Members
+}
+
+export interface OptionalPart<Inner extends Part> extends Part<ValueOf<Inner> | undefined> {
+  unwrap(): Inner
+}
+
+/** The type of what a part reads. */
+export type ValueOf<Some extends Part> = Some extends Part<infer Value> ? Value : never
+
+type OptionalKey<Members extends Shape> = {
+  [Key in keyof Members]: Members[Key] extends { unwrap(): Part } ? Key : never
+}[keyof Members]
+
+type ObjectValue<Members extends Shape> = {
+  readonly [Key in OptionalKey<Members>]?: ValueOf<Members[Key]>
+} & { readonly [Key in Exclude<keyof Members, OptionalKey<Members>>]: ValueOf<Members[Key]> }
+
+export type Reading<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly issues: readonly PartIssue[] }
+
+export type Step = string | number
+
+export interface PartIssue {
+  readonly path: readonly Step[]
+  /** The end of "expected …". What was got is for the reader to add: it knows what is secret. */
+  readonly expected: string
+  /** The right kind of value with the wrong content: so it was this half of a union that was meant. */
+  readonly near?: boolean
+  /** What may have been meant, where only some words are allowed. */
+  readonly candidates?: readonly string[]
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+const accept = <Value>(value: Value): Reading<Value> => ({ ok: true, value })
+
+const refuse = (issue: Omit<PartIssue, 'path'>): Reading<never> => ({ ok: false, issues: [{ path: [], ...issue }] })
+
+interface LeafRule<Value> {
+  readonly expected: string
+  readonly jsonSchema: JsonSchema
+  readonly candidates?: readonly string[]
+  /** Nothing when it is another kind of value. */
+  convert(value: unknown): Value | undefined
+  /** What was expected, when only the content is wrong. */
+  fault?(value: Value): string | undefined
+}
+
+/** A value with nothing inside. */
+export function leaf<Value>({ expected, jsonSchema, candidates, convert, fault }: LeafRule<Value>): Part<Value> {
+  const read = (given: unknown): Reading<Value> => {
+    const value = convert(given)
+    if (value === undefined) return refuse({ expected, ...(candidates && { candidates }) })
+    const wanted = fault?.(value)
+    return wanted === undefined ? accept(value) : refuse({ expected: wanted, near: true })
+  }
+  return { read, jsonSchema: () => jsonSchema }
+}
+
+/** Whatever stands there. */
+export const anything: Part = { read: accept, jsonSchema: () => ({}) }
+
+/** A key that may be left out. */
+export function optional<Inner extends Part>(inner: Inner): OptionalPart<Inner> {
+  type Value = ValueOf<Inner> | undefined
+  return {
+    unwrap: () => inner,
+    read: (given) => (given === undefined ? accept(undefined) : (inner.read(given) as Reading<Value>)),
+    jsonSchema: () => inner.jsonSchema(),
+  }
+}
+
+export function list<Member extends Part>(member: Member, expected: string): Part<readonly ValueOf<Member>[]> {
+  type Value = readonly ValueOf<Member>[]
+  return {
+    member,
+    read: (given) => {
+      if (!Array.isArray(given)) return refuse({ expected })
+      const members = given.map((value, index) => ({ step: index, part: member, value }))
+      return readMembers(members, (entries) => entries.map(([, value]) => value) as unknown as Value)
+    },
+    jsonSchema: () => ({ type: 'array', items: member.jsonSchema() }),
+  }
+}
+
+/** A mapping with names that others choose. */
+export function record<Member extends Part>(
+  member: Member,
+  expected: string,
+): Part<Readonly<Record<string, ValueOf<Member>>>> {
+  type Value = Readonly<Record<string, ValueOf<Member>>>
+  return {
+    member,
+    read: (given) => {
+      if (!isMapping(given)) return refuse({ expected })
+      const members = Object.entries(given).map(([step, value]) => ({ step, part: member, value }))
+      return readMembers(members, (entries) => Object.fromEntries(entries) as Value)
+    },
+    jsonSchema: () => ({ type: 'object', additionalProperties: member.jsonSchema() }),
+  }
+}
+
+/** A mapping with known keys; others are left out. */
+export function object<const Members extends Shape>(shape: Members, expected: string): ObjectPart<Members> {
+  type Value = ObjectValue<Members>
+  const parts = Object.entries<Part>(shape)
+  const required = parts.filter(([, part]) => !('unwrap' in part)).map(([key]) => key)
+  return {
+    shape,
+    read: (given) => {
+      if (!isMapping(given)) return refuse({ expected })
+      const members = parts.map(([step, part]) => ({ step, part, value: ownValue(given, step) }))
+      return readMembers(members, (entries) => Object.fromEntries(entries.filter(isGiven)) as Value)
+    },
+    jsonSchema: () => ({
+      type: 'object',
+      properties: Object.fromEntries(parts.map(([key, part]) => [key, part.jsonSchema()])),
+      ...(required.length > 0 && { required }),
+    }),
+  }
+}
+
+/** One part or the other. */
+export function either<First extends Part, Second extends Part>(
+  [first, second]: readonly [First, Second],
+  expected: string,
+): Part<ValueOf<First> | ValueOf<Second>> {
+  type Value = ValueOf<First> | ValueOf<Second>
+  return {
+    read: (given) => {
+      const readings = [first.read(given), second.read(given)] as readonly Reading<Value>[]
+      return readings.find(({ ok }) => ok) ?? readings.find(isNear) ?? refuse({ expected })
+    },
+    jsonSchema: () => ({ anyOf: [first.jsonSchema(), second.jsonSchema()] }),
+  }
+}
+
+const isNear = (reading: Reading<unknown>): boolean => !reading.ok && reading.issues.every(({ near }) => near)
+
+const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Never what every object has (`constructor`). */
+const ownValue = (mapping: Readonly<Record<string, unknown>>, key: string): unknown =>
+  Object.hasOwn(mapping, key) ? mapping[key] : undefined
+
+type Entry = readonly [step: Step, value: unknown]
+
+const isGiven = ([, value]: Entry): boolean => value !== undefined
+
+interface Member {
+  readonly step: Step
+  readonly part: Part
+  readonly value: unknown
+}
+
+/** Every member is read, so that one run shows everything that is wrong. */
+function readMembers<Value>(
+  members: readonly Member[],
+  assemble: (entries: readonly Entry[]) => Value,
+): Reading<Value> {
+  const entries: Entry[] = []
+  const issues: PartIssue[] = []
+  for (const { step, part, value } of members) {
+    const reading = part.read(value)
+    if (reading.ok) entries.push([step, reading.value])
+    else issues.push(...reading.issues.map((issue) => ({ ...issue, path: [step, ...issue.path] })))
+  }
+  return issues.length === 0 ? accept(assemble(entries)) : { ok: false, issues }
+}
