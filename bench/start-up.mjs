@@ -1,7 +1,7 @@
 // How long a start takes: from spawning the process to the first whole tools/list, with a known catalogue.
 //   node bench/start-up.mjs [rounds]
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,10 +38,18 @@ async function bareNode() {
 
 async function overHttp(home, state) {
   const from = performance.now()
-  const child = spawn(process.execPath, [MAIN, 'serve', '--home', home, '--state', state, '--port', '0', '--no-auth', '--json'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(
+    process.execPath,
+    [MAIN, 'serve', '--home', home, '--state', state, '--port', '0', '--no-auth', '--json'],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  )
   const { url } = JSON.parse(await firstLine(child))
   const listening = performance.now() - from
-  const headers = { 'content-type': 'application/json', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
+  const headers = {
+    'content-type': 'application/json',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/list',
+  }
   const answer = await fetch(url, { method: 'POST', headers, body: LIST })
   const { result } = await answer.json()
   const listed = performance.now() - from
@@ -53,7 +61,9 @@ async function overHttp(home, state) {
 
 async function overStdio(home, state, label) {
   const from = performance.now()
-  const child = spawn(process.execPath, [MAIN, 'serve', '--stdio', '--home', home, '--state', state], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, [MAIN, 'serve', '--stdio', '--home', home, '--state', state], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
   child.stdin.write(`${LIST}\n`)
   await firstLine(child)
   const listed = performance.now() - from
@@ -62,7 +72,7 @@ async function overStdio(home, state, label) {
 
 const figures = {}
 const note = (measured) => {
-  for (const [name, ms] of Object.entries(measured)) (figures[name] ??= []).push(ms)
+  for (const [name, ms] of Object.entries(measured)) figures[name] = [...(figures[name] ?? []), ms]
 }
 
 try {
@@ -80,7 +90,13 @@ try {
     await new Promise((resolve) => setTimeout(resolve, 5_500))
   }
   for (const [name, values] of Object.entries(figures)) {
-    console.log(`${name.padEnd(52)} median ${median(values).toFixed(0).padStart(5)} ms   min ${Math.min(...values).toFixed(0).padStart(5)}   max ${Math.max(...values).toFixed(0).padStart(5)}`)
+    console.log(
+      `${name.padEnd(52)} median ${median(values).toFixed(0).padStart(5)} ms   min ${Math.min(...values)
+        .toFixed(0)
+        .padStart(5)}   max ${Math.max(...values)
+        .toFixed(0)
+        .padStart(5)}`,
+    )
   }
 } finally {
   rmSync(root, { recursive: true, force: true })

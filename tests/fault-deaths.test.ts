@@ -103,6 +103,8 @@ describe(`${promise('GW-4')} a server that goes away`, () => {
     process.kill(pid, 'SIGKILL')
     const lost = await recordOf('UPSTREAM_LOST', id)
     expect(lost.reason).toContain('SIGKILL')
+    const { state, since, retryAt } = await bench.server(id)
+    if (state === 'restarting') expect(retryAt - since).toBeLessThanOrEqual(500)
     const { refusals, pid: next } = await callUntilBack(id)
     expect(next).not.toBe(pid)
     for (const refusal of refusals) {

@@ -214,7 +214,9 @@ describe(`${promise('GW-4')} a server over HTTP that goes away`, () => {
       return refusalsUntilBack('forgetful_echo')
     })
     for (const code of codes) expect(['UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(code)
-    expect((await forgetful.seen()).requests.filter(({ message }: Json) => message?.method === 'initialize').length).toBe(2)
+    expect(
+      (await forgetful.seen()).requests.filter(({ message }: Json) => message?.method === 'initialize').length,
+    ).toBe(2)
   })
 
   it('and comes back with a lock says that it needs a login', async () => {

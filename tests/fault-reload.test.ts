@@ -63,7 +63,8 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
     ])
     await eventually(
       () => bench.window.toolNames(),
-      (names) => names.includes('coming_tool_0') && names.includes('changing_tool_2') && !names.includes('leaving_echo'),
+      (names) =>
+        names.includes('coming_tool_0') && names.includes('changing_tool_2') && !names.includes('leaving_echo'),
     )
     expect(await pidOf('steady')).toBe(steadyPid)
     expect(await pidOf('changing')).not.toBe(changingPid)

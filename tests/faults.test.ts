@@ -185,7 +185,8 @@ describe('a server whose answers are wrong', () => {
     say({ method: 'notifications/cancelled', params: { requestId: id } })
     await eventually(
       () => bench.gateway.records(),
-      (records) => records.some(({ error, tool_name }) => error === 'CALL_CANCELLED' && tool_name === 'mcp__hostile__hang'),
+      (records) =>
+        records.some(({ error, tool_name }) => error === 'CALL_CANCELLED' && tool_name === 'mcp__hostile__hang'),
     )
     await call('hostile_echo')
     expect(bench.window.heard.filter((heard) => heard.id === id)).toEqual([])

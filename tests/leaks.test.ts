@@ -2,14 +2,12 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { processBehind, stdioEntry, textOf } from './fault-bench.ts'
+import { type Json, processBehind, stdioEntry, textOf } from './fault-bench.ts'
+import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually, processesWith } from './processes.ts'
 import { promise } from './promises.ts'
 import { endProcess, makePlace, type Place, type RunningGateway, runGateway } from './run-gateway.ts'
 import { openWindow, type StdioClient } from './stdio-client.ts'
-
-/** Everything a server can leave behind that a mark or a session still shows. */
-const CLINGING = ['grandchildren', 'daemon', 'ignore-term']
 
 const places = new Set<Place>()
 const windows = new Set<StdioClient>()
@@ -18,10 +16,15 @@ const gateways = new Set<RunningGateway>()
 afterEach(async () => {
   await Promise.all([...windows].map((window) => window.kill()))
   await Promise.all([...gateways].map(({ child }) => endProcess(child)))
-  await Promise.all([...places].map((place) => nothingLeft(place)))
+  await Promise.all([...places].map(nothingLeft)).finally(killAll)
   for (const place of places) place.remove()
   for (const all of [places, windows, gateways]) all.clear()
 })
+
+/** A test that failed must not leave to others what it found. */
+function killAll(): void {
+  for (const pid of [...places].flatMap(processesOf)) process.kill(pid, 'SIGKILL')
+}
 
 function newPlace(config: object): Place {
   const place = makePlace({ gateway: { linger: '200ms' }, ...config })
@@ -68,10 +71,11 @@ function commandLine(pid: number): string {
 
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** A server that has started all the processes it can, and a text that only they carry. */
-function clingingServer() {
+/** A server that leaves a child in its group and a daemon outside of it, and a text that only those three carry. */
+function clingingServer(...more: readonly string[]) {
   const marker = randomUUID()
-  const config = { mcp_servers: { clinging: stdioEntry(CLINGING, { env: { MARKER: marker } }) } }
+  const entry = stdioEntry(['grandchildren', 'daemon', ...more], { env: { MARKER: marker } })
+  const config = { mcp_servers: { clinging: entry } }
   /** The server, a grandchild, and a daemon of a shell and two sleepers; the shell may have become one of them. */
   const allUp = (): Promise<unknown> =>
     eventually(
@@ -83,7 +87,7 @@ function clingingServer() {
 
 describe(`${promise('GW-6')} no process is left`, () => {
   it('after an orderly stop, though a server ignores it and has daemons', async () => {
-    const { config, allUp } = clingingServer()
+    const { config, allUp } = clingingServer('ignore-term')
     const gateway = await newGateway(config)
     await allUp()
     await endProcess(gateway.child)
@@ -162,6 +166,31 @@ describe(`${promise('GW-6')} no process is left`, () => {
   })
 })
 
+describe('a gateway that is told to stop', () => {
+  it('answers every call that is under way, however it came', async () => {
+    const gateway = await newGateway({ mcp_servers: { good: stdioEntry() } })
+    const window = await newWindow(gateway)
+    await processBehind(window, 'good')
+    const legacy = await LegacyClient.open(gateway.mcp)
+    const answers = [
+      window.call('good_hang'),
+      legacy.request('tools/call', { name: 'good_hang' }).then(({ message }) => message),
+      modernRequest(gateway.mcp, 'tools/call', { name: 'good_hang' }).then(({ message }) => message),
+    ]
+    await eventually(
+      () => apiOf(gateway, '/status'),
+      ({ callsInFlight }) => callsInFlight === answers.length,
+    )
+    const stopped = endProcess(gateway.child)
+    for (const answer of await Promise.all(answers))
+      expect(JSON.stringify(answer)).toMatch(/UPSTREAM_DIED|CALL_CANCELLED|GATEWAY_UNREACHABLE/)
+    await stopped
+    const types = gateway.records().map(({ type }) => type)
+    expect(types.filter((type) => type === 'TOOL_CALL_FAILED')).toHaveLength(answers.length)
+    expect(types.at(-1)).toBe('GATEWAY_STOPPED')
+  })
+})
+
 describe(`${promise('GW-6')} descriptors and sessions return to where they were`, () => {
   const CYCLES = 200
 
@@ -214,9 +243,9 @@ describe(`${promise('GW-6')} descriptors and sessions return to where they were`
   })
 })
 
-async function apiOf(gateway: RunningGateway, path: string): Promise<Record<string, any>> {
+async function apiOf(gateway: RunningGateway, path: string): Promise<Json> {
   const headers = { authorization: `Bearer ${gateway.token('operator')}`, connection: 'close' }
-  return (await (await fetch(`${gateway.url}/api${path}`, { headers })).json()) as Record<string, any>
+  return (await (await fetch(`${gateway.url}/api${path}`, { headers })).json()) as Json
 }
 
 /** The number once it has been the same for a while: what was opened for the last visitors closes a little later. */

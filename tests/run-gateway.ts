@@ -43,6 +43,8 @@ export interface RunOptions {
   readonly config?: object | string
   readonly place?: Place
   readonly args?: readonly string[]
+  /** A free one, unless the home is to choose. */
+  readonly port?: 'free' | 'of the home'
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -51,11 +53,22 @@ export async function runGateway({
   config = {},
   place = makePlace(config),
   args = ['--no-auth'],
+  port = 'free',
   env = {},
 }: RunOptions = {}): Promise<RunningGateway> {
   const child = spawn(
     process.execPath,
-    [MAIN, 'serve', '--home', place.home, '--state', place.state, '--port', '0', '--json', ...args],
+    [
+      MAIN,
+      'serve',
+      '--home',
+      place.home,
+      '--state',
+      place.state,
+      ...(port === 'free' ? ['--port', '0'] : []),
+      '--json',
+      ...args,
+    ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -182,6 +184,17 @@ describe(`${promise('GW-27')} several windows`, () => {
     await untilNothingRuns(at)
   })
 
+  it('end at once when they are told to, whatever is under way', async () => {
+    const at = place()
+    const [client] = (await windows(at, 1)) as [StdioClient]
+    client.call('one_hang').catch(() => {})
+    const gone = once(client.child, 'close')
+    client.child.kill('SIGTERM')
+    const [code, signal] = await gone
+    expect([code, signal]).toEqual([0, null])
+    await untilNothingRuns(at)
+  })
+
   it('that are killed with -9 leave nothing', async () => {
     const at = place()
     const all = await windows(at, 3)
@@ -251,22 +264,58 @@ describe(`${promise('GW-27')} windows and ports`, () => {
     expect(message.result.content[0].text).toBe('{}')
   })
 
-  it('use the port that the home names', async () => {
+  it('listen where the home says unless told otherwise', async () => {
     const at = place({ port: 0 })
     await windows(at, 1)
-    const outcome = runCommand(['serve', '--json', '--no-auth', '--home', at.home, '--state', at.state])
-    const [pid = 0] = await eventually(
-      () => processesWith(at.state).filter((pid) => commandLine(pid).includes('--no-auth')),
-      (pids) => pids.length === 1,
+    const joined = await runGateway({ place: { ...at, remove: () => {} }, port: 'of the home' })
+    undo.push(() => joined.stop())
+    expect(joined.mcp).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+    expect(joined.mcp).not.toContain(':4747/')
+  })
+
+  it('that all start at the same instant find one another, whoever is first', async () => {
+    const at = place()
+    const staying = { ...at, remove: () => {} }
+    const [one, other, [client]] = await Promise.all([
+      runGateway({ place: staying }),
+      runGateway({ place: staying }),
+      windows(at, 1),
+    ])
+    const pids = await Promise.all(
+      [one.mcp, other.mcp].map(async (mcp) => {
+        const { message } = await modernRequest(mcp, 'tools/call', { name: 'one_pid', arguments: {} })
+        return JSON.parse(message.result.content[0].text).pid
+      }),
     )
-    const status = async (): Promise<readonly string[]> => {
-      const { stdout } = await runCommand(['doctor', '--json', '--home', at.home, '--state', at.state])
-      return stdout.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? []
+    const { content } = (await client?.call('one_pid')) ?? {}
+    expect([...pids, JSON.parse(content[0].text).pid]).toEqual([pids[0], pids[0], pids[0]])
+    expect(serverPids(at)).toHaveLength(2)
+    await Promise.all([client?.leave(), endProcess(one.child), endProcess(other.child)])
+    await untilNothingRuns(at)
+  })
+
+  it('cannot be brought down over the socket by words that make no sense', async () => {
+    const at = place()
+    const [client] = (await windows(at, 1)) as [StdioClient]
+    const socketPath = join(at.state, 'gateway.sock')
+    const nonsense: Record<string, string>[] = [
+      { upgrade: 'sallyport-port', connection: 'upgrade' },
+      { upgrade: 'sallyport-port', connection: 'upgrade', 'x-sallyport-port': '%zz' },
+      { upgrade: 'sallyport-port', connection: 'upgrade', 'x-sallyport-port': '7' },
+      { upgrade: 'sallyport-lines', connection: 'upgrade', 'x-sallyport-home': '%' },
+      { upgrade: 'websocket', connection: 'upgrade' },
+      { 'x-sallyport-home': '%E0%A4%A' },
+    ]
+    for (const headers of nonsense) {
+      const asked = request({ socketPath, path: '/', headers }).end()
+      const [event] = await Promise.race([
+        once(asked, 'response').then(([response]) => [response.resume()]),
+        once(asked, 'upgrade').then(([, socket]) => [socket.destroy()]),
+        once(asked, 'error'),
+      ])
+      expect(event).toBeDefined()
     }
-    void status
-    process.kill(pid, 'SIGTERM')
-    const { stdout } = await outcome
-    expect(stdout).not.toContain(':4747')
+    expect(await client.call('one_echo')).toMatchObject({ content: [{ text: '{}' }] })
   })
 
   it('of another home on the same state are refused with both names', async () => {

@@ -108,7 +108,7 @@ export class Doors {
 
   /** One state, one home: a program that works from another home must not be answered from this one. */
   #judgeHome(request: IncomingMessage): SallyportError | undefined {
-    const theirs = decodeURIComponent(String(request.headers['x-sallyport-home'] ?? ''))
+    const theirs = decoded(String(request.headers['x-sallyport-home'] ?? ''))
     const { path } = this.#gateway.home
     if (theirs === '' || theirs === path) return undefined
     return new SallyportError(
@@ -176,5 +176,14 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     },
     urls,
     record: (event) => gateway.record(event),
+  }
+}
+
+/** What is no encoding at all is nobody's home either: it is compared, and shown, as it came. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }

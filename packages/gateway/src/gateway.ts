@@ -195,6 +195,8 @@ export class Gateway {
 
   /** Puts a changed configuration in force. What it did not change goes on undisturbed. */
   reload({ settings, warnings }: LoadedSettings): void {
+    // It was read while we began to close: no server may start any more.
+    if (this.#closing !== undefined) return
     for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
     this.#settings = settings
     this.#selections = new Map()

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import { SallyportError } from '@sallyport/core'
 import { refusalIn } from './gateway-connection.ts'
 
@@ -20,7 +21,7 @@ const MAX_LOG_BYTES = 1_000_000
 /** Starts a gateway of its own process that outlives us, and waits until it can be joined. False when another one was quicker. */
 export async function startBackgroundGateway({ home, state, cwd, environment }: BackgroundOptions): Promise<boolean> {
   const args = ['serve', '--background', '--state', state, ...(home === undefined ? [] : ['--home', home])]
-  const main = new URL('./main.js', import.meta.url).pathname
+  const main = fileURLToPath(new URL('./main.js', import.meta.url))
   const words = openWords(state)
   const child = spawn(process.execPath, [main, ...args], {
     detached: true,
@@ -28,6 +29,9 @@ export async function startBackgroundGateway({ home, state, cwd, environment }: 
     env: environment,
     stdio: ['ignore', 'ignore', words, 'pipe'],
   })
+  if (words !== 'ignore') closeSync(words)
+  // A program that cannot be started at all reports nothing, and that is told below.
+  child.once('error', () => {})
   const report = await readAll(child.stdio[REPORT_DESCRIPTOR] as Readable)
   child.unref()
   if (report === 'ready') return true
@@ -37,12 +41,17 @@ export async function startBackgroundGateway({ home, state, cwd, environment }: 
 }
 
 /** What a process without a terminal has to say goes into a file, which is begun anew when it has grown. */
-function openWords(state: string): number {
-  const folder = join(state, 'logs')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = join(folder, 'gateway.log')
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  return openSync(file, size > MAX_LOG_BYTES ? 'w' : 'a', 0o600)
+function openWords(state: string): number | 'ignore' {
+  try {
+    const folder = join(state, 'logs')
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const file = join(folder, 'gateway.log')
+    const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    return openSync(file, size > MAX_LOG_BYTES ? 'w' : 'a', 0o600)
+  } catch {
+    // The gateway that is about to start finds out what is wrong with its state, and reports it properly.
+    return 'ignore'
+  }
 }
 
 const unexplained = (state: string): SallyportError =>

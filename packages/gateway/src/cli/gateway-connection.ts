@@ -9,6 +9,13 @@ export interface ConnectionOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** A gateway that has the state but not its socket is about to open it, or about to be gone with its servers. */
+export const JOIN_PATIENCE = 10_000
+export const JOIN_PAUSE = 50
+
+/** Where the path to the socket is barred, none of ours listens; opening the state says what is wrong with it. */
+const NOBODY_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTDIR', 'EACCES'])
+
 /** Joins the gateway that runs on a state; undefined when none does. */
 export function connectTo(
   purpose: keyof typeof SOCKET_PROTOCOLS,
@@ -34,7 +41,7 @@ export function connectTo(
       response.once('end', () => reject(refusalIn(body)))
     })
     asked.once('error', (error: NodeJS.ErrnoException) => {
-      if (['ENOENT', 'ECONNREFUSED', 'ECONNRESET'].includes(error.code ?? '')) resolve(undefined)
+      if (NOBODY_THERE.has(error.code ?? '')) resolve(undefined)
       else
         reject(
           new SallyportError('GATEWAY_UNREACHABLE', `The gateway's socket cannot be used: ${error.message}.`, {

@@ -37,9 +37,9 @@ export async function openHome(
   const folder = await prepareState(state)
   await requireTrust({ home, content, state })
   const loaded = await loadSettings({ home: home.path, environment, content })
-  for (const text of [...folder.warnings, ...loaded.warnings.map(describeIssue)]) onWarning(text)
   const lock = await lockState(state, { version: VERSION, home: home.path })
   if (lock.held) throw stateHeld(state, lock.holder)
+  for (const text of [...folder.warnings, ...loaded.warnings.map(describeIssue)]) onWarning(text)
   try {
     const store = openStore({ state, durability: loaded.settings.audit.durability })
     const gateway = await openGateway({ home, state, loaded, environment, store, onWarning })

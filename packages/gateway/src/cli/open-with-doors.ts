@@ -33,7 +33,8 @@ export async function openWithDoors(
     gateway,
     doors,
     close: async (reason) => {
-      await doors.close()
+      // The gateway answers what is under way while the doors let nobody in any more. The state is given up last.
+      await Promise.all([doors.close(), gateway.close(reason)])
       await close(reason)
     },
   }

@@ -5,6 +5,9 @@ import { LineReader } from '../serve/line-reader.ts'
 type Id = string | number
 
 const MAX_LINE = 64 * 1_024 * 1_024
+/** The gateway answers to no other ids than these; of others that it does answer to, the scanner could not tell us. */
+const MAX_ID_LENGTH = 256
+const PLAIN = /^[\x20-\x7e]*$/
 
 /** Which requests of an agent are still to be answered, and how it opened the conversation. */
 export class PendingAnswers {
@@ -33,6 +36,11 @@ export class PendingAnswers {
     }
     this.#midLine = from < chunk.length
     if (this.#midLine) this.#scanner.feed(chunk.subarray(from))
+  }
+
+  /** What was sent of a line that is not whole yet: another gateway has to hear it from its beginning. */
+  get unfinished(): Buffer {
+    return this.#sent.unfinished
   }
 
   /** Calls back as soon as the agent waits for nothing. */
@@ -72,8 +80,8 @@ export class PendingAnswers {
       this.handshake.length = 0
       this.#greeting = idOf(message)
     }
-    if (message.method === 'initialize' || message.method === 'notifications/initialized')
-      this.handshake.push(Buffer.from(line))
+    if (message.method === 'initialize') this.handshake.push(Buffer.from(line))
+    if (message.method === 'notifications/initialized') this.handshake.splice(1, 1, Buffer.from(line))
     if (message.method === 'notifications/cancelled' && isJsonObject(message.params))
       this.#close(message.params.requestId)
     const id = idOf(message)
@@ -94,8 +102,10 @@ export class PendingAnswers {
   }
 }
 
-const idOf = ({ id }: Readonly<Record<string, unknown>>): Id | undefined =>
-  typeof id === 'string' || typeof id === 'number' ? id : undefined
+function idOf({ id }: Readonly<Record<string, unknown>>): Id | undefined {
+  if (typeof id === 'number') return Number.isSafeInteger(id) ? id : undefined
+  return typeof id === 'string' && id.length <= MAX_ID_LENGTH && PLAIN.test(id) ? id : undefined
+}
 
 /** Takes the first line off a stream and leaves what comes behind it; the end of the stream is an end too. */
 function dropLine(stream: Duplex): Promise<void> {

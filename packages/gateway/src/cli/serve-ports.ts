@@ -1,22 +1,38 @@
 import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import type { Doors, Port } from '../doors.ts'
-import { bannerOf } from './banner.ts'
+import { type Banner, bannerOf } from './banner.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
-import { connectTo, refusalIn } from './gateway-connection.ts'
+import { connectTo, JOIN_PATIENCE, JOIN_PAUSE, refusalIn } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { openWithDoors } from './open-with-doors.ts'
+import { type OpenGateway, openWithDoors } from './open-with-doors.ts'
 import type { ServeFlags } from './serve-command.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
 /** Serves on a port until it is told to stop: as the gateway, or through the one that runs already. */
 export async function servePort(context: CliContext, flags: Flags): Promise<void> {
-  const opened = await openWithDoors(context, flags, async (doors, gateway) => {
-    await doors.openPort(portOf(flags, gateway.settings.gateway))
-  }).catch(unlessHeld)
-  if (!opened) return joinWithPort(context, flags)
+  // Asked for first of all: from here on Ctrl-C and SIGTERM end it in order.
+  const { signal } = context
+  for (const until = Date.now() + JOIN_PATIENCE; !signal.aborted; await delay(JOIN_PAUSE)) {
+    const opened = await openWithDoors(context, flags, async (doors, gateway) => {
+      await doors.openPort(portOf(flags, gateway.settings.gateway))
+    }).catch(unlessHeld)
+    if (opened) return serveAsHolder(context, flags, opened)
+    const { home, state } = await findHome(context, flags)
+    const lender = await connectTo('port', { state, home: home.path, headers: portHeaders(flags) })
+    if (lender) return serveThrough(lender, context, { flags, home: home.path, state })
+    if (Date.now() > until)
+      throw new SallyportError('GATEWAY_UNREACHABLE', `A gateway holds the state ${state} and does not answer.`, {
+        hint: 'Try again, or stop it.',
+      })
+  }
+}
+
+async function serveAsHolder(context: CliContext, flags: Flags, opened: OpenGateway): Promise<void> {
   const { gateway, doors, close } = opened
   const { logins, state, home } = gateway
   const [url = ''] = doors.urls()
@@ -34,40 +50,49 @@ function portOf(flags: Flags, settings: { readonly host: string; readonly port: 
   return { host: flags.host ?? settings.host, port: flags.port ?? settings.port, noAuth: flags['no-auth'] === true }
 }
 
+/** Only what was asked for: the rest is as the gateway's own home says. */
+function portHeaders({ host, port, 'no-auth': noAuth = false }: Flags): Readonly<Record<string, string>> {
+  return { 'x-sallyport-port': encodeURIComponent(JSON.stringify({ host, port, noAuth })) }
+}
+
 /** Another window's gateway has the state: it lends us a port for as long as we stay. */
-async function joinWithPort(context: CliContext, flags: Flags): Promise<void> {
-  const { home, state } = await findHome(context, flags)
-  const wanted = portOf(flags, { host: '127.0.0.1', port: 4747 })
-  const headers = { 'x-sallyport-port': encodeURIComponent(JSON.stringify(wanted)) }
-  const stream = await connectTo('port', { state, home: home.path, headers })
-  if (!stream)
-    throw new SallyportError('GATEWAY_UNREACHABLE', `A gateway holds the state ${state} and does not answer.`, {
-      hint: 'Try again, or stop it.',
-    })
-  const [answer] = (await once(stream, 'data')) as [Buffer]
-  const { url, login, error } = JSON.parse(answer.toString('utf8')) as { url: string; login: string; error?: unknown }
-  if (error) throw refusalIn(answer.toString('utf8'))
-  context.process.stdout.write(bannerOf({ url, login, state, home: home.path, flags }))
-  const lost = once(stream, 'close').then(() => 'lost' as const)
-  const ended = await Promise.race([stopped(context.signal).then(() => 'told' as const), lost])
-  stream.destroy()
+async function serveThrough(lender: Duplex, context: CliContext, what: Omit<Banner, 'url' | 'login'>): Promise<void> {
+  const lost = once(lender, 'close').then(() => 'lost' as const)
+  const told = stopped(context.signal).then(() => 'told' as const)
+  const answer = await Promise.race([once(lender, 'data'), lost, told])
+  if (Array.isArray(answer)) context.process.stdout.write(bannerOf({ ...lentIn(String(answer[0])), ...what }))
+  const ended = await Promise.race([told, lost])
+  lender.destroy()
   if (ended === 'lost')
     throw new SallyportError('GATEWAY_UNREACHABLE', 'The gateway that lent this port has ended.', {
       hint: 'Start it again.',
     })
 }
 
+function lentIn(text: string): Pick<Banner, 'url' | 'login'> {
+  const { url, login, error } = JSON.parse(text) as Pick<Banner, 'url' | 'login'> & { readonly error?: unknown }
+  if (error) throw refusalIn(text)
+  return { url, login }
+}
+
 /** Serves the windows that join over the socket, and ends a while after the last one left. */
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
-  const { gateway, doors, close } = await openWithDoors(context, flags)
   const told = stopped(context.signal).then(() => 'it was told to stop')
+  const { gateway, doors, close } = await openWithDoors(context, flags)
   const left = deserted(doors, gateway.settings.gateway.linger)
   return { done: Promise.race([left, told]).then(close) }
 }
 
+/** Whoever started the gateway has yet to come through the door: that takes longer than a short `linger`. */
 function deserted(doors: Doors, linger: number): Promise<string> {
   return new Promise((resolve) => {
-    doors.whenEmpty(() => setTimeout(() => doors.isEmpty && resolve('the last window left'), linger))
+    let timer: NodeJS.Timeout | undefined
+    let patience = Math.max(linger, JOIN_PATIENCE)
+    doors.whenEmpty(() => {
+      clearTimeout(timer)
+      timer = setTimeout(() => doors.isEmpty && resolve('the last window left'), patience)
+      patience = linger
+    })
   })
 }
 

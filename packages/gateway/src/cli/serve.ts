@@ -6,7 +6,7 @@ import { SallyportError } from '@sallyport/core'
 import { REPORT_DESCRIPTOR, startBackgroundGateway } from './background-gateway.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
-import { connectTo } from './gateway-connection.ts'
+import { connectTo, JOIN_PATIENCE, JOIN_PAUSE } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
 import type { ServeFlags } from './serve-command.ts'
 import { relayStdio } from './stdio-relay.ts'
@@ -15,9 +15,6 @@ type Flags = ServeFlags & GlobalFlags
 
 const DEMO_HOME = fileURLToPath(new URL('../../demo', import.meta.url))
 const DEMO_STATE = '.sallyport-demo'
-/** A gateway that has the state but not its socket yet is about to open it. */
-const JOIN_PATIENCE = 5_000
-const JOIN_PAUSE = 20
 
 export async function serve(context: CliContext, given: Flags): Promise<void> {
   // A flag that was not given is there all the same, as undefined: a spread would take the defaults away again.
@@ -31,8 +28,12 @@ export async function serve(context: CliContext, given: Flags): Promise<void> {
 /** Whoever started us in the background learns how it went. */
 async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise<void> }>): Promise<void> {
   const report = (text: string): void => {
-    writeSync(REPORT_DESCRIPTOR, text)
-    closeSync(REPORT_DESCRIPTOR)
+    try {
+      writeSync(REPORT_DESCRIPTOR, text)
+      closeSync(REPORT_DESCRIPTOR)
+    } catch {
+      // Who started us is gone. Others may join all the same; if nobody does, we end by ourselves.
+    }
   }
   try {
     const { done } = await serveUntilEmpty()
@@ -64,5 +65,5 @@ async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
     }
   }
   const onLost = (reason: string): void => void context.process.stderr.write(`! ${reason}\n`)
-  await relayStdio({ input: process.stdin, output: process.stdout, join, onLost })
+  await relayStdio({ input: process.stdin, output: process.stdout, join, onLost, signal: context.signal })
 }

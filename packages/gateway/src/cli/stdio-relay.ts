@@ -27,7 +27,7 @@ const FAREWELL = 10_000
  */
 export async function relayStdio({ input, output, join, onLost, signal }: RelayOptions): Promise<void> {
   const pending = new PendingAnswers()
-  const ended = new Promise<void>((resolve) => input.once('end', resolve).once('close', resolve))
+  const ended = endOf(input, output)
   let inputOpen = true
   void ended.then(() => {
     inputOpen = false
@@ -35,6 +35,7 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
   input.pause()
   let losses = 0
   for (let socket = await join(); ; socket = await join()) {
+    socket.on('error', () => socket.destroy())
     const joinedAt = Date.now()
     if (pending.handshake.length > 0) await pending.greetAgain(socket, output)
     await carry({ input, output, socket, pending, ended, signal })
@@ -46,6 +47,14 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
     onLost('The gateway went away; joining it again.')
     await delay(50 * 2 ** losses)
   }
+}
+
+/** The agent has said all it has to say, or no longer listens. */
+function endOf(input: Readable, output: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    input.once('end', resolve).once('close', resolve)
+    output.on('error', () => resolve())
+  })
 }
 
 interface Leg {
@@ -70,7 +79,6 @@ async function carry({ input, output, socket, pending, ended, signal }: Leg): Pr
     if (!output.write(chunk)) socket.pause()
   }
   const resumeSocket = (): void => void socket.resume()
-  socket.on('error', () => socket.destroy())
   socket.on('drain', () => input.resume())
   output.on('drain', resumeSocket)
   socket.on('data', onOutput)
@@ -84,6 +92,7 @@ async function carry({ input, output, socket, pending, ended, signal }: Leg): Pr
       socket.end()
     })
   })
+  if (pending.unfinished.length > 0) socket.write(pending.unfinished)
   input.resume()
   // Who greeted the gateway again has stopped the flow; a listener alone does not start it.
   socket.resume()

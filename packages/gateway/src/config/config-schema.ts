@@ -1,6 +1,17 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
-import { anything, either, list, object, type OptionalPart, optional, type Part, record, type ValueOf } from './schema.ts'
+import {
+  anything,
+  either,
+  type JsonSchema,
+  list,
+  type OptionalPart,
+  object,
+  optional,
+  type Part,
+  record,
+  type ValueOf,
+} from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, prose, text, textList, wholeNumber } from './schema-parts.ts'
 
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
@@ -56,73 +67,63 @@ const SERVER_TYPES = [
 
 const atLeastMs = { least: 1 } as const
 
-const timeouts = object(
-  {
-    startup: optional(duration({ bare: 'none', ...atLeastMs })),
-    call: optional(duration({ bare: 'none', ...atLeastMs })),
-    max: optional(duration({ bare: 'none', ...atLeastMs })),
-    idle: optional(duration({ bare: 'none', ...atLeastMs })),
-  },
-  'a mapping such as {startup: 30s, call: 60s}',
-)
+const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {
+  startup: optional(duration({ bare: 'none', ...atLeastMs })),
+  call: optional(duration({ bare: 'none', ...atLeastMs })),
+  max: optional(duration({ bare: 'none', ...atLeastMs })),
+  idle: optional(duration({ bare: 'none', ...atLeastMs })),
+})
 
-const textMap = (example: string) =>
-  record(plainText, `a mapping of names to texts, such as ${example}`)
+const textMap = (example: string) => record(`a mapping of names to texts, such as ${example}`, plainText)
 
 /** One entry of `mcp_servers`. Which keys belong together is judged in server-entry.ts. */
-export const serverSchema = object(
-  {
-    type: optional(oneOf(SERVER_TYPES)),
-    title: optional(text('a text', 200)),
-    description: optional(prose()),
-    enabled: optional(flag()),
-    disabled: optional(flag()),
-    command: optional(either([plainText, list(plainText, 'a list of texts')], 'a program, such as "npx"')),
-    args: optional(list(plainText, 'a list of texts, such as ["-y", "my-server"]')),
-    env: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
-    environment: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
-    cwd: optional(text('a folder')),
-    per: optional(oneOf(['gateway', 'session'])),
-    url: optional(text('an address such as "https://host/mcp"')),
-    httpUrl: optional(text('an address such as "https://host/mcp"')),
-    headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
-    era: optional(oneOf(['auto', 'legacy', 'modern'])),
-    includeTools: optional(textList('a list of tool names')),
-    enabledTools: optional(textList('a list of tool names')),
-    excludeTools: optional(textList('a list of tool names')),
-    disabledTools: optional(textList('a list of tool names')),
-    timeouts: optional(timeouts),
-    timeout: optional(duration({ bare: 'ms', ...atLeastMs })),
-    readTimeout: optional(duration({ bare: 's', ...atLeastMs })),
-    timeoutSeconds: optional(duration({ bare: 's', ...atLeastMs })),
-    toolTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
-    toolTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
-    startupTimeout: optional(duration({ bare: 's', ...atLeastMs })),
-    startupTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
-    startupTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
-    idle: optional(duration({ bare: 'none', ...atLeastMs })),
-    maxMessage: optional(byteSize()),
-    ...unread(UNREAD_SERVER_KEYS),
-  },
-  'a mapping with "command" or "url"',
-)
+export const serverSchema = object('a mapping with "command" or "url"', {
+  type: optional(oneOf(SERVER_TYPES)),
+  title: optional(text('a text', 200)),
+  description: optional(prose()),
+  enabled: optional(flag()),
+  disabled: optional(flag()),
+  command: optional(either('a program, such as "npx"', plainText, list('a list of texts', plainText))),
+  args: optional(list('a list of texts, such as ["-y", "my-server"]', plainText)),
+  env: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
+  environment: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
+  cwd: optional(text('a folder')),
+  per: optional(oneOf(['gateway', 'session'])),
+  url: optional(text('an address such as "https://host/mcp"')),
+  httpUrl: optional(text('an address such as "https://host/mcp"')),
+  headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
+  era: optional(oneOf(['auto', 'legacy', 'modern'])),
+  includeTools: optional(textList('a list of tool names')),
+  enabledTools: optional(textList('a list of tool names')),
+  excludeTools: optional(textList('a list of tool names')),
+  disabledTools: optional(textList('a list of tool names')),
+  timeouts: optional(timeouts),
+  timeout: optional(duration({ bare: 'ms', ...atLeastMs })),
+  readTimeout: optional(duration({ bare: 's', ...atLeastMs })),
+  timeoutSeconds: optional(duration({ bare: 's', ...atLeastMs })),
+  toolTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
+  toolTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
+  startupTimeout: optional(duration({ bare: 's', ...atLeastMs })),
+  startupTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
+  startupTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
+  idle: optional(duration({ bare: 'none', ...atLeastMs })),
+  maxMessage: optional(byteSize()),
+  ...unread(UNREAD_SERVER_KEYS),
+})
 
-const gatewaySchema = object(
-  {
-    host: optional(text('an address to listen on')),
-    port: optional(wholeNumber(0, 65_535)),
-    naming: optional(oneOf(['prefixed', 'bare'])),
-    allowRemote: optional(flag()),
-    allowedHosts: optional(textList('a list of host names')),
-    allowedOrigins: optional(textList('a list of origins')),
-    startupWait: optional(duration({ bare: 'none', least: 0 })),
-    linger: optional(duration({ bare: 'none', least: 0 })),
-    maxBody: optional(byteSize()),
-    maxSessions: optional(wholeNumber(1, 1_000_000)),
-    maxCallsInFlight: optional(wholeNumber(1, 1_000_000)),
-  },
-  'a mapping such as {port: 4747}',
-)
+const gatewaySchema = object('a mapping such as {port: 4747}', {
+  host: optional(text('an address to listen on')),
+  port: optional(wholeNumber(0, 65_535)),
+  naming: optional(oneOf(['prefixed', 'bare'])),
+  allowRemote: optional(flag()),
+  allowedHosts: optional(textList('a list of host names')),
+  allowedOrigins: optional(textList('a list of origins')),
+  startupWait: optional(duration({ bare: 'none', least: 0 })),
+  linger: optional(duration({ bare: 'none', least: 0 })),
+  maxBody: optional(byteSize()),
+  maxSessions: optional(wholeNumber(1, 1_000_000)),
+  maxCallsInFlight: optional(wholeNumber(1, 1_000_000)),
+})
 
 const ALGORITHMS = [
   'HS256',
@@ -140,63 +141,59 @@ const ALGORITHMS = [
   'EdDSA',
 ] as const
 
-const jwtSchema = object(
-  {
-    issuers: optional(textList('a list of issuers')),
-    audience: optional(either([text(), textList()], 'a text or a list of texts')),
-    algorithms: optional(list(oneOf(ALGORITHMS), 'a list of algorithms, such as [RS256]')),
-    jwksUri: optional(text('an address such as "https://issuer/jwks.json"')),
-    secret: optional(text('a text, best as "${JWT_SECRET}"')),
-    clockTolerance: optional(duration({ bare: 's', least: 0 })),
-  },
-  'a mapping such as {jwks_uri: …, issuers: […]}',
-)
+const jwtSchema = object('a mapping such as {jwks_uri: …, issuers: […]}', {
+  issuers: optional(textList('a list of issuers')),
+  audience: optional(either('a text or a list of texts', text(), textList())),
+  algorithms: optional(list('a list of algorithms, such as [RS256]', oneOf(ALGORITHMS))),
+  jwksUri: optional(text('an address such as "https://issuer/jwks.json"')),
+  secret: optional(text('a text, best as "${JWT_SECRET}"')),
+  clockTolerance: optional(duration({ bare: 's', least: 0 })),
+})
 
-const authSchema = object({ jwt: jwtSchema.optional() }, 'a mapping such as {jwt: {…}}')
+const authSchema = object('a mapping such as {jwt: {…}}', { jwt: optional(jwtSchema) })
 
-const auditSchema = object(
-  { durability: oneOf(['process', 'power']).optional(), required: flag().optional() },
-  'a mapping such as {durability: power}',
-)
+const auditSchema = object('a mapping such as {durability: power}', {
+  durability: optional(oneOf(['process', 'power'])),
+  required: optional(flag()),
+})
 
 /** Everything but the servers, which are read one by one. */
-export const sectionsSchema = object(
-  {
-    $schema: optional(anything),
-    gateway: optional(gatewaySchema),
-    auth: optional(authSchema),
-    audit: optional(auditSchema),
-    mcpServers: optional(anything),
-    ...unread(UNREAD_SECTIONS),
-  },
-  'a mapping such as {mcp_servers: {…}}',
-)
+export const sectionsSchema = object('a mapping such as {mcp_servers: {…}}', {
+  $schema: optional(anything),
+  gateway: optional(gatewaySchema),
+  auth: optional(authSchema),
+  audit: optional(auditSchema),
+  mcpServers: optional(anything),
+  ...unread(UNREAD_SECTIONS),
+})
 
 export type ServerEntry = ValueOf<typeof serverSchema>
 export type GatewaySection = ValueOf<typeof gatewaySchema>
 export type JwtSection = ValueOf<typeof jwtSchema>
 export type AuditSection = ValueOf<typeof auditSchema>
 
-interface SchemaNode {
-  properties?: Record<string, SchemaNode>
-  additionalProperties?: SchemaNode | boolean
-  [key: string]: unknown
-}
-
 /** What `$schema` offers to editors: every key in both spellings, values as they are written. */
-export function buildJsonSchema(): Readonly<Record<string, unknown>> {
-  const whole = sectionsSchema.extend({ mcpServers: z.record(z.string(), serverSchema).optional() })
-  const schema = z.toJSONSchema(whole, { io: 'input', target: 'draft-7' })
-  spellBothWays(schema as SchemaNode)
-  return { ...schema, title: 'Sallyport config.yaml' }
+export function buildJsonSchema(): JsonSchema {
+  const mcpServers = optional(record('a mapping of names to servers', serverSchema))
+  const whole = object('a mapping', { ...sectionsSchema.shape, mcpServers }).jsonSchema()
+  return { $schema: 'http://json-schema.org/draft-07/schema#', ...spellBothWays(whole), title: 'Sallyport config.yaml' }
 }
 
-function spellBothWays(node: SchemaNode): void {
-  for (const [key, value] of Object.entries(node.properties ?? {})) {
-    spellBothWays(value)
-    if (node.properties !== undefined) node.properties[snakeCase(key)] ??= value
+function spellBothWays(schema: JsonSchema): JsonSchema {
+  const { properties, additionalProperties } = schema
+  return {
+    ...schema,
+    ...(properties && { properties: Object.fromEntries(Object.entries(properties).flatMap(bothSpellings)) }),
+    ...(additionalProperties && { additionalProperties: spellBothWays(additionalProperties) }),
   }
-  if (typeof node.additionalProperties === 'object') spellBothWays(node.additionalProperties)
+}
+
+function bothSpellings([key, schema]: [string, JsonSchema]): [string, JsonSchema][] {
+  const spelled = spellBothWays(schema)
+  return [
+    [key, spelled],
+    [snakeCase(key), spelled],
+  ]
 }
 
 export const snakeCase = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,9 +1,9 @@
 import { closest, expandVars } from '@sallyport/core'
-import { z } from 'zod'
 import { joinKey, quote } from './config-issue.ts'
 import { camelCase, snakeCase } from './config-schema.ts'
 import type { IssueLog, Subject } from './issue-log.ts'
 import type { LocatedEntry, LocatedItem, LocatedNode } from './located-tree.ts'
+import { anything, type Part, type Shape } from './schema.ts'
 import { plainText } from './schema-parts.ts'
 
 /** Where a value of the normalised tree came from. */
@@ -36,25 +36,21 @@ type LocatedLeaf = Located<Extract<LocatedNode, { kind: 'scalar' }>>
 type Member = readonly [step: string | number, normalised: Normalised]
 
 /** One spelling for every key, variables expanded, unknown keys reported: a plain tree that the schema can judge. */
-export function normalise(located: Located, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
-  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema
-  if (isLeaf(located)) return normaliseLeaf(located, inner, context)
-  if (isList(located)) {
-    return assemble(located, normaliseItems(located, inner instanceof z.ZodArray ? inner.element : ANYTHING, context))
-  }
+export function normalise(located: Located, schema: Part, context: NormaliseContext): Normalised {
+  const part = unwrap(schema)
+  const { shape, member = anything } = part
+  if (isLeaf(located)) return normaliseLeaf(located, part, context)
+  if (isList(located)) return assemble(located, normaliseItems(located, member, context))
   if (!isMap(located)) throw new TypeError('A located node is a scalar, a list or a mapping.')
-  if (inner instanceof z.ZodObject) return assemble(located, normaliseKeys(located, inner, context))
-  return assemble(
-    located,
-    normaliseVerbatim(located, inner instanceof z.ZodRecord ? inner.valueType : ANYTHING, context),
-  )
+  if (shape !== undefined) return assemble(located, normaliseKeys(located, shape, context))
+  return assemble(located, normaliseVerbatim(located, member, context))
 }
+
+const unwrap = (part: Part): Part => part.unwrap?.() ?? part
 
 const isLeaf = (located: Located): located is LocatedLeaf => located.node.kind === 'scalar'
 const isList = (located: Located): located is LocatedList => located.node.kind === 'list'
 const isMap = (located: Located): located is LocatedMap => located.node.kind === 'map'
-
-const ANYTHING = z.any()
 
 const step = (parent: Subject, name: string | number, item: LocatedItem): Located => ({
   offset: item.offset,
@@ -69,20 +65,20 @@ function assemble(located: Located, members: readonly Member[]): Normalised {
   return { value: Object.fromEntries(members.map(([name, { value }]) => [name, value])), spot }
 }
 
-function normaliseItems(parent: LocatedList, schema: z.core.$ZodType, context: NormaliseContext): readonly Member[] {
-  return parent.node.items.map((item, index) => [index, normalise(step(parent, index, item), schema, context)])
+function normaliseItems(parent: LocatedList, part: Part, context: NormaliseContext): readonly Member[] {
+  return parent.node.items.map((item, index) => [index, normalise(step(parent, index, item), part, context)])
 }
 
-function normaliseKeys(parent: LocatedMap, schema: z.ZodObject, context: NormaliseContext): readonly Member[] {
+function normaliseKeys(parent: LocatedMap, shape: Shape, context: NormaliseContext): readonly Member[] {
   const members: Member[] = []
   const seen = new Map<string, LocatedEntry>()
   for (const entry of parent.node.entries) {
     const key = camelCase(entry.key)
     const located = step(parent, entry.key, entry)
-    const member = Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined
+    const member = Object.hasOwn(shape, key) ? shape[key] : undefined
     const earlier = seen.get(key)
     seen.set(key, entry)
-    if (member === undefined) reportUnknown(located, entry.key, { parent, schema, log: context.log })
+    if (member === undefined) reportUnknown(located, entry.key, { parent, shape, log: context.log })
     else if (earlier !== undefined) reportTwin(located, earlier, context.log)
     else if (isRead(member, entry.node)) members.push([key, normalise(located, member, context)])
   }
@@ -90,21 +86,20 @@ function normaliseKeys(parent: LocatedMap, schema: z.ZodObject, context: Normali
 }
 
 /** A key without a value says nothing; a key that nobody reads may hold anything. */
-function isRead(schema: z.core.$ZodType, node: LocatedNode): boolean {
-  const unread = schema instanceof z.ZodOptional && schema.unwrap() instanceof z.ZodUnknown
-  return !unread && !(node.kind === 'scalar' && node.value === null)
+function isRead(part: Part, node: LocatedNode): boolean {
+  return unwrap(part) !== anything && !(node.kind === 'scalar' && node.value === null)
 }
 
 interface UnknownKey {
   readonly parent: Subject
-  readonly schema: z.ZodObject
+  readonly shape: Shape
   readonly log: IssueLog
 }
 
-function reportUnknown(subject: Subject, key: string, { parent, schema, log }: UnknownKey): void {
+function reportUnknown(subject: Subject, key: string, { parent, shape, log }: UnknownKey): void {
   // As in Compose files: a place for anchors, and for notes of other programs.
   if (parent.key === '' && /^x[-_]/.test(key)) return
-  const best = closest(key, Object.keys(schema.shape))
+  const best = closest(key, Object.keys(shape))
   const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
   const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
   log.warn(subject, `this key is not known and is ignored.${suggestion}`)
@@ -116,21 +111,21 @@ function reportTwin(subject: Subject, earlier: LocatedEntry, log: IssueLog): voi
 }
 
 /** Names of variables and headers are other people's: no spelling is changed. */
-function normaliseVerbatim(parent: LocatedMap, schema: z.core.$ZodType, context: NormaliseContext): readonly Member[] {
+function normaliseVerbatim(parent: LocatedMap, part: Part, context: NormaliseContext): readonly Member[] {
   const members: Member[] = []
   for (const entry of parent.node.entries) {
     const located = step(parent, entry.key, entry)
     if (entry.key === '__proto__') context.log.error(located, 'this name cannot be used.')
-    else members.push([entry.key, normalise(located, schema, context)])
+    else members.push([entry.key, normalise(located, part, context)])
   }
   return members
 }
 
-function normaliseLeaf(located: LocatedLeaf, schema: z.core.$ZodType, context: NormaliseContext): Normalised {
+function normaliseLeaf(located: LocatedLeaf, part: Part, context: NormaliseContext): Normalised {
   const { value, source } = located.node
   const spot = { offset: located.offset, key: located.key, children: NO_CHILDREN }
   // `1.10` is meant as it is written where a text is needed, not as the number 1.1.
-  if (schema === plainText && value !== null && typeof value !== 'string')
+  if (part === plainText && value !== null && typeof value !== 'string')
     return { value: source, spot: { ...spot, origin: 'written' } }
   if (typeof value !== 'string') return { value, spot: { ...spot, origin: 'written' } }
   const expansion = expandVars(value, context.lookup)

@@ -103,7 +103,7 @@ export function text(expected = 'a text', longest = Number.POSITIVE_INFINITY): P
 }
 
 export function textList(expected = 'a list of texts'): Part<readonly string[]> {
-  return list(text(), expected)
+  return list(expected, text())
 }
 
 export function oneOf<const Value extends string>(values: readonly Value[]): Part<Value> {

@@ -7,6 +7,8 @@ export interface Part<Value = unknown> {
   readonly shape?: Shape
   /** Of a mapping with names that others choose, and of a list: what each member is. */
   readonly member?: Part
+  /** Of a part that may be left out: what it is when it is there. */
+  unwrap?(): Part
 }
 
 export type Shape = Readonly<Record<string, Part>>
@@ -46,7 +48,11 @@ export interface PartIssue {
   readonly candidates?: readonly string[]
 }
 
-export type JsonSchema = Readonly<Record<string, unknown>>
+export interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: JsonSchema
+  readonly [keyword: string]: unknown
+}
 
 const accept = <Value>(value: Value): Reading<Value> => ({ ok: true, value })
 
@@ -86,13 +92,13 @@ export function optional<Inner extends Part>(inner: Inner): OptionalPart<Inner> 
   }
 }
 
-export function list<Member extends Part>(member: Member, expected: string): Part<readonly ValueOf<Member>[]> {
-  type Value = readonly ValueOf<Member>[]
+export function list<Item extends Part>(expected: string, member: Item): Part<readonly ValueOf<Item>[]> {
+  type Value = readonly ValueOf<Item>[]
   return {
     member,
     read: (given) => {
       if (!Array.isArray(given)) return refuse({ expected })
-      const members = given.map((value, index) => ({ step: index, part: member, value }))
+      const members = Array.from<unknown, Member>(given, (value, step) => ({ step, part: member, value }))
       return readMembers(members, (entries) => entries.map(([, value]) => value) as unknown as Value)
     },
     jsonSchema: () => ({ type: 'array', items: member.jsonSchema() }),
@@ -100,11 +106,11 @@ export function list<Member extends Part>(member: Member, expected: string): Par
 }
 
 /** A mapping with names that others choose. */
-export function record<Member extends Part>(
-  member: Member,
+export function record<Item extends Part>(
   expected: string,
-): Part<Readonly<Record<string, ValueOf<Member>>>> {
-  type Value = Readonly<Record<string, ValueOf<Member>>>
+  member: Item,
+): Part<Readonly<Record<string, ValueOf<Item>>>> {
+  type Value = Readonly<Record<string, ValueOf<Item>>>
   return {
     member,
     read: (given) => {
@@ -117,10 +123,10 @@ export function record<Member extends Part>(
 }
 
 /** A mapping with known keys; others are left out. */
-export function object<const Members extends Shape>(shape: Members, expected: string): ObjectPart<Members> {
+export function object<const Members extends Shape>(expected: string, shape: Members): ObjectPart<Members> {
   type Value = ObjectValue<Members>
   const parts = Object.entries<Part>(shape)
-  const required = parts.filter(([, part]) => !('unwrap' in part)).map(([key]) => key)
+  const required = parts.filter(([, part]) => part.unwrap === undefined).map(([key]) => key)
   return {
     shape,
     read: (given) => {
@@ -138,8 +144,9 @@ export function object<const Members extends Shape>(shape: Members, expected: st
 
 /** One part or the other. */
 export function either<First extends Part, Second extends Part>(
-  [first, second]: readonly [First, Second],
   expected: string,
+  first: First,
+  second: Second,
 ): Part<ValueOf<First> | ValueOf<Second>> {
   type Value = ValueOf<First> | ValueOf<Second>
   return {
@@ -180,7 +187,8 @@ function readMembers<Value>(
   for (const { step, part, value } of members) {
     const reading = part.read(value)
     if (reading.ok) entries.push([step, reading.value])
-    else issues.push(...reading.issues.map((issue) => ({ ...issue, path: [step, ...issue.path] })))
+    // One by one: a file of 4 MB can hold more mistakes than a call can have arguments.
+    else for (const issue of reading.issues) issues.push({ ...issue, path: [step, ...issue.path] })
   }
   return issues.length === 0 ? accept(assemble(entries)) : { ok: false, issues }
 }

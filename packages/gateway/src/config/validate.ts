@@ -1,11 +1,11 @@
 import { didYouMean } from '@sallyport/core'
-import type { z } from 'zod'
 import { quote } from './config-issue.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { Normalised, Spot } from './normalise.ts'
+import type { Part, PartIssue, Step } from './schema.ts'
 
 /** Keys whose values may be secret even when they are written out in the file. */
-const SECRET_KEYS: ReadonlySet<PropertyKey> = new Set([
+const SECRET_KEYS: ReadonlySet<Step> = new Set([
   'args',
   'command',
   'env',
@@ -18,35 +18,30 @@ const SECRET_KEYS: ReadonlySet<PropertyKey> = new Set([
 ])
 
 /** The typed value, or nothing after every problem was logged at the place where it stands. */
-export function validate<Schema extends z.ZodType>(
-  schema: Schema,
-  normalised: Normalised,
-  log: IssueLog,
-): z.infer<Schema> | undefined {
-  // Compiling the schema pays off after thousands of values; a config has dozens, and the start waits for it.
-  const parsed = schema.safeParse(normalised.value, { jitless: true })
-  if (parsed.success) return parsed.data
-  for (const issue of parsed.error.issues) {
+export function validate<Value>(part: Part<Value>, normalised: Normalised, log: IssueLog): Value | undefined {
+  const reading = part.read(normalised.value)
+  if (reading.ok) return reading.value
+  for (const issue of reading.issues) {
     const found = follow(normalised, issue.path)
     if (found.spot.origin === 'unresolved') continue
-    log.error(found.spot, `expected ${issue.message}; got ${describeValue(found, issue.path)}.${guess(issue, found)}`)
+    log.error(found.spot, `expected ${issue.expected}; got ${describeValue(found, issue.path)}.${guess(issue, found)}`)
   }
   return undefined
 }
 
 /** As far down the path as there is something in the file. */
-function follow(normalised: Normalised, path: readonly PropertyKey[]): Normalised {
+function follow(normalised: Normalised, path: readonly Step[]): Normalised {
   let { value, spot }: { value: unknown; spot: Spot } = normalised
   for (const step of path) {
-    const child = typeof step === 'symbol' ? undefined : spot.children.get(step)
+    const child = spot.children.get(step)
     if (child === undefined) break
     spot = child
-    value = (value as Record<PropertyKey, unknown>)[step]
+    value = (value as Readonly<Record<Step, unknown>>)[step]
   }
   return { value, spot }
 }
 
-function describeValue({ value, spot }: Normalised, path: readonly PropertyKey[]): string {
+function describeValue({ value, spot }: Normalised, path: readonly Step[]): string {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a mapping'
@@ -56,7 +51,7 @@ function describeValue({ value, spot }: Normalised, path: readonly PropertyKey[]
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-function guess(issue: z.core.$ZodIssue, { value, spot }: Normalised): string {
-  if (issue.code !== 'invalid_value' || typeof value !== 'string' || spot.origin !== 'written') return ''
-  return didYouMean(value, issue.values.map(String))
+function guess({ candidates }: PartIssue, { value, spot }: Normalised): string {
+  if (candidates === undefined || typeof value !== 'string' || spot.origin !== 'written') return ''
+  return didYouMean(value, candidates)
 }

@@ -6,6 +6,8 @@ const BACKLOG_LIMIT = 1_000_000
 const KEEP_ALIVE_EVERY = 25_000
 
 export function beginEventStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
+  // One that is closed already will not say so again, and the timer would stay.
+  if (response.destroyed || response.headersSent) return
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...headers })
   response.flushHeaders()
   const timer = setInterval(() => response.write(': still here\n\n'), KEEP_ALIVE_EVERY)

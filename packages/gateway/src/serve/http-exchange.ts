@@ -24,6 +24,7 @@ export class HttpExchange {
   }
 
   notify(notification: JsonObject): void {
+    if (this.#response.destroyed || this.#response.writableEnded) return
     if (!this.#streaming) {
       if (!acceptsStream(this.#request)) return
       this.#streaming = true
@@ -99,6 +100,10 @@ export function acceptsJson(request: IncomingMessage): boolean {
 /** The whole body, or a refusal once it is known to be too large. */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const cutOff = (): void =>
+      reject(new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.'))
+    // Whoever left while the credentials were looked at will not say so again.
+    if (request.destroyed && !request.complete) return cutOff()
     if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
     const chunks: Buffer[] = []
     let bytes = 0
@@ -109,10 +114,9 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       reject(tooLarge(limit))
     })
     request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    request.once('error', reject)
+    request.once('error', cutOff)
     request.once('close', () => {
-      if (!request.complete)
-        reject(new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.'))
+      if (!request.complete) cutOff()
     })
   })
 }

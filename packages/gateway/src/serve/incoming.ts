@@ -19,12 +19,22 @@ const MAX_METHOD_LENGTH = 256
 /** Reads one message strictly: what passes here is sent on in our own serialisation, so that no two readers can differ. */
 export function readMessage(bytes: Buffer): Incoming | Misread {
   const read = readStrictJson(bytes)
-  if ('flaw' in read) return misread('PARSE_ERROR', `The message is not acceptable JSON: ${read.flaw}.`)
+  if ('flaw' in read) return misread('PARSE_ERROR', `The message is not acceptable JSON: ${read.flaw}.`, idIn(bytes))
   const { value } = read
   if (Array.isArray(value))
     return misread('INVALID_REQUEST', 'Batches are not part of the protocol: send one message at a time.')
   if (!isJsonObject(value)) return misread('INVALID_REQUEST', 'A message is a JSON object.')
   return classify(value)
+}
+
+/** Over a pipe nothing but its id tells a client which of its requests was refused. */
+function idIn(bytes: Buffer): Json | undefined {
+  try {
+    const message: unknown = JSON.parse(bytes.toString('utf8'))
+    return isJsonObject(message) ? message.id : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function classify(message: JsonObject): Incoming | Misread {

@@ -49,7 +49,7 @@ export class LineClient {
         this.#ended()
         resolve()
       })
-      stream.once('error', () => stream.destroy())
+      stream.on('error', () => stream.destroy())
       // A client that is dead and one that said all it had to say look the same: both have gone.
       stream.once('end', () => stream.end())
     })

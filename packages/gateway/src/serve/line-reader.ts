@@ -12,6 +12,11 @@ export class LineReader {
     this.#onOversized = options.onOversized
   }
 
+  /** The beginning of a line whose end has not come yet. */
+  get unfinished(): Buffer {
+    return Buffer.concat(this.#parts)
+  }
+
   feed(chunk: Buffer): void {
     let from = 0
     for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, from)) {

@@ -5,11 +5,11 @@ import type { Incoming } from './incoming.ts'
 type Asked = Extract<Incoming, { method: string }>
 
 /** Which member of the parameters the header Mcp-Name repeats. */
-const NAMED_BY: Readonly<Record<string, string>> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-}
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
 
 const versionOf = (message: Asked): unknown =>
   isJsonObject(message.params._meta) ? message.params._meta[META.protocolVersion] : undefined
@@ -40,7 +40,7 @@ export function envelopeFlaw(message: Asked): SallyportError | undefined {
 
 /** The headers repeat parts of the body so that intermediaries can route; they must say the same. */
 export function headerFlaw(message: Asked, headers: IncomingHttpHeaders): SallyportError | undefined {
-  const member = NAMED_BY[message.method]
+  const member = NAMED_BY.get(message.method)
   const expected: readonly (readonly [header: string, value: unknown])[] = [
     ['mcp-protocol-version', versionOf(message)],
     ['mcp-method', message.method],

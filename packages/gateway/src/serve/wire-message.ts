@@ -39,7 +39,10 @@ export interface Relay {
 /** A server's answer under the client's own id: its bytes as they came, wherever the eras leave them as they are. */
 export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
   const { envelope } = frame
-  if (relay.from === 'modern' && relay.to === 'legacy' && envelope.result) return retold(frame, relay)
+  if (relay.from !== relay.to && envelope.result && !isObject(frame.parts, envelope.result.start))
+    return errorMessage(relay.id, { code: -32603, message: 'The server answered with a result that is no object.' })
+  if (relay.from === 'modern' && relay.to === 'legacy' && envelope.result && !mustStay(envelope))
+    return retold(frame, relay)
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const edits = [{ start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }]
@@ -50,6 +53,11 @@ export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
     parts,
     edits.sort((a, b) => a.start - b.start),
   )
+}
+
+/** Printing it again would change a number: then the few words that a legacy client does not know are the lesser evil. */
+function mustStay({ hasUnsafeNumber, resultType }: Frame['envelope']): boolean {
+  return hasUnsafeNumber && (resultType === undefined || resultType === 'complete')
 }
 
 /** In the modern era a result says that it is complete, and one that can be cached for how long. */
@@ -68,16 +76,21 @@ function withoutLineBreaks(part: Buffer): Buffer {
   return copy
 }
 
-function isEmptyObject(parts: readonly Buffer[], from: number): boolean {
+const isObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === 0x7b
+
+const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === 0x7d
+
+/** The first byte from there on that is no white space. */
+function firstByte(parts: readonly Buffer[], from: number): number | undefined {
   let offset = from
   for (const part of parts) {
     for (; offset < part.length; offset++) {
       const byte = part[offset] as number
-      if (byte > 0x20) return byte === 0x7d
+      if (byte > 0x20) return byte
     }
     offset -= part.length
   }
-  return false
+  return undefined
 }
 
 interface Edit {
@@ -116,7 +129,7 @@ function retold(frame: Frame, { id }: Relay): WireMessage {
   if (resultType !== undefined && resultType !== 'complete') {
     return errorMessage(id, {
       code: -32603,
-      message: `The server answered with ${String(resultType)}, which this client cannot take.`,
+      message: `The server answered with ${JSON.stringify(resultType).slice(0, 100)}, which this client cannot take.`,
     })
   }
   const { [META.serverInfo]: _info, ...meta } = isJsonObject(_meta) ? _meta : {}

@@ -13,7 +13,7 @@ let watchdog: Watchdog
 let number = 0
 
 beforeAll(() => {
-  watchdog = openWatchdog({ runMark })
+  watchdog = openWatchdog({ environment: process.env, runMark })
 })
 
 afterEach(() => sweepProcesses({ mark: runMark }))

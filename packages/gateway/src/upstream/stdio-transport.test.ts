@@ -17,7 +17,7 @@ const conversations: Conversation[] = []
 const folder = mkdtempSync(path.join(tmpdir(), 'stdio-transport-'))
 
 beforeAll(() => {
-  watchdog = openWatchdog({ runMark })
+  watchdog = openWatchdog({ environment: process.env, runMark })
 })
 
 afterEach(async () => {

@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { CatalogSnapshot } from './catalog-snapshot.ts'
+import { catalogueOf, tool } from './catalogue.test-kit.ts'
+
+const entry = (server: string, ...rest: Parameters<typeof catalogueOf>) => ({ server, catalogue: catalogueOf(...rest) })
+const resources = (...uris: readonly string[]) => ({
+  capabilities: { resources: {} },
+  resources: uris.map((uri) => ({ uri, name: uri })),
+})
+const templates = (...uriTemplates: readonly string[]) => ({
+  capabilities: { resources: {} },
+  resourceTemplates: uriTemplates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
+})
+
+describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
+  it('stand in the order of the configuration, under their wire names, and otherwise as their server defined them', () => {
+    const annotated = { ...tool('b.c'), title: 'B', annotations: { readOnlyHint: true }, 'x-own': [1] }
+    const { tools } = new CatalogSnapshot(
+      [entry('two', [], { tools: [annotated] }), entry('one', ['z', 'a'])],
+      'prefixed',
+    )
+    expect(tools.map(({ wire, server, name }) => [wire, server, name])).toEqual([
+      ['two_b_c', 'two', 'b.c'],
+      ['one_z', 'one', 'z'],
+      ['one_a', 'one', 'a'],
+    ])
+    expect(tools[0]).toMatchObject({ recordName: 'mcp__two__b.c', isMcp: true })
+    expect(tools[0]?.definition).toEqual({ ...annotated, name: 'two_b_c' })
+  })
+
+  it('are found by their wire names and by nothing else', () => {
+    const snapshot = new CatalogSnapshot([entry('one', ['a', '__proto__', 'constructor'])], 'prefixed')
+    expect(snapshot.tool('one_a')?.name).toBe('a')
+    expect(snapshot.tool('one_proto')?.name).toBe('__proto__')
+    expect(snapshot.toolOf({ server: 'one', tool: 'constructor' })?.wire).toBe('one_constructor')
+    for (const wire of ['a', 'mcp__one__a', '__proto__', 'constructor', '']) expect(snapshot.tool(wire)).toBeUndefined()
+    expect(snapshot.toolOf({ server: 'other', tool: 'a' })).toBeUndefined()
+  })
+
+  it('keep keys of a definition that every object has', () => {
+    const odd = JSON.parse('{"name":"a","inputSchema":{"__proto__":{"x":1}},"__proto__":{"evil":true}}')
+    const { tools } = new CatalogSnapshot([entry('one', [], { tools: [odd] })], 'prefixed')
+    expect(JSON.stringify(tools[0]?.definition)).toBe(
+      '{"name":"one_a","inputSchema":{"__proto__":{"x":1}},"__proto__":{"evil":true}}',
+    )
+    expect(tools[0]?.definition.evil).toBeUndefined()
+  })
+
+  it('are the built-in ones where a server tries to pass for them', () => {
+    const snapshot = new CatalogSnapshot(
+      [entry('sallyport-read', ['file']), entry('sallyport', ['read_file'])],
+      'prefixed',
+    )
+    expect(snapshot.tool('sallyport_read_file')).toMatchObject({ server: 'sallyport', isMcp: false })
+  })
+
+  it('have prompts beside them, each kind with names of its own', () => {
+    const snapshot = new CatalogSnapshot([entry('one', ['same'], { prompts: [{ name: 'same' }] })], 'prefixed')
+    expect(snapshot.tool('one_same')?.kind).toBe('tool')
+    expect(snapshot.prompt('one_same')).toMatchObject({ kind: 'prompt', name: 'same', recordName: 'same' })
+  })
+
+  it('are named to people where they are left out', () => {
+    const leftOut = [{ name: 'bad', reason: 'its inputSchema is not an object' }]
+    const snapshot = new CatalogSnapshot([entry('x', ['same'], { leftOut }), entry('y', ['same'])], 'bare')
+    expect(snapshot.tools).toEqual([])
+    expect(snapshot.warnings).toEqual([
+      'x: "same" cannot be given a name of its own and is left out',
+      'y: "same" cannot be given a name of its own and is left out',
+      'x: "bad" is left out: its inputSchema is not an object',
+    ])
+  })
+})
+
+describe(`the owner of a URI (${promise('GW-26')})`, () => {
+  it('is the first configured one that lists it, and the others are told of', () => {
+    const snapshot = new CatalogSnapshot(
+      [entry('one', [], resources('a://b')), entry('two', [], resources('a://b'))],
+      'prefixed',
+    )
+    expect(snapshot.resource('a://b')?.server).toBe('one')
+    expect(snapshot.resources).toHaveLength(1)
+    expect(snapshot.warnings).toEqual(['two: a://b is already offered by one, which stands first; it is left out'])
+  })
+
+  it('is the one whose template fits, before the only one that has resources', () => {
+    const snapshot = new CatalogSnapshot(
+      [entry('one', [], resources('a://b')), entry('two', [], templates('db://{table}/rows/{id}{?page*}'))],
+      'prefixed',
+    )
+    expect(snapshot.resource('db://users/rows/7')?.server).toBe('two')
+    expect(snapshot.resource('db://users/rows/7?page=1')?.server).toBe('two')
+    expect(snapshot.resource('db://users/7')).toBeUndefined()
+    expect(snapshot.template('db://{table}/rows/{id}{?page*}')?.server).toBe('two')
+    expect(snapshot.template('db://users')).toBeUndefined()
+  })
+
+  it('is the only server that has resources where nobody lists it', () => {
+    const snapshot = new CatalogSnapshot([entry('one', ['a']), entry('two', [], resources('a://b'))], 'prefixed')
+    expect(snapshot.resource('c://d')).toMatchObject({ server: 'two', name: 'c://d', kind: 'resource' })
+    expect(snapshot.resource('__proto__')?.server).toBe('two')
+  })
+
+  it('takes the letters of a template for themselves', () => {
+    const snapshot = new CatalogSnapshot(
+      [entry('one', [], templates('a://[x].*?/{p}', 'b://plain')), entry('two', [], resources('z://'))],
+      'prefixed',
+    )
+    expect(snapshot.resource('a://[x].*?/7')?.server).toBe('one')
+    expect(snapshot.resource('a://xAB/7')).toBeUndefined()
+    expect(snapshot.resource('b://plain')?.server).toBe('one')
+  })
+
+  it('fits whatever a template can become', () => {
+    const part = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 4 })
+    fc.assert(
+      fc.property(
+        fc.array(part, { minLength: 2, maxLength: 5 }),
+        fc.array(part, { minLength: 5, maxLength: 5 }),
+        (parts, values) => {
+          const two = entry('two', [], resources('z://'))
+          const snapshot = new CatalogSnapshot([entry('one', [], templates(`t:${parts.join('{v}')}`)), two], 'prefixed')
+          const filled = parts.map((text, index) => (index === 0 ? text : `${values[index]}${text}`)).join('')
+          expect(snapshot.resource(`t:${filled}`)?.server).toBe('one')
+        },
+      ),
+    )
+  })
+
+  it('is found at once among templates made to be slow', { timeout: 5_000 }, () => {
+    const slow = Array.from({ length: 200 }, (_, index) => `{x}${'a'.repeat(2_000 + index)}b{y}`)
+    const snapshot = new CatalogSnapshot(
+      [entry('one', [], templates(...slow)), entry('two', [], resources('z://'))],
+      'prefixed',
+    )
+    expect(snapshot.resource('a'.repeat(8_000))).toBeUndefined()
+    expect(snapshot.resource('a'.repeat(5_000_000))).toBeUndefined()
+  })
+})
+
+describe('instructions', () => {
+  const snapshot = new CatalogSnapshot(
+    [
+      entry('one', [], { instructions: ' Be kind. ' }),
+      entry('two', [], { instructions: 'x'.repeat(10_000) }),
+      entry('three', [], { instructions: '  ' }),
+    ],
+    'prefixed',
+  )
+
+  it('stand under the name of their server, for the servers that the caller sees', () => {
+    expect(snapshot.instructions(new Set(['one', 'three']))).toBe('## one\n\nBe kind.')
+    expect(snapshot.instructions(new Set(['three']))).toBeUndefined()
+  })
+
+  it('are cut where a server has too much to say', () => {
+    expect(snapshot.instructions(new Set(['two']))).toHaveLength('## two\n\n'.length + 4_000)
+  })
+})

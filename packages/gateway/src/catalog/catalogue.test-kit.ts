@@ -1,0 +1,25 @@
+import type { JsonObject, ToolDefinition } from '@sallyport/core'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
+
+export const tool = (name: string, more: JsonObject = {}): ToolDefinition => ({
+  name,
+  inputSchema: { type: 'object' },
+  ...more,
+})
+
+/** What a server offers: tools by name, and whatever else is given. */
+export function catalogueOf(tools: readonly string[], more: Partial<ServerCatalogue> = {}): ServerCatalogue {
+  return {
+    era: 'legacy',
+    protocolVersion: '2025-11-25',
+    capabilities: { tools: {} },
+    serverInfo: {},
+    instructions: undefined,
+    tools: tools.map((name) => tool(name)),
+    resources: [],
+    resourceTemplates: [],
+    prompts: [],
+    leftOut: [],
+    ...more,
+  }
+}

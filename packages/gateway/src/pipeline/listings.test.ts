@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
+
+const RICH = catalogueOf(['read', 'write'], {
+  capabilities: { tools: {}, resources: {}, prompts: {} },
+  resources: [{ uri: 'a://b', name: 'b' }],
+  resourceTemplates: [{ uriTemplate: 'a://{x}', name: 'x' }],
+  prompts: [{ name: 'p' }],
+  instructions: 'Read me.',
+})
+
+describe(`lists (${promise('GW-19')})`, () => {
+  it('are whole results, printed once, and the same bytes until something changes', () => {
+    const { catalog, listings } = createBench({ catalogues: { files: RICH } })
+    const bytes = listings.prepared('tools/list', ANN, 'legacy')
+    expect(JSON.parse(bytes.toString())).toEqual({
+      tools: ['files_read', 'files_write'].map((name) => ({ name, inputSchema: { type: 'object' } })),
+    })
+    expect(listings.prepared('tools/list', ANN, 'legacy')).toBe(bytes)
+    catalog.put('files', catalogueOf(['other']))
+    expect(listings.prepared('tools/list', ANN, 'legacy').toString()).toContain('files_other')
+  })
+
+  it('say in the modern era that they are complete and private', () => {
+    const { listings } = createBench({ catalogues: { files: RICH } })
+    expect(JSON.parse(listings.prepared('resources/templates/list', ANN, 'modern').toString())).toEqual({
+      resultType: 'complete',
+      ttlMs: 0,
+      cacheScope: 'private',
+      resourceTemplates: [{ uriTemplate: 'a://{x}', name: 'x' }],
+    })
+  })
+
+  it('do not depend on who asked before, nor on the session', () => {
+    const { listings } = createBench({ catalogues: { files: RICH } })
+    const bytes = listings.prepared('tools/list', ANN, 'legacy')
+    expect(listings.prepared('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy')).toBe(bytes)
+    expect(listings.prepared('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy')).toEqual(bytes)
+  })
+
+  it('show exactly what a call would not be refused', () => {
+    const name = fc.stringMatching(/^[ab]{1,2}$/)
+    const pattern = fc.stringMatching(/^[ab*]{1,2}$/)
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(name),
+        fc.option(fc.array(pattern), { nil: undefined }),
+        fc.array(pattern),
+        (tools, include, exclude) => {
+          const catalogues = { files: catalogueOf(tools) }
+          const { catalog, listings, pipeline } = createBench({ catalogues, exclude, ...(include && { include }) })
+          const listed = listings.offers('tools/list', ANN)
+          for (const offer of catalog.snapshot.tools) {
+            expect(pipeline.decide(callOf(offer)).outcome !== 'deny').toBe(listed.includes(offer))
+          }
+        },
+      ),
+    )
+  })
+
+  it('are decided anew once the rules were forgotten', () => {
+    const { listings } = createBench({ catalogues: { files: RICH } })
+    const bytes = listings.prepared('tools/list', ANN, 'legacy')
+    listings.forget()
+    expect(listings.prepared('tools/list', ANN, 'legacy')).not.toBe(bytes)
+  })
+
+  it('stay right for more kinds of callers than are remembered', () => {
+    const { listings } = createBench({ catalogues: { files: RICH }, exclude: ['write'] })
+    for (let index = 0; index < 2_500; index++) {
+      expect(listings.offers('tools/list', { ...ANN, agent: `agent-${index}` })).toHaveLength(1)
+    }
+  })
+})
+
+describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
+  const others = ['prompts/list', 'resources/list', 'resources/templates/list'] as const
+
+  it('shows none of its prompts, resources and templates, and counts as not seen', () => {
+    const { catalog, listings, pipeline } = createBench({ catalogues: { files: RICH }, include: [] })
+    for (const method of others) expect(listings.offers(method, ANN)).toEqual([])
+    expect(listings.servers(ANN)).toEqual(new Set())
+    for (const uri of ['a://b', 'a://by-template', 'c://unlisted']) {
+      const call = callOf(catalog.snapshot.resource(uri), { method: 'resources/read' })
+      expect(pipeline.decide(call)).toMatchObject({ outcome: 'deny', decisive: { step: 'select' } })
+    }
+  })
+
+  it('shows all of them again with the first tool that is', () => {
+    const { listings } = createBench({ catalogues: { files: RICH }, include: ['read'] })
+    for (const method of others) expect(listings.offers(method, ANN)).toHaveLength(1)
+    expect(listings.servers(ANN)).toEqual(new Set(['files']))
+  })
+
+  it('is not one that has no tools at all', () => {
+    const { listings } = createBench({ catalogues: { files: { ...RICH, tools: [] } } })
+    expect(listings.offers('resources/list', ANN)).toHaveLength(1)
+  })
+})
+
+describe('a decision about what no server lists', () => {
+  it('is made each time, and nothing of it is kept', () => {
+    const { catalog, listings } = createBench({ catalogues: { files: RICH } })
+    const [one, two] = [catalog.snapshot.resource('a://x'), catalog.snapshot.resource('a://x')]
+    if (!one || !two) throw new Error('It has no owner.')
+    expect(listings.decisionFor(one, ANN)).toBe(listings.decisionFor(one, ANN))
+    expect(listings.decisionFor(two, ANN)).not.toBe(listings.decisionFor(one, ANN))
+  })
+})

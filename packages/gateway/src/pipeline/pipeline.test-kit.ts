@@ -1,0 +1,90 @@
+import { Cancellation, compileSelection, type JsonObject, type Principal, type SallyportEvent } from '@sallyport/core'
+import { Catalog, type Offer } from '../catalog/catalog.ts'
+import type { EventLog } from '../store/store.ts'
+import { FrameReader } from '../upstream/frame-reader.ts'
+import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
+import { type Call, CallGauge, LISTING_STEPS, Listings, Pipeline } from './pipeline.ts'
+
+export const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session: 's1', role: 'agent' }
+
+export function frameOf(message: JsonObject | string): Frame {
+  const reader = new FrameReader(10_000_000)
+  reader.feed(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
+  const outcome = reader.finish()
+  if (outcome.kind !== 'frame') throw new Error(`The test wrote ${outcome.kind}.`)
+  return outcome.frame
+}
+
+/** A log in memory, which can be made to fail as a full disk does. */
+export class MemoryLog implements EventLog {
+  readonly events: SallyportEvent[] = []
+  failure: Error | undefined
+  syncing: () => Promise<void> = () => Promise.resolve()
+
+  append(event: SallyportEvent): void {
+    if (this.failure) throw this.failure
+    this.events.push(event)
+  }
+
+  watch(): () => void {
+    return () => {}
+  }
+
+  sync(): Promise<void> {
+    return this.syncing()
+  }
+
+  get types(): readonly string[] {
+    return this.events.map(({ type }) => type)
+  }
+}
+
+export interface BenchOptions {
+  readonly catalogues: Readonly<Record<string, ServerCatalogue>>
+  readonly include?: readonly string[]
+  readonly exclude?: readonly string[]
+  readonly most?: number
+  readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
+  readonly serve?: (request: UpstreamRequest) => Promise<Frame>
+}
+
+/** A pipeline in front of servers that the test plays. */
+export function createBench({ catalogues, include, exclude = [], most = 10, ...options }: BenchOptions) {
+  const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
+  for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
+  const rules = { selection: compileSelection(include, exclude), place: { file: 'config.yaml', line: 7 } }
+  const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules })
+  const gauge = new CallGauge(most)
+  const log = new MemoryLog()
+  const requests: UpstreamRequest[] = []
+  const serve = options.serve ?? (() => Promise.resolve(frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })))
+  const upstream = {
+    request: async (request: UpstreamRequest) => {
+      requests.push(request)
+      return { frame: await serve(request), era: 'legacy' as const }
+    },
+  } as Upstream
+  const audit = options.audit ?? { durability: 'process' as const, required: true }
+  const pipeline = new Pipeline({
+    listings,
+    gauge,
+    log,
+    audit: () => audit,
+    upstream: (server) => (Object.hasOwn(catalogues, server) && catalog.knows(server) ? upstream : undefined),
+  })
+  return { catalog, listings, gauge, log, requests, pipeline }
+}
+
+export function callOf(offer: Offer | undefined, changes: Partial<Call> = {}): Call {
+  if (!offer) throw new Error('There is no such offer.')
+  return {
+    id: 'c1',
+    traceId: 't1',
+    principal: ANN,
+    method: 'tools/call',
+    offer,
+    params: { name: offer.name },
+    cancellation: new Cancellation(),
+    ...changes,
+  }
+}

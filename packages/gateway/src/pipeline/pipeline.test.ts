@@ -1,0 +1,171 @@
+import { SallyportError, STEP_NAMES } from '@sallyport/core'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { callOf, createBench, frameOf } from './pipeline.test-kit.ts'
+import { CallGauge, callSteps, LISTING_STEPS } from './pipeline.ts'
+
+const FILES = { files: catalogueOf(['read', 'write']) }
+const codeIn = (answer: { kind: string; error?: SallyportError }): string => answer.error?.code ?? answer.kind
+
+const unhandled: unknown[] = []
+const onUnhandled = (reason: unknown): void => void unhandled.push(reason)
+beforeEach(() => void process.on('unhandledRejection', onUnhandled))
+afterEach(async () => {
+  await new Promise(setImmediate)
+  process.off('unhandledRejection', onUnhandled)
+  expect(unhandled.splice(0)).toEqual([])
+})
+
+describe('a call', () => {
+  it('is decided, recorded, sent under the server’s own name, recorded again and answered', async () => {
+    const { catalog, pipeline, log, requests, gauge } = createBench({ catalogues: FILES })
+    const answer = await pipeline.run(callOf(catalog.snapshot.tool('files_read')))
+    expect(answer).toMatchObject({ kind: 'frame', era: 'legacy' })
+    expect(requests).toMatchObject([{ method: 'tools/call', name: 'read', session: 's1' }])
+    expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
+    expect(log.events[0]).toMatchObject({
+      call_id: 'c1',
+      trace_id: 't1',
+      user: 'ann',
+      server: 'files',
+      tool_name: 'mcp__files__read',
+      is_mcp: true,
+      steps: { select: 'allow', limits: 'allow' },
+    })
+    expect(log.events[1]).toMatchObject({ success: true, call_id: 'c1' })
+    expect(gauge.inFlight).toBe(0)
+  })
+
+  it('asks every step once, those of lists first', () => {
+    const steps = [...LISTING_STEPS, ...callSteps(new CallGauge(1))].map(({ name }) => name)
+    expect([...steps].sort()).toEqual([...STEP_NAMES].sort())
+    expect(steps.slice(0, LISTING_STEPS.length)).toEqual(['select', 'mode'])
+  })
+
+  it('that the server answers with an error is recorded as no success', async () => {
+    const replies = ['{"id":1,"result":{"isError":true}}', '{"id":1,"error":{"code":-1,"message":""}}']
+    for (const reply of replies) {
+      const { catalog, pipeline, log } = createBench({ catalogues: FILES, serve: async () => frameOf(reply) })
+      expect((await pipeline.run(callOf(catalog.snapshot.tool('files_read')))).kind).toBe('frame')
+      expect(log.events[1]).toMatchObject({ type: 'TOOL_CALL_COMPLETED', success: false })
+    }
+  })
+
+  it('that fails on its way is an answer and a record', async () => {
+    const serve = () => Promise.reject(new SallyportError('UPSTREAM_TIMEOUT', 'No answer.'))
+    const { catalog, pipeline, log, gauge } = createBench({ catalogues: FILES, serve })
+    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('UPSTREAM_TIMEOUT')
+    expect(log.events[1]).toMatchObject({ type: 'TOOL_CALL_FAILED', error: 'UPSTREAM_TIMEOUT', message: 'No answer.' })
+    expect(gauge.inFlight).toBe(0)
+  })
+
+  it('that meets a bug of ours is answered without its insides', async () => {
+    const serve = () => Promise.reject(new TypeError('secret insides'))
+    const { catalog, pipeline, log, gauge } = createBench({ catalogues: FILES, serve })
+    const answer = await pipeline.run(callOf(catalog.snapshot.tool('files_read')))
+    expect(codeIn(answer)).toBe('INTERNAL')
+    expect(JSON.stringify([answer, log.events])).not.toContain('secret insides')
+    expect(gauge.inFlight).toBe(0)
+  })
+
+  it('to a server that is gone meanwhile is answered', async () => {
+    const { catalog, pipeline } = createBench({ catalogues: FILES })
+    const call = callOf(catalog.snapshot.tool('files_read'))
+    catalog.arrange([], 'prefixed')
+    expect(codeIn(await pipeline.run(call))).toBe('UPSTREAM_UNAVAILABLE')
+  })
+
+  it('that is not selected is refused with the place of the rule, and sent nowhere', async () => {
+    const { catalog, pipeline, log, requests } = createBench({ catalogues: FILES, exclude: ['write'] })
+    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_write'))))).toBe('CALL_DENIED')
+    expect(requests).toEqual([])
+    expect(log.events).toMatchObject([
+      { type: 'POLICY_DENIED', error: 'CALL_DENIED', decided_by: { step: 'select', rule: { line: 7 } } },
+    ])
+  })
+
+  it('over the limit of calls under way is refused at once; one that ended makes room', async () => {
+    let finish = (): void => {}
+    const serve = () =>
+      new Promise<ReturnType<typeof frameOf>>((resolve) => (finish = () => resolve(frameOf('{"id":1,"result":{}}'))))
+    const { catalog, pipeline } = createBench({ catalogues: FILES, serve, most: 1 })
+    const call = callOf(catalog.snapshot.tool('files_read'))
+    const first = pipeline.run(call)
+    expect(codeIn(await pipeline.run(call))).toBe('OVERLOADED')
+    finish()
+    await first
+    const third = pipeline.run(call)
+    finish()
+    expect(codeIn(await third)).toBe('frame')
+  })
+})
+
+describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
+  const full = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
+
+  it('is not sent', async () => {
+    const { catalog, pipeline, log, requests } = createBench({ catalogues: FILES })
+    log.failure = full
+    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
+    expect(requests).toEqual([])
+  })
+
+  it('keeps its answer back when only its end cannot be recorded', async () => {
+    const bench = createBench({
+      catalogues: FILES,
+      serve: async () => {
+        bench.log.failure = full
+        return frameOf('{"id":1,"result":{}}')
+      },
+    })
+    expect(codeIn(await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'))))).toBe(
+      'AUDIT_UNAVAILABLE',
+    )
+  })
+
+  it('is sent all the same where records are not required', async () => {
+    const audit = { durability: 'process', required: false } as const
+    const { catalog, pipeline, log } = createBench({ catalogues: FILES, audit })
+    log.failure = full
+    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('frame')
+  })
+
+  it('is refused for that and not for the policy, which would be unrecorded too', async () => {
+    const { catalog, pipeline, log } = createBench({ catalogues: FILES, exclude: ['*'] })
+    log.failure = full
+    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
+  })
+
+  it('waits for the disk where it must survive a power cut', async () => {
+    const audit = { durability: 'power', required: true } as const
+    const { catalog, pipeline, log } = createBench({ catalogues: FILES, audit })
+    let synced = (): void => {}
+    log.syncing = () => new Promise((resolve) => (synced = resolve))
+    let answered = false
+    const run = pipeline.run(callOf(catalog.snapshot.tool('files_read'))).then(() => (answered = true))
+    await new Promise(setImmediate)
+    expect(answered).toBe(false)
+    synced()
+    await run
+  })
+
+  it('is answered with that where the disk refuses to sync long before the server answers', async () => {
+    for (const required of [true, false]) {
+      let finish = (): void => {}
+      const serve = () =>
+        new Promise<ReturnType<typeof frameOf>>((resolve) => (finish = () => resolve(frameOf('{"id":1,"result":{}}'))))
+      const { catalog, pipeline, log } = createBench({
+        catalogues: FILES,
+        serve,
+        audit: { durability: 'power', required },
+      })
+      log.syncing = () => Promise.reject(full)
+      const run = pipeline.run(callOf(catalog.snapshot.tool('files_read')))
+      await new Promise(setImmediate)
+      finish()
+      expect(codeIn(await run)).toBe(required ? 'AUDIT_UNAVAILABLE' : 'frame')
+      expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
+    }
+  })
+})

@@ -1,0 +1,238 @@
+import { once } from 'node:events'
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { SallyportError } from '@sallyport/core'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { deferred } from './deferred.test-kit.ts'
+import { beginEventStream } from './event-stream.ts'
+import { HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
+import { resultMessage } from './wire-message.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+  vi.useRealTimers()
+})
+
+async function listen(handler: Handler): Promise<number> {
+  const server = createServer(handler).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  })
+  return (server.address() as { port: number }).port
+}
+
+interface Asked {
+  readonly body?: string
+  readonly accept?: string
+}
+
+async function ask(port: number, { body = '{}', accept = 'application/json, text/event-stream' }: Asked = {}) {
+  const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body, headers: { accept } })
+  return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
+}
+
+const ANSWER = { message: resultMessage(1, { text: 'grüße' }), status: 200 }
+
+describe('the answer to a POST', () => {
+  it('is plain JSON where there is nothing to say before it, however many pieces it has', async () => {
+    const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
+    for (const message of [
+      resultMessage(1, { text: 'grüße' }),
+      resultMessage(1, Buffer.from('{"a":"ü"}')),
+      resultMessage(1, large),
+    ]) {
+      const port = await listen((request, response) =>
+        new HttpExchange(request, response).reply({ message, status: 200 }),
+      )
+      const { type, text } = await ask(port)
+      expect(type).toBe('application/json')
+      expect(text).toBe(Buffer.concat(message.map((piece) => Buffer.from(piece))).toString())
+    }
+  })
+
+  it('is a stream of events from the first notice on', async () => {
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      exchange.notify({ method: 'n', params: { text: 'one\ntwo' } })
+      exchange.reply(ANSWER)
+      exchange.notify({ method: 'too late' })
+      exchange.reply(ANSWER)
+    })
+    const { type, text } = await ask(port)
+    expect(type).toBe('text/event-stream')
+    expect(text.split('\n\n').filter(Boolean)).toEqual([
+      'event: message\ndata: {"jsonrpc":"2.0","method":"n","params":{"text":"one\\ntwo"}}',
+      'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"text":"grüße"}}',
+    ])
+  })
+
+  it('leaves the notices out for a client that takes no streams', async () => {
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      exchange.notify({ method: 'n' })
+      exchange.reply(ANSWER)
+    })
+    expect(await ask(port, { accept: 'application/json' })).toMatchObject({ type: 'application/json' })
+  })
+
+  it('is written once', async () => {
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      exchange.reply(ANSWER)
+      exchange.reply(ANSWER)
+      exchange.notify({ method: 'too late' })
+      sendRefusal(response, new SallyportError('INTERNAL', 'too late'))
+    })
+    expect((await ask(port)).text).toBe('{"jsonrpc":"2.0","id":1,"result":{"text":"grüße"}}')
+  })
+
+  it('is a refusal with the status of its kind', async () => {
+    const port = await listen((_request, response) =>
+      sendRefusal(response, new SallyportError('SESSION_UNKNOWN', 'None.'), { id: 7, headers: { allow: 'POST' } }),
+    )
+    const { status, text } = await ask(port)
+    expect(status).toBe(404)
+    expect(JSON.parse(text)).toMatchObject({ id: 7, error: { code: -32001, data: { code: 'SESSION_UNKNOWN' } } })
+  })
+})
+
+describe(`a client that leaves before its answer (${promise('GW-6')})`, () => {
+  it('cancels the call where that is what leaving means', async () => {
+    const cancelled = deferred<string>()
+    const arrived = deferred<undefined>()
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      exchange.cancelOnClose()
+      exchange.cancellation.onCancel(cancelled.resolve)
+      arrived.resolve(undefined)
+    })
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST' }).on('error', () => {})
+    asked.end('{}')
+    await arrived.promise
+    asked.destroy()
+    expect(await cancelled.promise).toBe('the client closed the stream')
+  })
+
+  it('does not cancel an answer that was given', async () => {
+    const closed = deferred<HttpExchange>()
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      exchange.cancelOnClose()
+      response.once('close', () => closed.resolve(exchange))
+      exchange.reply(ANSWER)
+    })
+    await ask(port)
+    expect((await closed.promise).cancellation.reason).toBeUndefined()
+  })
+
+  it('leaves no timer behind when a notice comes after it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const left = deferred<HttpExchange>()
+    const arrived = deferred<undefined>()
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      response.once('close', () => left.resolve(exchange))
+      arrived.resolve(undefined)
+    })
+    const before = vi.getTimerCount()
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST' }).on('error', () => {})
+    asked.end('{}')
+    await arrived.promise
+    asked.destroy()
+    const exchange = await left.promise
+    exchange.notify({ method: 'n' })
+    exchange.reply(ANSWER)
+    expect(vi.getTimerCount()).toBe(before)
+  })
+
+  it('takes the timer of its stream with it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const closed = deferred<undefined>()
+    const port = await listen((_request, response) => {
+      beginEventStream(response)
+      beginEventStream(response)
+      response.once('close', () => closed.resolve(undefined))
+    })
+    const before = vi.getTimerCount()
+    const asked = httpRequest({ port, host: '127.0.0.1' }).on('error', () => {})
+    asked.end()
+    await once(asked, 'response')
+    expect(vi.getTimerCount()).toBe(before + 1)
+    asked.destroy()
+    await closed.promise
+    expect(vi.getTimerCount()).toBe(before)
+  })
+})
+
+describe(`the body of a request (${promise('GW-21')})`, () => {
+  /** What came of reading the bodies that arrive, in their order. */
+  async function bodies(limit: number) {
+    const outcomes: Promise<string>[] = []
+    const waiting: (() => void)[] = []
+    const port = await listen((request, response) => {
+      const outcome = readBody(request, limit).then(
+        (bytes) => bytes.toString(),
+        (error: unknown) => (error instanceof SallyportError ? error.code : `not an expected error: ${String(error)}`),
+      )
+      outcomes.push(outcome)
+      for (const wake of waiting.splice(0)) wake()
+      void outcome.then(() => sendMessage(response, ANSWER))
+    })
+    const first = async (): Promise<string> => {
+      if (outcomes.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+      return outcomes[0] as Promise<string>
+    }
+    return { port, first }
+  }
+
+  it('is read whole, in however many pieces it comes', async () => {
+    const { port, first } = await bodies(1_000_000)
+    const body = 'ü'.repeat(300_000)
+    await ask(port, { body })
+    expect(await first()).toBe(body)
+  })
+
+  it('that says it is too large is refused unread, one that does not when it is', async () => {
+    for (const headers of ['content-length: 5000', 'transfer-encoding: chunked']) {
+      const { port, first } = await bodies(1_000)
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      socket.write(`POST / HTTP/1.1\r\nhost: x\r\n${headers}\r\n\r\n`)
+      if (headers.startsWith('transfer')) socket.write(`7d0\r\n${'x'.repeat(2_000)}\r\n`)
+      expect(await first()).toBe('BODY_TOO_LARGE')
+      socket.destroy()
+    }
+  })
+
+  it('that breaks off is a refusal and no bug', async () => {
+    const { port, first } = await bodies(1_000)
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n123')
+    const outcome = first()
+    await new Promise((resolve) => socket.once('connect', resolve))
+    socket.resetAndDestroy()
+    expect(await outcome).toBe('INVALID_REQUEST')
+  })
+
+  it('of somebody who left before it was looked at is a refusal too', async () => {
+    const outcome = deferred<string>()
+    const port = await listen((request) => {
+      request.once('close', () =>
+        readBody(request, 1_000).then(
+          () => outcome.resolve('read'),
+          (error: SallyportError) => outcome.resolve(error.code),
+        ),
+      )
+      request.on('error', () => {})
+    })
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.end('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n123')
+    expect(await outcome.promise).toBe('INVALID_REQUEST')
+  })
+})

@@ -1,0 +1,144 @@
+import type { Json, JsonObject } from '@sallyport/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import type { Opening } from './handshake.ts'
+import { Link } from './link.ts'
+import { codeOf, type Heard, MemoryTransport, serverOf, toolNamed } from './memory-transport.test-kit.ts'
+import { fetchCatalogue } from './server-catalogue.ts'
+
+type Answers = Readonly<Record<string, (message: Heard, server: MemoryTransport) => void>>
+
+const ALL = { tools: {}, resources: {}, prompts: {} }
+
+async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} }) {
+  const transport = new MemoryTransport({ serve: serverOf({ answers }) })
+  const link = new Link(transport, { onNotification: () => {}, onTrouble: () => {}, onClose: () => {} }, {})
+  await link.open()
+  const opening: Opening = { era: 'legacy', protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }
+  const catalogue = await fetchCatalogue(link, opening, 10_000).finally(() => link.close())
+  return { catalogue, transport }
+}
+
+const listing = (tools: readonly Json[]): Answers => ({
+  'tools/list': ({ id }, server) => server.answer(id, { tools }),
+})
+const names = (items: readonly JsonObject[]): readonly unknown[] => items.map(({ name }) => name)
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+afterEach(() => {
+  expect(vi.getTimerCount()).toBe(0)
+  vi.useRealTimers()
+})
+
+describe(`what a server offers (${promise('GW-19')})`, () => {
+  it('is asked for only where the server has it', async () => {
+    const { transport } = await fetched({}, { tools: {} })
+    expect(transport.heard.map(({ method }) => method)).toEqual(['tools/list'])
+    const { catalogue } = await fetched({}, {})
+    expect(catalogue).toMatchObject({ tools: [], resources: [], prompts: [], resourceTemplates: [], leftOut: [] })
+  })
+
+  it('is read page by page to its end, with every member as it was', async () => {
+    const pages: Readonly<Record<string, JsonObject>> = {
+      '': { tools: [toolNamed('a')], nextCursor: '2' },
+      '2': { tools: [{ ...toolNamed('b'), 'x-own': [1], annotations: {} }], nextCursor: '' },
+    }
+    const { catalogue } = await fetched({
+      'tools/list': ({ id, params }, server) =>
+        server.answer(id, params?.cursor === '' ? { tools: [toolNamed('c')] } : pages[String(params?.cursor ?? '')]),
+    })
+    expect(names(catalogue.tools)).toEqual(['a', 'b', 'c'])
+    expect(catalogue.tools[1]).toEqual({ ...toolNamed('b'), 'x-own': [1], annotations: {} })
+  })
+
+  it('ends where a server leads in a circle, or never comes to an end', async () => {
+    const circle = await fetched({
+      'tools/list': ({ id }, server) => server.answer(id, { tools: [toolNamed('a')], nextCursor: 'again' }),
+    })
+    expect(circle.transport.heard).toHaveLength(2)
+    let page = 0
+    const endless = await fetched({
+      'tools/list': ({ id }, server) => server.answer(id, { tools: [toolNamed(`t${page}`)], nextCursor: `c${++page}` }),
+    })
+    expect(endless.catalogue.tools).toHaveLength(200)
+    expect(endless.catalogue.leftOut).toEqual([{ name: 'tools/list', reason: 'more than 200 pages' }])
+  })
+
+  it('leaves out what cannot be offered, says why, and keeps the others', async () => {
+    const { catalogue } = await fetched(
+      listing([
+        toolNamed('good'),
+        toolNamed('good'),
+        { name: 'no-schema' },
+        { name: 'bad-schema', inputSchema: [] },
+        { inputSchema: {} },
+        { name: '', inputSchema: {} },
+        { name: 7, inputSchema: {} },
+        'text',
+        null,
+        toolNamed('x'.repeat(257)),
+        { ...toolNamed('wordy'), description: 5 },
+        { ...toolNamed('huge'), description: 'x'.repeat(300_000) },
+        toolNamed('also good'),
+        toolNamed('__proto__'),
+        toolNamed('constructor'),
+      ]),
+    )
+    expect(names(catalogue.tools)).toEqual(['good', 'also good', '__proto__', 'constructor'])
+    expect(catalogue.leftOut.map(({ reason }) => reason)).toEqual([
+      'it is listed twice',
+      'its inputSchema is not an object',
+      'its inputSchema is not an object',
+      'its name is missing',
+      'its name is missing',
+      'its name is missing',
+      'it is not an object',
+      'it is not an object',
+      'its name is longer than 256 characters',
+      'its description is not a text',
+      'its definition is larger than 256000 characters',
+    ])
+  })
+
+  it('has bounds, and so has what is told of the rest', async () => {
+    const rubbish = await fetched(listing(Array.from({ length: 5_000 }, () => 'rubbish')))
+    expect(rubbish.catalogue.leftOut).toHaveLength(101)
+    expect(rubbish.catalogue.leftOut.at(-1)?.reason).toBe('there are too many to tell')
+    const many = await fetched(listing(Array.from({ length: 20_010 }, (_, index) => toolNamed(`t${index}`))))
+    expect(many.catalogue.tools).toHaveLength(20_000)
+    expect(many.catalogue.leftOut).toEqual([{ name: 'tools/list', reason: 'more than 20000 entries' }])
+  })
+
+  it('stays on offer where the server has resources or prompts that it cannot list', async () => {
+    const { catalogue } = await fetched({}, ALL)
+    expect(names(catalogue.tools)).toEqual(['echo'])
+    expect(catalogue.leftOut).toEqual([
+      { name: 'resources/list', reason: 'the server refused to list them' },
+      { name: 'prompts/list', reason: 'the server refused to list them' },
+    ])
+  })
+
+  it('is not known where the tools themselves cannot be listed, or are nothing that can be read', async () => {
+    expect(await codeOf(fetched({ 'tools/list': ({ id }, server) => server.refuse(id) }))).toBe('UPSTREAM_PROTOCOL')
+    expect(await codeOf(fetched({ 'tools/list': ({ id }, server) => server.answer(id, 'text') }))).toBe(
+      'UPSTREAM_PROTOCOL',
+    )
+    const { catalogue } = await fetched({ 'tools/list': ({ id }, server) => server.answer(id, { tools: { a: 1 } }) })
+    expect(catalogue.tools).toEqual([])
+  })
+
+  it('has URIs and templates of a reasonable length only', async () => {
+    const long = `a://${'x'.repeat(5_000)}`
+    const answers: Answers = {
+      'resources/list': ({ id }, server) => server.answer(id, { resources: [{ uri: long }, { uri: 'a://b' }] }),
+      'resources/templates/list': ({ id }, server) => server.answer(id, { resourceTemplates: [{ uriTemplate: long }] }),
+    }
+    const { catalogue } = await fetched(answers, { resources: {} })
+    expect(catalogue.resources).toEqual([{ uri: 'a://b' }])
+    expect(catalogue.resourceTemplates).toEqual([])
+    expect(catalogue.leftOut.map(({ reason }) => reason)).toEqual([
+      'its uri is longer than 4096 characters',
+      'its uriTemplate is longer than 4096 characters',
+    ])
+  })
+})

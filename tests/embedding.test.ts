@@ -1,0 +1,252 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createGateway, type EmbeddedGateway, type EmbeddedOptions } from '../packages/gateway/dist/index.js'
+import { eventually, processesWith } from './processes.ts'
+import { promise } from './promises.ts'
+import { REPOSITORY, readRecords } from './run-gateway.ts'
+
+const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
+const undo: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+})
+
+interface Opened {
+  readonly gateway: EmbeddedGateway
+  readonly state: string
+  readonly warnings: string[]
+  /** What the mirror server heard. */
+  readonly heard: () => readonly string[]
+}
+
+function folder(): string {
+  const root = mkdtempSync(join(tmpdir(), 'sallyport-embedded-'))
+  undo.push(() => rmSync(root, { recursive: true, force: true }))
+  return root
+}
+
+async function open(servers: EmbeddedOptions['config'] = {}, root = folder()): Promise<Opened> {
+  const [state, file] = [join(root, 'state'), join(root, 'heard')]
+  const warnings: string[] = []
+  const mirror = { command: 'node', args: [fixture('mirror-server.mjs'), file], timeouts: { call: '30s' } }
+  const gateway = await createGateway({
+    config: { mcp_servers: { mirror, ...servers } },
+    state,
+    onWarning: (text) => warnings.push(text),
+  })
+  undo.push(() => gateway.close())
+  const heard = (): readonly string[] =>
+    existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+  return { gateway, state, warnings, heard }
+}
+
+const READ = { readOnly: true } as never
+
+describe(`${promise('GW-25')} a gateway inside a program`, () => {
+  it('lists built-in and MCP tools, and calls them by any of their names', async () => {
+    const { gateway } = await open()
+    const tools = await gateway.listTools()
+    expect(tools).toContainEqual(expect.objectContaining({ name: 'sallyport_read_file', isMcp: false }))
+    expect(tools).toContainEqual(expect.objectContaining({ name: 'mirror_mirror', server: 'mirror', isMcp: true }))
+    expect((await gateway.listMcpTools()).map(({ server }) => server)).not.toContain('sallyport')
+    expect(await gateway.listMcpTools('nobody')).toEqual([])
+    for (const name of ['mirror_mirror', 'mirror/mirror', 'mcp__mirror__mirror', 'mirror']) {
+      const result = await gateway.executeTool(name, { result: { content: [{ type: 'text', text: name }] } })
+      expect(result).toMatchObject({ success: true, output: name, error: undefined, metadata: { server: 'mirror' } })
+      expect(result.latency_ms).toBeGreaterThan(0)
+    }
+    const metrics = await gateway.executeTool('system_metrics_snapshot', {})
+    expect(metrics).toMatchObject({ success: true, metadata: { server: 'sallyport' } })
+  })
+
+  it('carries every content type as it came', async () => {
+    const { gateway } = await open()
+    const content = [
+      { type: 'text', text: 'words', annotations: { audience: ['user'] } },
+      { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+      { type: 'audio', data: 'aGk=', mimeType: 'audio/wav' },
+      { type: 'resource_link', uri: 'file:///a', name: 'a', size: 0 },
+      { type: 'resource', resource: { uri: 'file:///b', text: '' } },
+      { type: 'resource', resource: { uri: 'file:///c', blob: 'aGk=' } },
+      { type: 'from-the-future', anything: [null, 0, false] },
+    ]
+    const result = { content, structuredContent: { deep: [{ er: 0 }] }, _meta: { 'example.org/key': '' } }
+    expect(await gateway.executeTool('mirror', { result })).toMatchObject({
+      success: true,
+      output: { deep: [{ er: 0 }] },
+      metadata: { content, structured_content: { deep: [{ er: 0 }] }, meta: { 'example.org/key': '' } },
+    })
+  })
+
+  it.each([0, '', [], false, null, {}, '0', [0]])('leaves the output %j of a server what it is', async (output) => {
+    const { gateway } = await open()
+    const structured = await gateway.executeTool('mirror', { result: { content: [], structuredContent: output } })
+    expect(structured.success).toBe(true)
+    expect(structured.output).toEqual(output)
+  })
+
+  it('leaves an empty text and an empty list of contents what they are', async () => {
+    const { gateway } = await open()
+    const text = { content: [{ type: 'text', text: '' }] }
+    expect(await gateway.executeTool('mirror', { result: text })).toMatchObject({ success: true, output: '' })
+    expect(await gateway.executeTool('mirror', { result: { content: [] } })).toMatchObject({
+      success: true,
+      output: [],
+    })
+  })
+
+  it('runs tools of the program itself through the same pipeline', async () => {
+    const { gateway, state } = await open()
+    gateway.registerTool('add', { description: 'Adds', permission: READ }, ((input: { a: number }) => ({
+      sum: input.a + 1,
+    })) as never)
+    await eventually(
+      () => gateway.listTools(),
+      (tools) => tools.some(({ name }) => name === 'sallyport_add'),
+    )
+    const result = await gateway.executeTool('add', { a: 1 })
+    expect(result).toMatchObject({ success: true, output: { sum: 2 } })
+    expect(readRecords(state)).toContainEqual(
+      expect.objectContaining({ type: 'TOOL_CALL_COMPLETED', call_id: result.metadata.call_id, is_mcp: false }),
+    )
+  })
+
+  it('keeps a schema that does not convert, warns, and the tool stays usable', async () => {
+    const { gateway, warnings } = await open()
+    const inputSchema = { $ref: 'https://example.org/odd', type: ['weird'] }
+    const definition = { server: 'odd', name: 'tool', inputSchema, permission: READ }
+    gateway.registerMcpTool(definition, ((input: object) => ({ got: input })) as never)
+    const [listed] = await eventually(
+      () => gateway.listMcpTools('odd'),
+      (tools) => tools.length === 1,
+    )
+    expect(listed?.inputSchema).toEqual(inputSchema)
+    expect(warnings).toContainEqual(expect.stringContaining('odd/tool'))
+    expect(await gateway.executeTool('odd/tool', { any: 0 })).toMatchObject({
+      success: true,
+      output: { got: { any: 0 } },
+    })
+  })
+})
+
+describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
+  it('is a result with its error, and is logged with the trace id: an unknown tool', async () => {
+    const { gateway, state } = await open()
+    const result = await gateway.executeTool('mirror_miror', {})
+    expect(result).toMatchObject({ success: false, output: undefined, error: { code: 'TOOL_UNKNOWN' } })
+    expect(readRecords(state)).toContainEqual(
+      expect.objectContaining({ type: 'TOOL_CALL_FAILED', trace_id: result.metadata.trace_id, error: 'TOOL_UNKNOWN' }),
+    )
+  })
+
+  it('is a result with its error, and is logged with the trace id: a call that takes too long', async () => {
+    const root = folder()
+    const late = {
+      command: 'node',
+      args: [fixture('mirror-server.mjs'), join(root, 'late')],
+      timeouts: { call: '100ms' },
+    }
+    const { gateway, state } = await open({ late })
+    const result = await gateway.executeTool('late/hang', {})
+    expect(result).toMatchObject({ success: false, error: { code: 'UPSTREAM_TIMEOUT', retryable: true } })
+    expect(readRecords(state)).toContainEqual(
+      expect.objectContaining({
+        type: 'TOOL_CALL_FAILED',
+        trace_id: result.metadata.trace_id,
+        error: 'UPSTREAM_TIMEOUT',
+      }),
+    )
+    await eventually(
+      () => readFileSync(join(root, 'late'), 'utf8'),
+      (text) => text.includes('cancelled'),
+    )
+  })
+
+  it('is a result with its error: what a tool itself says', async () => {
+    const { gateway } = await open()
+    const result = { isError: true, content: [{ type: 'text', text: 'the disk is on fire' }] }
+    expect(await gateway.executeTool('mirror', { result })).toMatchObject({
+      success: false,
+      error: { code: 'TOOL_ERROR', message: 'the disk is on fire' },
+    })
+  })
+
+  it('reaches the server when the caller aborts', async () => {
+    const { gateway, heard } = await open()
+    const stop = new AbortController()
+    const calling = gateway.executeTool('mirror/hang', {}, { signal: stop.signal })
+    await eventually(heard, (lines) => lines.includes('call hang'))
+    stop.abort()
+    expect(await calling).toMatchObject({ success: false, error: { code: 'CALL_CANCELLED' } })
+    await eventually(heard, (lines) => lines.includes('cancelled'))
+  })
+
+  it('never starts when the caller had aborted already', async () => {
+    const { gateway, heard } = await open()
+    await gateway.listTools()
+    const result = await gateway.executeTool('mirror/hang', {}, { signal: AbortSignal.abort() })
+    expect(result).toMatchObject({ success: false, error: { code: 'CALL_CANCELLED' } })
+    await gateway.executeTool('mirror', { result: { content: [] } })
+    expect(heard()).toEqual(['call mirror'])
+  })
+
+  it('does not make the tools of others wait: a server that never answers', async () => {
+    const silent = {
+      command: 'node',
+      args: [fixture('hostile-server.mjs'), 'never-initialize'],
+      timeouts: { startup: '1h' },
+    }
+    const { gateway } = await open({ silent })
+    const own = await gateway.executeTool('sallyport_system_metrics_snapshot', {})
+    expect(own).toMatchObject({ success: true })
+    const stop = new AbortController()
+    const unknown = gateway.executeTool('silent/anything', {}, { signal: stop.signal })
+    stop.abort()
+    expect(await unknown).toMatchObject({ success: false, error: { code: 'CALL_CANCELLED' } })
+  })
+})
+
+describe(`${promise('GW-25')} closing`, () => {
+  it('leaves no process, no timer and no lock, and calls after it are results too', async () => {
+    const root = folder()
+    const { gateway, state } = await open({}, root)
+    await gateway.listTools()
+    expect(processesWith(root).length).toBeGreaterThan(0)
+    const descriptors = (): number => readdirSync('/proc/self/fd').length
+    const hanging = gateway.executeTool('mirror/hang', {})
+    await gateway.close()
+    await gateway.close()
+    expect(await hanging).toMatchObject({ success: false })
+    await eventually(
+      () => processesWith(root),
+      (pids) => pids.length === 0,
+    )
+    expect(await gateway.executeTool('mirror', { result: { content: [] } })).toMatchObject({ success: false })
+    const before = descriptors()
+    for (let round = 0; round < 3; round++) {
+      const again = await createGateway({ config: {}, state, onWarning: () => {} })
+      await again.close()
+    }
+    await eventually(descriptors, (count) => count <= before + 1)
+  })
+
+  it('is not needed for what never opened: a held, broken or misconfigured state is free afterwards', async () => {
+    const root = folder()
+    const { gateway, state } = await open({}, root)
+    await expect(createGateway({ config: {}, state })).rejects.toMatchObject({ code: 'STATE_HELD' })
+    await gateway.close()
+    await expect(createGateway({ config: { gateway: { port: 'many' } }, state })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    })
+    rmSync(join(state, 'logs'), { recursive: true })
+    writeFileSync(join(state, 'logs'), 'in the way')
+    for (let attempt = 0; attempt < 2; attempt++)
+      await expect(createGateway({ config: {}, state })).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+    rmSync(join(state, 'logs'))
+    const last = await createGateway({ config: {}, state, onWarning: () => {} })
+    await last.close()
+  })
+})
