@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -43,7 +43,7 @@ async function open(servers: EmbeddedOptions['config'] = {}, root = folder()): P
   return { gateway, state, warnings, heard }
 }
 
-const READ = { readOnly: true } as never
+const READ = 'READ'
 
 describe(`${promise('GW-25')} a gateway inside a program`, () => {
   it('lists built-in and MCP tools, and calls them by any of their names', async () => {
@@ -100,8 +100,9 @@ describe(`${promise('GW-25')} a gateway inside a program`, () => {
 
   it('runs tools of the program itself through the same pipeline', async () => {
     const { gateway, state } = await open()
-    gateway.registerTool('add', { description: 'Adds', permission: READ }, ((input: { a: number }) => ({
-      sum: input.a + 1,
+    const input = { type: 'object', properties: { a: { type: 'integer' } } } as const
+    gateway.registerTool('add', { description: 'Adds', permission: READ, input }, (({ a }: { a: number }) => ({
+      sum: a + 1,
     })) as never)
     await eventually(
       () => gateway.listTools(),
@@ -210,12 +211,24 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
 })
 
 describe(`${promise('GW-25')} closing`, () => {
+  /** Without those of the index, which libsql lets go of only when its statements are collected. */
+  const descriptors = (): number =>
+    readdirSync('/proc/self/fd').filter((number) => !targetOf(number).includes('state.db')).length
+
+  const targetOf = (number: string): string => {
+    try {
+      return readlinkSync(`/proc/self/fd/${number}`)
+    } catch {
+      // The one that listed the others.
+      return 'state.db'
+    }
+  }
+
   it('leaves no process, no timer and no lock, and calls after it are results too', async () => {
     const root = folder()
     const { gateway, state } = await open({}, root)
     await gateway.listTools()
     expect(processesWith(root).length).toBeGreaterThan(0)
-    const descriptors = (): number => readdirSync('/proc/self/fd').length
     const hanging = gateway.executeTool('mirror/hang', {})
     await gateway.close()
     await gateway.close()
@@ -226,11 +239,12 @@ describe(`${promise('GW-25')} closing`, () => {
     )
     expect(await gateway.executeTool('mirror', { result: { content: [] } })).toMatchObject({ success: false })
     const before = descriptors()
+    expect(before).toBeGreaterThan(0)
     for (let round = 0; round < 3; round++) {
       const again = await createGateway({ config: {}, state, onWarning: () => {} })
       await again.close()
     }
-    await eventually(descriptors, (count) => count <= before + 1)
+    await eventually(descriptors, (count) => count <= before)
   })
 
   it('is not needed for what never opened: a held, broken or misconfigured state is free afterwards', async () => {

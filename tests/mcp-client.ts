@@ -11,7 +11,7 @@ export interface RpcAnswer {
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
 export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<RpcAnswer> {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   const response = await fetch(url, { method: 'POST', headers: { ...HEADERS, ...headers }, body: text })
   const messages = parseMessages(await response.text(), response.headers.get('content-type') ?? '')
   return {
@@ -35,12 +35,14 @@ let nextId = 1
 
 /** A legacy session: it began with `initialize`. */
 export class LegacyClient {
+  readonly session: string
   readonly #url: string
   readonly #headers: Record<string, string>
 
-  private constructor(url: string, headers: Record<string, string>) {
+  constructor(url: string, session: string, headers: Record<string, string>) {
+    this.session = session
     this.#url = url
-    this.#headers = headers
+    this.#headers = { ...headers, 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
   }
 
   static async open(url: string, headers: Record<string, string> = {}): Promise<LegacyClient> {
@@ -48,7 +50,7 @@ export class LegacyClient {
     const answer = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, headers)
     const session = answer.headers.get('mcp-session-id')
     if (!session) throw new Error(`no session: ${answer.status} ${JSON.stringify(answer.message)}`)
-    return new LegacyClient(url, { ...headers, 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' })
+    return new LegacyClient(url, session, headers)
   }
 
   request(method: string, params: object = {}, id: string | number = nextId++): Promise<RpcAnswer> {

@@ -13,9 +13,10 @@ import {
 import type { Offer } from './catalog/catalog.ts'
 import { type HomeContent, loadSettings, prepareState, readHome } from './config/config.ts'
 import { type Gateway, openGateway } from './gateway.ts'
+import type { Call } from './pipeline/pipeline.ts'
 import { standingPrincipal } from './sessions/sessions.ts'
 import { lockState, openStore } from './store/store.ts'
-import { failedWith, type ToolResult, toldBy } from './tool-outcome.ts'
+import { failedWith, type Told, type ToolResult, toldBy } from './tool-outcome.ts'
 import { VERSION } from './version.ts'
 
 export interface EmbeddedOptions {
@@ -66,10 +67,15 @@ export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedG
     throw new SallyportError('STATE_HELD', `Another gateway runs on the state ${state}.`, {
       hint: 'Give each its own.',
     })
-  const store = openStore({ state, durability: loaded.settings.audit.durability })
-  const gateway = await openGateway({ home: { path, origin: 'flag' }, state, loaded, environment, store, onWarning })
-  gateway.start()
-  return new EmbeddedGateway(gateway, { onWarning, release: () => lock.release() })
+  try {
+    const store = openStore({ state, durability: loaded.settings.audit.durability })
+    const gateway = await openGateway({ home: { path, origin: 'flag' }, state, loaded, environment, store, onWarning })
+    gateway.start()
+    return new EmbeddedGateway(gateway, { onWarning, release: () => lock.release() })
+  } catch (error) {
+    lock.release()
+    throw error
+  }
 }
 
 function inlineHome(path: string, config: JsonObject): HomeContent {
@@ -77,6 +83,14 @@ function inlineHome(path: string, config: JsonObject): HomeContent {
   const digest = createHash('sha256').update(bytes).digest('hex')
   return { path, files: new Map([['config.json', bytes]]), digest, configDigest: digest }
 }
+
+interface Asked extends Pick<Call, 'id' | 'traceId' | 'principal' | 'method' | 'cancellation'> {
+  readonly name: string
+  readonly args: JsonObject
+}
+
+const isNamedInFull = ({ wire, recordName, server, name }: Offer, tool: string): boolean =>
+  [wire, recordName, `${server}/${name}`].includes(tool)
 
 export class EmbeddedGateway {
   readonly #gateway: Gateway
@@ -91,47 +105,22 @@ export class EmbeddedGateway {
 
   /** Calls a tool by any of its names. Never rejects: what goes wrong is in the result. */
   async executeTool(tool: string, args: JsonObject, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const { gateway, traceId, callId } = {
-      gateway: this.#gateway,
-      traceId: this.#gateway.ids.traceId(),
-      callId: this.#gateway.ids.callId(),
-    }
-    const principal = options.principal ?? standingPrincipal('agent')
+    const { ids } = this.#gateway
+    const { principal = standingPrincipal('agent'), signal } = options
+    const asked = { id: ids.callId(), traceId: ids.traceId(), principal, method: 'tools/call' } as const
     const cancellation = new Cancellation()
     const abort = (): void => cancellation.cancel('the caller aborted it')
-    if (options.signal?.aborted) abort()
-    options.signal?.addEventListener('abort', abort, { once: true })
+    if (signal?.aborted) abort()
+    signal?.addEventListener('abort', abort, { once: true })
     const startedAt = performance.now()
     try {
-      await this.#settled()
-      const found = this.#find(tool)
-      if (found instanceof SallyportError)
-        gateway.pipeline.recordUnknown({ id: callId, traceId, principal, method: 'tools/call', name: tool }, found)
-      const told =
-        found instanceof SallyportError
-          ? failedWith(found)
-          : toldBy(
-              await gateway.pipeline.run({
-                id: callId,
-                traceId,
-                principal,
-                method: 'tools/call',
-                offer: found,
-                params: { name: found.name, arguments: args },
-                cancellation,
-              }),
-            )
-      const { success, output, error, ...rest } = told
-      const metadata = {
-        tool,
-        server: found instanceof SallyportError ? undefined : found.server,
-        call_id: callId,
-        trace_id: traceId,
-        ...rest,
-      }
+      const found = await this.#find(tool, cancellation)
+      const { success, output, error, ...rest } = await this.#run(found, { ...asked, name: tool, args, cancellation })
+      const server = found instanceof SallyportError ? undefined : found.server
+      const metadata = { tool, server, call_id: asked.id, trace_id: asked.traceId, ...rest }
       return { success, output, error, latency_ms: Math.round((performance.now() - startedAt) * 100) / 100, metadata }
     } finally {
-      options.signal?.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', abort)
     }
   }
 
@@ -200,7 +189,40 @@ export class EmbeddedGateway {
     }
   }
 
-  #find(tool: string): Offer | SallyportError {
+  async #run(found: Offer | SallyportError, { name, args, ...call }: Asked): Promise<Told> {
+    const { pipeline } = this.#gateway
+    if (!(found instanceof SallyportError)) {
+      const params = { name: found.name, arguments: args }
+      return toldBy(await pipeline.run({ ...call, offer: found, params }))
+    }
+    pipeline.recordUnknown({ ...call, name }, found)
+    return failedWith(found)
+  }
+
+  /** A tool that is named in full is called at once; any other name may yet turn out to mean two. */
+  async #find(tool: string, cancellation: Cancellation): Promise<Offer | SallyportError> {
+    if (!this.#knowsInFull(tool)) await this.#untilNamed(tool, cancellation)
+    if (cancellation.reason === undefined) return this.#look(tool)
+    return new SallyportError('CALL_CANCELLED', `Cancelled: ${cancellation.reason}.`)
+  }
+
+  async #untilNamed(tool: string, cancellation: Cancellation): Promise<void> {
+    let stopLooking = (): void => {}
+    const named = new Promise<void>((resolve) => {
+      stopLooking = this.#gateway.catalog.onChange(() => this.#knowsInFull(tool) && resolve())
+      cancellation.onCancel(() => resolve())
+    })
+    await Promise.race([named, this.#settled()])
+    stopLooking()
+    cancellation.onCancel(undefined)
+  }
+
+  #knowsInFull(tool: string): boolean {
+    const known = this.#look(tool)
+    return !(known instanceof SallyportError) && isNamedInFull(known, tool)
+  }
+
+  #look(tool: string): Offer | SallyportError {
     const { snapshot } = this.#gateway.catalog
     try {
       return (

@@ -1,17 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  BUILT_IN_SERVER,
-  compileSelection,
-  type JsonObject,
-  type SallyportEvent,
-  type Selection,
-} from '@sallyport/core'
+import { BUILT_IN_SERVER, type JsonObject, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
-import { CallGauge, LISTING_STEPS, Listings, Pipeline } from './pipeline/pipeline.ts'
+import { CallGauge, LISTING_STEPS, Listings, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import {
   type Authenticator,
@@ -76,7 +70,6 @@ export class Gateway {
   readonly #own = new Set<string>()
   readonly #jwt: JwtVerifier | undefined
   #settings: Settings
-  #selections = new Map<string, Selection>()
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -96,7 +89,7 @@ export class Gateway {
     this.listings = new Listings({
       catalog: this.catalog,
       steps: LISTING_STEPS,
-      rulesOf: (server) => this.#rulesOf(server),
+      rulesOf: serverRules(() => this.#settings.servers),
     })
     this.#context = {
       clientInfo: { name: 'sallyport', title: 'Sallyport', version: VERSION },
@@ -193,13 +186,11 @@ export class Gateway {
     this.fleet.adopt(server, (listener) => openOver({ config, listener, createTransport }, this.#context))
   }
 
-  /** Puts a changed configuration in force. What it did not change goes on undisturbed. */
+  /** Puts a changed configuration in force, unless we are closing. What it did not change goes on undisturbed. */
   reload({ settings, warnings }: LoadedSettings): void {
-    // It was read while we began to close: no server may start any more.
     if (this.#closing !== undefined) return
     for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
     this.#settings = settings
-    this.#selections = new Map()
     const change = this.fleet.arrange(settings.servers, this.#own)
     this.listings.forget()
     this.catalog.arrange(this.#order(), settings.gateway.naming)
@@ -269,16 +260,6 @@ export class Gateway {
     const params = notification.params as JsonObject | undefined
     if (notification.method === 'notifications/resources/updated' && typeof params?.uri === 'string')
       this.hub.resourceUpdated(params.uri)
-  }
-
-  #rulesOf(server: string) {
-    const config = this.#settings.servers.find(({ id }) => id === server)
-    let selection = this.#selections.get(server)
-    if (!selection) {
-      selection = compileSelection(config?.includeTools, config?.excludeTools ?? [])
-      this.#selections.set(server, selection)
-    }
-    return { selection, place: config?.place }
   }
 
   #order(): readonly string[] {

@@ -14,6 +14,8 @@ export class PendingAnswers {
   /** The lines that opened a legacy conversation: they have to be said again to another gateway. */
   readonly handshake: Buffer[] = []
   readonly #open = new Set<Id>()
+  /** Nobody waits for these to be answered; but who listened to a gateway that is gone has to listen anew. */
+  readonly #listening = new Set<Id>()
   /** The id of the agent's `initialize`. */
   #greeting: Id | undefined
   #onAnswered: (() => void) | undefined
@@ -55,7 +57,7 @@ export class PendingAnswers {
       code: -32000,
       message: '[GATEWAY_UNREACHABLE] The gateway went away before it answered. Try again.',
     }
-    const lost = [...this.#open].filter((id) => id !== this.#greeting)
+    const lost = [...this.#open, ...this.#listening].filter((id) => id !== this.#greeting)
     const lines = lost.map((id) => `${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`)
     const cutOff = this.#midLine ? ['\n'] : []
     for (const id of lost) this.#close(id)
@@ -85,9 +87,9 @@ export class PendingAnswers {
     if (message.method === 'notifications/cancelled' && isJsonObject(message.params))
       this.#close(message.params.requestId)
     const id = idOf(message)
-    // Listening has no answer that anybody waits for.
-    if (message.method !== undefined && message.method !== 'subscriptions/listen' && id !== undefined)
-      this.#open.add(id)
+    if (message.method === undefined || id === undefined) return
+    if (message.method === 'subscriptions/listen') this.#listening.add(id)
+    else this.#open.add(id)
   }
 
   #noteReceived(): void {
@@ -98,6 +100,7 @@ export class PendingAnswers {
   }
 
   #close(id: unknown): void {
+    this.#listening.delete(id as Id)
     if (this.#open.delete(id as Id) && this.#open.size === 0) this.#onAnswered?.()
   }
 }

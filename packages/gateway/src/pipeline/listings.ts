@@ -1,6 +1,7 @@
 import { type Decision, decide, type Era, type Principal, type Selection, type Step } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { Listed } from './select.ts'
+import type { ServerRules } from './server-rules.ts'
 
 export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 
@@ -10,11 +11,6 @@ const LISTS = {
   'resources/list': { key: 'resources', from: 'resources' },
   'resources/templates/list': { key: 'resourceTemplates', from: 'templates' },
 } as const
-
-export interface ServerRules {
-  readonly selection: Selection
-  readonly place: { readonly file: string; readonly line: number } | undefined
-}
 
 /** What one kind of caller sees: the same decision that a call will meet, asked once for everything on offer. */
 interface View {

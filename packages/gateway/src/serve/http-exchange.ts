@@ -7,37 +7,37 @@ import { errorMessage, messageBytes, notificationMessage, type WireMessage } fro
 /** One POST and its answer: plain JSON, or an event stream as soon as there is something to say before the answer. */
 export class HttpExchange {
   readonly cancellation = new Cancellation()
+  readonly response: ServerResponse
   readonly #request: IncomingMessage
-  readonly #response: ServerResponse
   #streaming = false
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request
-    this.#response = response
+    this.response = response
   }
 
   /** In the modern era a closed stream is the cancellation; in the legacy era it means nothing. */
   cancelOnClose(): void {
-    this.#response.once('close', () => {
-      if (!this.#response.writableFinished) this.cancellation.cancel('the client closed the stream')
+    this.response.once('close', () => {
+      if (!this.response.writableFinished) this.cancellation.cancel('the client closed the stream')
     })
   }
 
   notify(notification: JsonObject): void {
-    if (this.#response.destroyed || this.#response.writableEnded) return
+    if (this.response.destroyed || this.response.writableEnded) return
     if (!this.#streaming) {
       if (!acceptsStream(this.#request)) return
       this.#streaming = true
-      beginEventStream(this.#response)
+      beginEventStream(this.response)
     }
-    writeEvent(this.#response, notificationMessage(notification))
+    writeEvent(this.response, notificationMessage(notification))
   }
 
   reply({ message, status }: Reply, headers?: Readonly<Record<string, string>>): void {
-    if (this.#response.destroyed) return
-    if (!this.#streaming) return sendMessage(this.#response, { message, status }, headers)
-    writeEvent(this.#response, message, 'answer')
-    this.#response.end()
+    if (this.response.destroyed) return
+    if (!this.#streaming) return sendMessage(this.response, { message, status }, headers)
+    writeEvent(this.response, message, 'answer')
+    this.response.end()
   }
 }
 
@@ -79,6 +79,7 @@ function asLatin1(piece: string | Buffer): string {
 export function sendRefusal(response: ServerResponse, error: SallyportError, details: RefusalDetails = {}): void {
   const rpc = { code: error.kind.rpc, message: error.text, data: { code: error.code, ...details.data } }
   sendMessage(response, { message: errorMessage(details.id, rpc), status: error.kind.http }, details.headers)
+  if (!response.req.complete) passOver(response.req)
 }
 
 export interface RefusalDetails {
@@ -107,13 +108,16 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
     const chunks: Buffer[] = []
     let bytes = 0
-    request.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       bytes += chunk.length
       if (bytes <= limit) return void chunks.push(chunk)
-      request.pause()
+      request.off('data', take)
+      chunks.length = 0
       reject(tooLarge(limit))
-    })
+    }
+    request.on('data', take)
     request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    // A client that went away or stopped speaking HTTP is no bug of ours.
     request.once('error', cutOff)
     request.once('close', () => {
       if (!request.complete) cutOff()
@@ -125,3 +129,13 @@ const tooLarge = (limit: number): SallyportError =>
   new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, {
     hint: 'Raise gateway.max_body if it has to be.',
   })
+
+/** So long a client that was refused may go on sending its body. */
+const PATIENCE = 1_000
+
+/** Reads past the rest of a body: hanging up while it comes would reset the connection, and the answer with it. */
+function passOver(request: IncomingMessage): void {
+  request.resume()
+  const timer = setTimeout(() => request.complete || request.destroy(), PATIENCE).unref()
+  request.once('close', () => clearTimeout(timer))
+}

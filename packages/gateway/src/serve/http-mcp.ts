@@ -5,7 +5,8 @@ import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRe
 import { type Incoming, readMessage } from './incoming.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
 import type { Methods } from './methods.ts'
-import { envelopeFlaw, headerFlaw, isModern } from './modern-envelope.ts'
+import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
+import { UnreadAnswers } from './unread-answers.ts'
 import { resultMessage } from './wire-message.ts'
 
 export interface HttpMcpOptions {
@@ -25,6 +26,7 @@ type ClientCall = Extract<Incoming, { kind: 'request' }>
 /** MCP over HTTP: both eras on one endpoint, told apart message by message. */
 export class HttpMcp {
   readonly #options: HttpMcpOptions
+  readonly #unread = new UnreadAnswers()
 
   constructor(options: HttpMcpOptions) {
     this.#options = options
@@ -44,8 +46,6 @@ export class HttpMcp {
         error,
         error.code === 'VERB_REFUSED' ? { headers: { allow: 'POST, GET, DELETE' } } : {},
       )
-      // What is left of the body is not read any more.
-      if (!visit.request.complete) visit.response.once('finish', () => visit.request.destroy())
     }
   }
 
@@ -73,10 +73,11 @@ export class HttpMcp {
   ): Promise<void> {
     const flaw = envelopeFlaw(message) ?? headerFlaw(message, request.headers)
     if (flaw) {
-      const data = flaw.code === 'VERSION_UNSUPPORTED' ? { supported: [MODERN_VERSION, ...LEGACY_VERSIONS] } : {}
-      return sendRefusal(response, flaw, { id: message.kind === 'request' ? message.id : undefined, data })
+      const id = message.kind === 'request' ? message.id : undefined
+      return sendRefusal(response, flaw, { id, data: flawData(flaw, message) })
     }
     if (message.kind === 'notification') return accepted(response)
+    if (message.method === 'subscriptions/listen') requireStream(request)
     const exchange = new HttpExchange(request, response)
     exchange.cancelOnClose()
     await this.#answer(exchange, message, { principal, era: 'modern', traceparent: traceparentOf(request) })
@@ -123,6 +124,7 @@ export class HttpMcp {
         ...context,
       }),
     )
+    this.#unread.watch(exchange.response)
   }
 
   #initialize({ response, principal }: Visit, message: ClientCall): void {
@@ -145,8 +147,7 @@ export class HttpMcp {
 
   #openStream(visit: Visit): void {
     const session = this.#sessionOf(visit)
-    if (!acceptsStream(visit.request))
-      throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream.')
+    requireStream(visit.request)
     session.stream?.end()
     session.stream = visit.response
     beginEventStream(visit.response, { 'mcp-session-id': session.id })
@@ -162,7 +163,9 @@ export class HttpMcp {
 
   #sessionOf({ request, principal }: Visit): LegacySession {
     const id = request.headers['mcp-session-id']
-    if (typeof id !== 'string') {
+    // The modern era knows neither sessions nor the verbs that belong to them.
+    const isModern = request.headers['mcp-protocol-version'] === MODERN_VERSION
+    if (typeof id !== 'string' || isModern) {
       if (request.method !== 'POST') throw wrongVerb()
       throw new SallyportError('SESSION_REQUIRED', 'The header Mcp-Session-Id is missing.', {
         hint: 'Send initialize first, or the _meta envelope of 2026-07-28.',
@@ -194,6 +197,11 @@ function checkLegacyVersion(request: IncomingMessage): void {
       hint: `Known are ${[MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')}.`,
     },
   )
+}
+
+function requireStream(request: IncomingMessage): void {
+  if (acceptsStream(request)) return
+  throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
 }
 
 function traceparentOf(request: IncomingMessage): string | undefined {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
 import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
 import { sendRefusal } from './http-exchange.ts'
@@ -40,7 +41,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
   let guard: RequestGuard | undefined
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
     const refused = guard?.(request)
-    if (refused) return sendRefusal(response, refused, { headers: { connection: 'close' } })
+    if (refused) return sendRefusal(response, refused)
     void route(request, response, options)
   })
   refuseNonsense(server)
@@ -64,7 +65,7 @@ export async function route(request: IncomingMessage, response: ServerResponse, 
   } catch (error) {
     const known = error instanceof SallyportError
     if (known) return sendRefusal(response, error)
-    const incident = routes.onBug(error, `${request.method} ${request.url}`)
+    const incident = routes.onBug(error, `${request.method} ${pathOf(request)}`)
     sendRefusal(response, new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`))
   }
 }
@@ -151,17 +152,23 @@ function refuseNonsense(server: Server): void {
     HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
     ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   }
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (socket.writable)
-      socket.end(
-        `HTTP/1.1 ${statuses[error.code ?? ''] ?? '400 Bad Request'}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
-      )
-    socket.destroySoon()
+  const answers = new WeakMap<Duplex, ServerResponse>()
+  server.prependListener('request', (request, response) => answers.set(request.socket, response))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const answer = answers.get(socket)
+    // Within an answer that is under way ours would be taken for a part of it.
+    const interrupts = answer?.headersSent && !answer.writableFinished
+    // To a client that has asked for nothing yet it would be the answer to what it is about to ask.
+    const isSilent = (socket as Socket).bytesRead === 0
+    if (socket.writable && !interrupts && !isSilent)
+      socket.write(plainRefusal(statuses[error.code ?? ''] ?? '400 Bad Request'))
+    ;(socket as Socket).destroySoon()
   })
-  server.on('upgrade', (_request, socket) =>
-    socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'),
-  )
+  server.on('connect', (_request, socket) => socket.end(plainRefusal('405 Method Not Allowed')))
+  // There is no listener for `upgrade`: node then serves the request as if the offer had not been made (RFC 9110, 7.8).
 }
+
+const plainRefusal = (status: string): string => `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
 
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {

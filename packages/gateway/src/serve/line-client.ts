@@ -5,7 +5,7 @@ import { failureReply } from './failure-reply.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { LineReader } from './line-reader.ts'
 import type { Methods } from './methods.ts'
-import { envelopeFlaw, isModern } from './modern-envelope.ts'
+import { envelopeFlaw, flawData, isModern } from './modern-envelope.ts'
 import { errorMessage, notificationMessage, resultMessage, type WireMessage } from './wire-message.ts'
 
 export interface LineClientOptions {
@@ -18,6 +18,8 @@ export interface LineClientOptions {
 
 /** A client that reads so slowly is not read from either, until it caught up. */
 const BACKLOG_LIMIT = 8_000_000
+/** One that does not read at all is given up, before the answers to what it asked fill our memory. */
+const BACKLOG_MOST = 256_000_000
 
 type ClientCall = Extract<Incoming, { kind: 'request' }>
 
@@ -73,7 +75,7 @@ export class LineClient {
     const { id, method, params } = message
     const era: Era = isModern(message) ? 'modern' : 'legacy'
     const flaw = this.#inFlight.has(id) ? duplicate(id) : era === 'modern' ? envelopeFlaw(message) : undefined
-    if (flaw) return this.#write(failureReply({ id, method, era }, flaw).message)
+    if (flaw) return this.#write(failureReply({ id, method, era }, flaw, flawData(flaw, message)).message)
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
@@ -122,6 +124,7 @@ export class LineClient {
     for (const piece of message) stream.write(piece)
     stream.write('\n')
     stream.uncork()
+    if (stream.writableLength > BACKLOG_MOST) return void stream.destroy()
     if (stream.writableLength < BACKLOG_LIMIT || stream.isPaused()) return
     stream.pause()
     stream.once('drain', () => stream.resume())

@@ -145,7 +145,11 @@ export class Methods {
   async #resourceOffer(uri: unknown): Promise<Offer> {
     if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "uri" must be a text.')
     const offer = await this.#find((snapshot) => snapshot.resource(uri))
-    if (!offer) throw new SallyportError('RESOURCE_UNKNOWN', `No server offers the resource ${uri}.`)
+    if (!offer)
+      throw new SallyportError(
+        'RESOURCE_UNKNOWN',
+        `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`,
+      )
     return offer
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import { isJsonObject, type JsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
 import type { Incoming } from './incoming.ts'
 
 type Asked = Extract<Incoming, { method: string }>
@@ -10,6 +10,8 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
+
+const SUPPORTED: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
 
 const versionOf = (message: Asked): unknown =>
   isJsonObject(message.params._meta) ? message.params._meta[META.protocolVersion] : undefined
@@ -25,10 +27,9 @@ export function envelopeFlaw(message: Asked): SallyportError | undefined {
   if (typeof version !== 'string')
     return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.protocolVersion}.`)
   if (version !== MODERN_VERSION) {
-    const supported = [MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')
     return new SallyportError(
       'VERSION_UNSUPPORTED',
-      `Protocol version ${JSON.stringify(version)} is not supported; supported are ${supported}.`,
+      `Protocol version ${JSON.stringify(version.slice(0, 100))} is not supported; supported are ${SUPPORTED.join(', ')}.`,
     )
   }
   const meta = message.params._meta
@@ -36,6 +37,12 @@ export function envelopeFlaw(message: Asked): SallyportError | undefined {
     return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.clientCapabilities}, an object.`)
   }
   return undefined
+}
+
+/** What a client needs to choose another version by itself. */
+export function flawData(flaw: SallyportError, message: Asked): JsonObject {
+  if (flaw.code !== 'VERSION_UNSUPPORTED') return {}
+  return { supported: SUPPORTED, requested: String(versionOf(message)).slice(0, 100) }
 }
 
 /** The headers repeat parts of the body so that intermediaries can route; they must say the same. */

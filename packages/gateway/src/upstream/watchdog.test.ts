@@ -5,15 +5,15 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { sweepProcesses } from './process-sweep.ts'
 import { readProcessTable } from './process-table.ts'
 import { countMarked, freshMark } from './stdio.test-kit.ts'
-import { openWatchdog, type Watchdog } from './watchdog.ts'
+import { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog.ts'
 import { WATCHDOG_SCRIPT } from './watchdog-script.ts'
 
 const open: Watchdog[] = []
 const marks: string[] = []
 const sleepers: number[] = []
 
-function watch(options: Parameters<typeof openWatchdog>[0]): Watchdog {
-  const watchdog = openWatchdog(options)
+function watch(options: Partial<WatchdogOptions> & Pick<WatchdogOptions, 'runMark'>): Watchdog {
+  const watchdog = openWatchdog({ environment: process.env, ...options })
   open.push(watchdog)
   return watchdog
 }

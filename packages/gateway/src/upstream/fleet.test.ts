@@ -1,0 +1,168 @@
+import type { SallyportEvent } from '@sallyport/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import type { ServerConfig } from '../config/settings.ts'
+import { Fleet } from './fleet.ts'
+import type { Upstream, UpstreamListener } from './server-behind.ts'
+import type { ServerCatalogue } from './server-catalogue.ts'
+import { stdioConfig } from './stdio.test-kit.ts'
+
+interface Opened {
+  readonly config: ServerConfig
+  readonly listener: UpstreamListener
+  started: number
+  closed: number
+}
+
+function openFleet(known: readonly string[] = []) {
+  const opened: Opened[] = []
+  const catalogues: string[] = []
+  const events: SallyportEvent[] = []
+  const closing: Promise<void>[] = []
+  const fleet = new Fleet({
+    open: (config, listener) => {
+      const one: Opened = { config, listener, started: 0, closed: 0 }
+      opened.push(one)
+      return {
+        config,
+        start: () => void one.started++,
+        close: async () => {
+          one.closed++
+          await Promise.all(closing)
+        },
+      } as Upstream
+    },
+    listener: {
+      onCatalogue: (server) => void catalogues.push(server),
+      onEvent: (event) => void events.push(event),
+      onNotification: () => {},
+    },
+    isKnown: (server) => known.includes(server),
+    now: () => Date.now(),
+  })
+  const of = (id: string): Opened => opened.findLast(({ config }) => config.id === id) as Opened
+  return { fleet, opened, catalogues, events, closing, of }
+}
+
+const configs = (...ids: readonly string[]): readonly ServerConfig[] => ids.map((id) => stdioConfig({ id }))
+const NONE: ReadonlySet<string> = new Set()
+const LOST = { type: 'UPSTREAM_LOST', server: 'a', reason: 'gone' } as const
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => {
+  expect(vi.getTimerCount()).toBe(0)
+  vi.useRealTimers()
+})
+
+describe(`a changed configuration (${promise('GW-12')})`, () => {
+  it('starts what is new, stops what is gone, restarts what changed and touches nothing else', async () => {
+    const { fleet, opened, of } = openFleet()
+    expect(fleet.arrange(configs('stays', 'goes', 'changes'), NONE)).toEqual({
+      added: ['stays', 'goes', 'changes'],
+      removed: [],
+      restarted: [],
+    })
+    const stays = fleet.get('stays')
+    const changed = stdioConfig({ id: 'changes', args: ['other'] })
+    expect(fleet.arrange([...configs('comes', 'stays'), changed], NONE)).toEqual({
+      added: ['comes'],
+      removed: ['goes'],
+      restarted: ['changes'],
+    })
+    expect(fleet.get('stays')).toBe(stays)
+    expect(of('stays')).toMatchObject({ started: 1, closed: 0 })
+    expect(of('goes').closed).toBe(1)
+    expect(opened.filter(({ config }) => config.id === 'changes').map(({ closed }) => closed)).toEqual([1, 0])
+    expect(fleet.get('goes')).toBeUndefined()
+    await fleet.close()
+  })
+
+  it('leaves the gateway’s own servers alone', async () => {
+    const { fleet } = openFleet()
+    let closed = 0
+    const own = fleet.adopt(
+      'sallyport',
+      () => ({ config: stdioConfig(), start: () => {}, close: async () => void closed++ }) as unknown as Upstream,
+    )
+    fleet.arrange([], new Set(['sallyport']))
+    expect(fleet.get('sallyport')).toBe(own)
+    await fleet.close()
+    expect(closed).toBe(1)
+  })
+})
+
+describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, () => {
+  it('ends when all of them were heard of, or failed', async () => {
+    const { fleet, of } = openFleet()
+    fleet.arrange(configs('a', 'b'), NONE)
+    let known = false
+    const waiting = fleet.untilKnown(1_000)?.then(() => (known = true))
+    of('b').listener.onCatalogue({} as ServerCatalogue)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(known).toBe(false)
+    of('a').listener.onEvent(LOST)
+    await waiting
+    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    await fleet.close()
+  })
+
+  it('ends after its patience, counted from their start, and then nobody waits again', async () => {
+    const { fleet } = openFleet()
+    fleet.arrange(configs('silent'), NONE)
+    await vi.advanceTimersByTimeAsync(600)
+    let known = false
+    void fleet.untilKnown(1_000)?.then(() => (known = true))
+    await vi.advanceTimersByTimeAsync(399)
+    expect(known).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(known).toBe(true)
+    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    await fleet.close()
+  })
+
+  it('does not begin for servers that are known from before, disabled, or gone', async () => {
+    const { fleet } = openFleet(['known'])
+    fleet.arrange([...configs('known'), stdioConfig({ id: 'off', enabled: false })], NONE)
+    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    fleet.arrange(configs('known', 'new'), NONE)
+    const waiting = fleet.untilKnown(1_000)
+    fleet.arrange(configs('known'), NONE)
+    await waiting
+    await fleet.close()
+  })
+
+  it('ends when everything is closed', async () => {
+    const { fleet } = openFleet()
+    fleet.arrange(configs('silent'), NONE)
+    const waiting = fleet.untilKnown(60_000)
+    await fleet.close()
+    await waiting
+  })
+})
+
+describe(`closing the fleet (${promise('GW-6')})`, () => {
+  it('waits for all servers, and for those that were on their way out', async () => {
+    const { fleet, closing, opened } = openFleet()
+    fleet.arrange(configs('a', 'b'), NONE)
+    let gone = (): void => {}
+    closing.push(new Promise((resolve) => (gone = resolve)))
+    fleet.arrange(configs('a'), NONE)
+    let closed = false
+    const done = fleet.close().then(() => (closed = true))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(closed).toBe(false)
+    gone()
+    await done
+    expect(opened.map((one) => one.closed)).toEqual([1, 1])
+    expect(fleet.all()).toEqual([])
+  })
+
+  it('passes on what servers tell, each under its name', async () => {
+    const { fleet, of, catalogues, events } = openFleet()
+    fleet.arrange(configs('a'), NONE)
+    of('a').listener.onCatalogue({} as ServerCatalogue)
+    of('a').listener.onEvent(LOST)
+    expect([catalogues, events]).toEqual([['a'], [LOST]])
+    await fleet.close()
+  })
+})

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { codeOf } from './memory-transport.test-kit.ts'
+import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import { SessionUpstreams } from './session-upstreams.ts'
+import { stdioConfig } from './stdio.test-kit.ts'
+
+/** One process of a server, as far as its owner can see it. */
+class Instance implements Upstream {
+  readonly config = stdioConfig()
+  readonly requests: UpstreamRequest[] = []
+  readonly finish: (() => void)[] = []
+  started = 0
+  closed = 0
+  readonly idle: number | undefined
+  readonly listener: UpstreamListener
+
+  constructor(idle: number | undefined, listener: UpstreamListener) {
+    this.idle = idle
+    this.listener = listener
+  }
+
+  status(): never {
+    throw new Error('nobody asks')
+  }
+
+  start(): void {
+    this.started++
+  }
+
+  request(request: UpstreamRequest): Promise<UpstreamReply> {
+    this.requests.push(request)
+    return new Promise((resolve) => this.finish.push(() => resolve({} as UpstreamReply)))
+  }
+
+  async close(): Promise<void> {
+    this.closed++
+    for (const finish of this.finish.splice(0)) finish()
+  }
+}
+
+function openSessions(most = 2) {
+  const opened: Instance[] = []
+  const catalogues: unknown[] = []
+  const upstream = new SessionUpstreams({
+    config: stdioConfig({ per: 'session' }),
+    most,
+    listener: {
+      onCatalogue: (catalogue) => void catalogues.push(catalogue),
+      onEvent: () => {},
+      onNotification: () => {},
+    },
+    openOne: ({ timeouts }, listener) => {
+      const instance = new Instance(timeouts.idle, listener)
+      opened.push(instance)
+      return instance
+    },
+  })
+  const call = (session: string): Promise<UpstreamReply> =>
+    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session })
+  const at = (index: number): Instance => opened[index] as Instance
+  const finish = (index: number): void => {
+    for (const done of at(index).finish.splice(0)) done()
+  }
+  return { upstream, opened, catalogues, call, at, finish }
+}
+
+describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
+  it('has one process for each session, and a first one that only tells what there is', async () => {
+    const { upstream, opened, call, at } = openSessions()
+    upstream.start()
+    const calls = [call('a'), call('b'), call('a')]
+    expect(opened.map(({ requests }) => requests.length)).toEqual([0, 2, 1])
+    expect(at(0).started).toBe(1)
+    await upstream.close()
+    await Promise.all(calls)
+    expect(opened.map(({ closed }) => closed)).toEqual([1, 1, 1])
+  })
+
+  it('keeps sessions apart that are called like members of every object', async () => {
+    const { upstream, opened, call } = openSessions(10)
+    const calls = ['__proto__', 'constructor', ''].map(call)
+    expect(opened).toHaveLength(4)
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('tells of its tools once, and lets processes rest that nobody uses', async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calling = call('a')
+    at(0).listener.onCatalogue({} as never)
+    at(1).listener.onCatalogue({} as never)
+    expect(catalogues).toHaveLength(1)
+    expect([at(0).idle, at(1).idle]).toEqual([600_000, 600_000])
+    await upstream.close()
+    await calling
+  })
+
+  it('gives up the process that was unused for the longest time when there are too many', async () => {
+    const { upstream, opened, call, at, finish } = openSessions()
+    for (const [session, index] of [
+      ['a', 1],
+      ['b', 2],
+      ['a', 1],
+    ] as const) {
+      const calling = call(session)
+      finish(index)
+      await calling
+    }
+    const calling = call('c')
+    expect(opened.map(({ closed }) => closed)).toEqual([0, 0, 1, 0])
+    finish(3)
+    await calling
+    const again = call('b')
+    expect(opened).toHaveLength(5)
+    expect(at(1).closed).toBe(1)
+    await upstream.close()
+    await again
+  })
+
+  it('never gives up one that has a call under way: then the newcomer is refused', async () => {
+    const { upstream, opened, call, finish } = openSessions()
+    const calls = [call('a'), call('b')]
+    expect(await codeOf(call('c'))).toBe('OVERLOADED')
+    expect(opened).toHaveLength(3)
+    finish(1)
+    await calls[0]
+    calls.push(call('c'))
+    expect(opened.map(({ closed }) => closed)).toEqual([0, 1, 0, 0])
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('starts nothing after it was closed', async () => {
+    const { upstream, opened, call } = openSessions()
+    await upstream.close()
+    expect(await codeOf(call('a'))).toBe('UPSTREAM_UNAVAILABLE')
+    expect(opened).toHaveLength(1)
+  })
+})

@@ -1,0 +1,128 @@
+import { EventEmitter, once } from 'node:events'
+import type { SallyportEvent } from '@sallyport/core'
+import { afterEach, describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import type { StdioServerConfig } from '../config/settings.ts'
+import { codeOf } from './memory-transport.test-kit.ts'
+import { countMarked, freshMark, hostile } from './stdio.test-kit.ts'
+import { openUpstream, openWatchdog, type ServerCatalogue, type Upstream } from './upstream.ts'
+
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+/** A real process behind the door of this room, and what it told. */
+function openServer(config: StdioServerConfig) {
+  const runMark = freshMark()
+  const watchdog = openWatchdog({ runMark, environment: process.env })
+  const changes = new EventEmitter()
+  const events: SallyportEvent[] = []
+  const catalogues: ServerCatalogue[] = []
+  const listener = {
+    onCatalogue: (catalogue: ServerCatalogue) => {
+      catalogues.push(catalogue)
+      changes.emit('change')
+    },
+    onEvent: (event: SallyportEvent) => {
+      events.push(event)
+      changes.emit('change')
+    },
+    onNotification: () => {},
+  }
+  const upstream = openUpstream(config, listener, {
+    clientInfo: { name: 'test', version: '1' },
+    environment: process.env,
+    watchdog,
+    runMark,
+    knownEra: () => undefined,
+    now: () => Date.now(),
+    random: () => 0,
+  })
+  closers.push(async () => {
+    await upstream.close()
+    await watchdog.close()
+    expect(countMarked(runMark), 'processes that were left').toBe(0)
+  })
+  const until = async (look: () => boolean): Promise<void> => {
+    while (!look()) await once(changes, 'change')
+  }
+  return { upstream, events, catalogues, until }
+}
+
+const call = (upstream: Upstream, name: string, session = 's') =>
+  upstream.request({ method: 'tools/call', params: { name, arguments: {} }, name, session })
+const textOf = async (upstream: Upstream, name: string, session?: string): Promise<string> => {
+  const { frame } = await call(upstream, name, session)
+  return JSON.parse(Buffer.concat(frame.parts).toString()).result.content[0].text as string
+}
+
+describe('a server that is a process', () => {
+  it(`is started again after it died in a call, and that call fails (${promise('GW-4')})`, async () => {
+    const { upstream, events, until } = openServer(hostile())
+    const before = await textOf(upstream, 'pid')
+    expect(await codeOf(call(upstream, 'kill-self'))).toBe('UPSTREAM_DIED')
+    await until(() => events.some(({ type }) => type === 'UPSTREAM_RESTARTED'))
+    expect(await textOf(upstream, 'pid')).not.toBe(before)
+    expect(events.find(({ type }) => type === 'UPSTREAM_LOST')).toMatchObject({
+      reason: expect.stringContaining('SIGKILL'),
+    })
+  })
+
+  it('that cannot start says why, and is left alone after six attempts', async () => {
+    const { upstream, events, until } = openServer(hostile('exit-at-start=7'))
+    upstream.start()
+    await until(() => events.filter(({ type }) => type === 'UPSTREAM_LOST').length === 6)
+    expect(upstream.status()).toMatchObject({ state: 'broken', reason: expect.stringContaining('code 7') })
+    expect(await codeOf(call(upstream, 'echo'))).toBe('UPSTREAM_BROKEN')
+  })
+
+  it(`cannot answer for another call, twice, or under ids of its own making (${promise('GW-20')})`, async () => {
+    const { upstream } = openServer(hostile('garbage'))
+    const [twice, wrong, echo] = await Promise.all(['twice', 'wrong-id', 'echo'].map((name) => textOf(upstream, name)))
+    expect(echo).toBe('{}')
+    expect(twice).not.toBe(echo)
+    expect(wrong).not.toBe(twice)
+    expect(upstream.status().state).toBe('ready')
+  })
+
+  it(`offers its other tools beside a broken one (${promise('GW-19')})`, async () => {
+    const { upstream, catalogues, until } = openServer(hostile('bad-tool'))
+    upstream.start()
+    await until(() => catalogues.length === 1)
+    expect(catalogues[0]?.tools.map(({ name }) => name)).not.toContain('tool-50')
+    expect(catalogues[0]?.tools.length).toBeGreaterThanOrEqual(99)
+    expect(catalogues[0]?.leftOut.map(({ name }) => name)).toEqual(['tool-50'])
+  })
+
+  it('survives a storm of changed lists', async () => {
+    const { upstream, catalogues, until } = openServer(hostile('list-changed-storm=1000'))
+    upstream.start()
+    await until(() => catalogues.length >= 2)
+    expect(await textOf(upstream, 'echo')).toBe('{}')
+    expect(catalogues.length).toBeLessThan(10)
+  })
+
+  it(`is one for each session where the entry says so (${promise('GW-5')})`, async () => {
+    const { upstream } = openServer({ ...hostile(), per: 'session' })
+    const [one, other, again] = [
+      await textOf(upstream, 'pid', 'a'),
+      await textOf(upstream, 'pid', 'b'),
+      await textOf(upstream, 'pid', 'a'),
+    ]
+    expect(one).toBe(again)
+    expect(one).not.toBe(other)
+  })
+
+  it('leaves nothing behind when it is closed in the middle of its start', async () => {
+    for (const config of [
+      hostile('never-initialize'),
+      hostile('slow-start=60000'),
+      hostile('grandchildren', 'ignore-term'),
+    ]) {
+      const { upstream } = openServer(config)
+      upstream.start()
+      await closers.pop()?.()
+    }
+  })
+})
