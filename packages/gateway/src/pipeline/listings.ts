@@ -1,4 +1,4 @@
-import { type Decision, decide, type Era, type Principal, type Selection, type Step } from '@sallyport/core'
+import { type Decision, decide, type Era, type Principal, type Step } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { Listed } from './select.ts'
 import type { ServerRules } from './server-rules.ts'

@@ -17,7 +17,7 @@ import { type Listed, select } from './select.ts'
 
 export type { Answer, Call } from './call.ts'
 export { CallGauge } from './limits.ts'
-export { Listings, type ListMethod, type ServerRules } from './listings.ts'
+export { Listings, type ListMethod } from './listings.ts'
 export { serverRules } from './server-rules.ts'
 
 /** What a list and a call both ask. */
