@@ -1,4 +1,6 @@
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { LegacyClient, modernRequest, post } from './mcp-client.ts'
 import { promise } from './promises.ts'
@@ -352,5 +354,26 @@ describe(`${promise('GW-21')} names that were rebound to the gateway’s address
   it.each(['http://127.0.0.1:%', 'http://localhost:%'])('takes its own Origin %s', async (origin) => {
     const headers = { ...MODERN, origin: origin.replace('%', port()) }
     expect((await say(gateway.url, rawRequest(gateway.url, { body: discover(1), headers }))).status).toBe(200)
+  })
+})
+
+describe(`${promise('GW-21')} programs of the same user that speak wrongly to its socket`, () => {
+  const upgrade = (lines: readonly string[]): string =>
+    ['GET / HTTP/1.1', 'host: sallyport', 'connection: upgrade', ...lines, '', ''].join('\r\n')
+
+  it.each([
+    ['a home that cannot be decoded', ['upgrade: sallyport-lines', 'x-sallyport-home: %']],
+    ['another home', ['upgrade: sallyport-lines', 'x-sallyport-home: /elsewhere']],
+    ['another protocol', ['upgrade: websocket']],
+    ['no wish for a port', ['upgrade: sallyport-port']],
+    ['a wish that cannot be decoded', ['upgrade: sallyport-port', 'x-sallyport-port: %']],
+    ['a wish that is no JSON', ['upgrade: sallyport-port', 'x-sallyport-port: hello']],
+    ['a port that is none', ['upgrade: sallyport-port', 'x-sallyport-port: {"host":"127.0.0.1","port":1e9}']],
+    ['a host that is none', ['upgrade: sallyport-port', 'x-sallyport-port: {"host":7,"port":0}']],
+    ['a host for everybody', ['upgrade: sallyport-port', 'x-sallyport-port: {"host":"0.0.0.0","port":0,"noAuth":true}']],
+  ])('refuses %s, and hangs up', async (_what, lines) => {
+    const socket = connect(join(gateway.state, 'gateway.sock'))
+    socket.write(upgrade(lines))
+    expect(await text(socket)).toMatch(/"error":\{"code":"[A-Z_]+"/)
   })
 })

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LegacyClient, modernRequest } from './mcp-client.ts'
+import { LegacyClient, modernRequest, post } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { rawRequest } from './raw-http.ts'
@@ -138,6 +138,17 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
     await many(2_000)
     expect(residentMegabytes() - settled).toBeLessThan(40)
     expect((await modernRequest(gateway.mcp, 'tools/list')).status).toBe(200)
+  })
+
+  it('10 messages of 8 MB that are refused cost little more than their bytes', async () => {
+    const settled = residentMegabytes()
+    const deep = `{"jsonrpc":"2.0","id":1,"a":${'['.repeat(4_000_000)}${']'.repeat(4_000_000)}}`
+    let most = 0
+    for (let sent = 0; sent < 10; sent++) {
+      expect((await post(gateway.mcp, deep)).status).toBe(400)
+      most = Math.max(most, residentMegabytes())
+    }
+    expect(most - settled).toBeLessThan(150)
   })
 
   it('50 that never read the 10 MB they asked for cost less than that, and nobody else anything', async () => {

@@ -113,6 +113,15 @@ describe(`the owner of a URI (${promise('GW-26')})`, () => {
     expect(snapshot.resource('b://plain')?.server).toBe('one')
   })
 
+  it('takes no letter of a URI for two parts of a template', () => {
+    const snapshot = new CatalogSnapshot(
+      [entry('one', [], templates('t:ab{x}ab{y}ab')), entry('two', [], resources('z://'))],
+      'prefixed',
+    )
+    expect(snapshot.resource('t:ababab')?.server).toBe('one')
+    for (const uri of ['t:ab', 't:abab', 't:abbab']) expect(snapshot.resource(uri)).toBeUndefined()
+  })
+
   it('fits whatever a template can become', () => {
     const part = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 4 })
     fc.assert(

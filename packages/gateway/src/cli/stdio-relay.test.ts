@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { type Duplex, PassThrough } from 'node:stream'
+import { type Duplex, PassThrough, Writable } from 'node:stream'
 import type { JsonObject } from '@sallyport/core'
 import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
@@ -140,11 +140,10 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
 
   it('ends without a crash when the agent no longer listens', async () => {
     const { join } = await openGateway()
-    const { output, input, done, next, say } = agent(join)
-    say({ id: 1, method: 'ping' })
-    await next()
-    output.destroy(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
-    input.end()
+    const input = new PassThrough()
+    const output = new Writable({ write: (_chunk, _encoding, done) => done(new Error('broken pipe')) })
+    const done = relayStdio({ input, output, join, onLost: () => {}, signal: new AbortController().signal })
+    input.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     await done
   })
 

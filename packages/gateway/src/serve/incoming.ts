@@ -15,6 +15,8 @@ export interface Misread {
 
 const MAX_ID_LENGTH = 256
 const MAX_METHOD_LENGTH = 256
+/** A refusal must cost little: of a larger message that was refused the id is not looked for. */
+const MAX_SOUGHT_BYTES = 65_536
 
 /** Reads one message strictly: what passes here is sent on in our own serialisation, so that no two readers can differ. */
 export function readMessage(bytes: Buffer): Incoming | Misread {
@@ -29,6 +31,7 @@ export function readMessage(bytes: Buffer): Incoming | Misread {
 
 /** Over a pipe nothing but its id tells a client which of its requests was refused. */
 function idIn(bytes: Buffer): Json | undefined {
+  if (bytes.length > MAX_SOUGHT_BYTES) return undefined
   try {
     const message: unknown = JSON.parse(bytes.toString('utf8'))
     return isJsonObject(message) ? message.id : undefined

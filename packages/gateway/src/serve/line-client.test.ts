@@ -130,8 +130,10 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     const { cancellation } = await heard.promise
     send(socket, { method: 'notifications/cancelled', params: { requestId: 1 } })
     send(socket, { method: 'notifications/cancelled', params: { requestId: 'unknown' } })
-    send(socket, { id: 2, method: 'ping' })
-    expect(await next()).toMatchObject({ id: 2 })
+    for (const id of [2, 3]) {
+      send(socket, { id, method: 'ping' })
+      expect(await next()).toMatchObject({ id })
+    }
     expect(cancellation?.reason).toBe('the client cancelled it')
   })
 

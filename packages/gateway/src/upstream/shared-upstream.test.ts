@@ -418,6 +418,15 @@ describe(`closing a server (${promise('GW-6')})`, () => {
     }
   })
 
+  it('forgets a change of its lists that was announced a moment ago', async () => {
+    const { upstream, at, catalogues, call } = bench()
+    await call()
+    at(0).say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    await upstream.close()
+    expect(vi.getTimerCount()).toBe(0)
+    expect(catalogues).toHaveLength(1)
+  })
+
   it('while it waits for the next attempt makes none', async () => {
     const { upstream, at, opened, call } = bench()
     await call()

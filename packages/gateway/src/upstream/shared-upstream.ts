@@ -134,7 +134,6 @@ export class SharedUpstream implements Upstream {
       this.#link = link
       await link.open()
       const catalogue = await this.#acquaint(link)
-      if (this.#link !== link) return
       if (link.closedBecause !== undefined) throw new SallyportError('UPSTREAM_DIED', `It ${link.closedBecause}.`)
       this.#connected(link, catalogue, this.#options.now() - startedAt)
     } catch (error) {
