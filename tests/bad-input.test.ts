@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -125,9 +126,8 @@ describe('a port that is taken', () => {
   it('is refused with the address and the fix, and the state is free again', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     undo.push(() => other.close())
-    const { port } = (await new Promise((resolve) => other.once('listening', () => resolve(other.address())))) as {
-      port: number
-    }
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
     const at = place()
     const args = ['serve', '--json', '--port', String(port), '--home', at.home, '--state', at.state]
     const outcome = await runCommand(args)

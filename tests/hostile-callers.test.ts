@@ -43,10 +43,29 @@ describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () =>
   })
 
   const paths = [
-    '/', '/index.html', '/assets/x.js', '/metrics', '/mcp', '/mcp/claude-code.reviewer', '/api', '/api/', '/api/status',
-    '/api/openapi.json', '/api/tokens', '/api/events', '/api/unknown', '/logout', '/login/x', '/healthz/', '/healthz/../api/status',
-    '//api/status', '/HEALTHZ', '/.well-known/oauth-protected-resource', '/%2e%2e/%2e%2e/etc/passwd', '/../../etc/passwd',
-  ] // biome-ignore format: a table
+    '/',
+    '/index.html',
+    '/assets/x.js',
+    '/metrics',
+    '/mcp',
+    '/mcp/claude-code.reviewer',
+    '/api',
+    '/api/',
+    '/api/status',
+    '/api/openapi.json',
+    '/api/tokens',
+    '/api/events',
+    '/api/unknown',
+    '/logout',
+    '/login/x',
+    '/healthz/',
+    '/healthz/../api/status',
+    '//api/status',
+    '/HEALTHZ',
+    '/.well-known/oauth-protected-resource',
+    '/%2e%2e/%2e%2e/etc/passwd',
+    '/../../etc/passwd',
+  ]
 
   it.each(paths)('answers %s to nobody without a token, whatever the verb', async (target) => {
     for (const verb of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { LegacyClient, modernRequest, post } from './mcp-client.ts'
+import { LegacyClient, modernRequest, post, type RpcAnswer } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { RawConnection, rawRequest } from './raw-http.ts'
@@ -35,7 +35,7 @@ const call = (args: string, id = '1'): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"hostile_echo","arguments":${args}}}`
 
 /** Says a line over stdio and waits for an answer to one of these ids. */
-function saidOverStdio(line: string | Buffer, ids: readonly unknown[]): Promise<Record<string, any>> {
+function saidOverStdio(line: string | Buffer, ids: readonly unknown[]): Promise<RpcAnswer['message']> {
   const answer = window.next(({ id, method }) => method === undefined && ids.includes(id))
   window.child.stdin?.write(line)
   window.child.stdin?.write('\n')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LegacyClient, modernRequest } from './mcp-client.ts'
+import { LegacyClient, modernRequest, type RpcAnswer } from './mcp-client.ts'
 import { promise } from './promises.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 import { openWindow, type StdioClient } from './stdio-client.ts'
@@ -44,8 +44,8 @@ const request = (server: string, text: string) => ({
   arguments: { text },
   _meta: { progressToken: text },
 })
-const textOf = (message: Record<string, any>): string => message.result?.content?.[0]?.text ?? JSON.stringify(message)
-const noticeOf = ({ params }: Record<string, any>): string => `${params.progressToken}=${params.message}`
+const textOf = (message: RpcAnswer['message']): string => message.result?.content?.[0]?.text ?? JSON.stringify(message)
+const noticeOf = ({ params }: RpcAnswer['message']): string => `${params.progressToken}=${params.message}`
 
 async function openLegacy(): Promise<Caller> {
   const client = await LegacyClient.open(gateway.mcp)

@@ -18,12 +18,13 @@ const wires = (refs: readonly ToolRef[], naming: Naming = 'prefixed'): readonly 
 }
 const hashOf = (one: ToolRef): string => digest(`${one.server}\n${one.tool}`)
 
-/** Few letters, so that clashes are the rule and not the exception. */
-const word = fc.constantFrom('a', 'b', '1')
-const serverId = fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join('-'))
-const likelyTool = fc.array(fc.constantFrom('a', 'b', 'A', '_', '__', '-'), { maxLength: 4 })
+/** Few words, so that clashes of two and of many are the rule and not the exception. */
+const serverId = fc.constantFrom('a', 'a-b', 'a-b-a', 'b', 'b-a', '1', 's1')
+const likelyTool = fc
+  .tuple(fc.array(fc.constantFrom('a', 'b', 'B'), { minLength: 1, maxLength: 3 }), fc.constantFrom('_', '__', '-', '.'))
+  .map(([words, gap]) => words.join(gap))
 const toolName = fc.oneof(
-  { weight: 5, arbitrary: likelyTool.map((parts) => parts.join('')) },
+  { weight: 5, arbitrary: likelyTool },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 80 }) },
   {
     weight: 1,
