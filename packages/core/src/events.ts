@@ -49,7 +49,7 @@ export type SallyportEvent =
       readonly type: 'UPSTREAM_RESTARTED'
       readonly server: string
       readonly attempt: number
-      readonly delay_ms: number
+      readonly took_ms: number
     }
   | {
       readonly type: 'TOOLS_DISCOVERED'

@@ -107,6 +107,8 @@ export class Gateway {
       log: this.store.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
+      onBug: ({ message, cause }) =>
+        parts.onWarning(`${message} ${cause instanceof Error ? cause.stack : String(cause)}`),
     })
     const untilKnown = (): Promise<void> | undefined => this.fleet.untilKnown(this.#settings.gateway.startupWait)
     this.methods = new Methods({

@@ -56,7 +56,7 @@ function detailText(event: LoggedEvent): string {
     case 'UPSTREAM_CONNECTED':
       return `${event.era}, ${formatDuration(event.took_ms)}`
     case 'UPSTREAM_RESTARTED':
-      return `attempt ${event.attempt} in ${formatDuration(event.delay_ms)}`
+      return `attempt ${event.attempt} took ${formatDuration(event.took_ms)}`
     case 'TOOLS_DISCOVERED':
     case 'CONFIG_RELOADED':
       return changes(event)

@@ -1,4 +1,11 @@
-import { Cancellation, compileSelection, type JsonObject, type Principal, type SallyportEvent } from '@sallyport/core'
+import {
+  Cancellation,
+  compileSelection,
+  type JsonObject,
+  type Principal,
+  type SallyportError,
+  type SallyportEvent,
+} from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
 import type { EventLog } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
@@ -45,6 +52,7 @@ export interface BenchOptions {
   readonly exclude?: readonly string[]
   readonly most?: number
   readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
+  readonly onBug?: (error: SallyportError) => void
   readonly serve?: (request: UpstreamRequest) => Promise<Frame>
 }
 
@@ -70,6 +78,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, ...o
     gauge,
     log,
     audit: () => audit,
+    onBug: options.onBug ?? (() => {}),
     upstream: (server) => (Object.hasOwn(catalogues, server) && catalog.knows(server) ? upstream : undefined),
   })
   return { catalog, listings, gauge, log, requests, pipeline }

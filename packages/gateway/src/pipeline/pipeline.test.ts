@@ -60,12 +60,15 @@ describe('a call', () => {
     expect(gauge.inFlight).toBe(0)
   })
 
-  it('that meets a bug of ours is answered without its insides', async () => {
+  it('that meets a bug of ours is answered without its insides, which are told once to the operator', async () => {
     const serve = () => Promise.reject(new TypeError('secret insides'))
-    const { catalog, pipeline, log, gauge } = createBench({ catalogues: FILES, serve })
+    const bugs: SallyportError[] = []
+    const onBug = (error: SallyportError) => bugs.push(error)
+    const { catalog, pipeline, log, gauge } = createBench({ catalogues: FILES, serve, onBug })
     const answer = await pipeline.run(callOf(catalog.snapshot.tool('files_read')))
     expect(codeIn(answer)).toBe('INTERNAL')
     expect(JSON.stringify([answer, log.events])).not.toContain('secret insides')
+    expect(bugs.map(({ cause }) => String(cause))).toEqual(['TypeError: secret insides'])
     expect(gauge.inFlight).toBe(0)
   })
 

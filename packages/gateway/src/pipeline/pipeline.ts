@@ -39,6 +39,8 @@ export interface PipelineOptions {
   readonly log: EventLog
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly upstream: (server: string) => Upstream | undefined
+  /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
+  readonly onBug: (error: SallyportError) => void
 }
 
 /**
@@ -110,6 +112,7 @@ export class Pipeline {
       answer.kind === 'failure'
         ? failedRecord(call, answer.error, latency)
         : completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
+    if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
     const unrecorded = this.#record(() => this.#options.log.append(record))
     return unrecorded ? { kind: 'failure', error: unrecorded } : answer
   }

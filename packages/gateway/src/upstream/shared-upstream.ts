@@ -178,7 +178,7 @@ export class SharedUpstream implements Upstream {
     if (wasLost) this.#restarts++
     this.#options.listener.onEvent(
       wasLost
-        ? { type: 'UPSTREAM_RESTARTED', server: id, attempt, delay_ms: took }
+        ? { type: 'UPSTREAM_RESTARTED', server: id, attempt, took_ms: Math.round(took) }
         : { type: 'UPSTREAM_CONNECTED', server: id, era: catalogue.era, took_ms: Math.round(took) },
     )
     this.#become('ready')
@@ -209,6 +209,7 @@ export class SharedUpstream implements Upstream {
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
       this.#dropLink()
       this.#become('needs-login', failure.text)
+      this.#retryIn(this.#options.policy.probeEvery)
       this.#waiting.wakeAll()
       return
     }
@@ -227,9 +228,13 @@ export class SharedUpstream implements Upstream {
     this.#deaths = plan.record
     this.#options.listener.onEvent({ type: 'UPSTREAM_LOST', server: this.config.id, reason })
     this.#become(plan.state, reason)
-    this.#retryAt = now + plan.delay
-    this.#restartTimer = setTimeout(() => void this.#connect(), plan.delay)
+    this.#retryIn(plan.delay)
     this.#waiting.wakeAll()
+  }
+
+  #retryIn(delay: number): void {
+    this.#retryAt = this.#options.now() + delay
+    this.#restartTimer = setTimeout(() => void this.#connect(), delay)
   }
 
   #become(state: UpstreamState, reason?: string): void {
