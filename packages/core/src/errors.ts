@@ -68,6 +68,7 @@ export const ERRORS = {
   CALL_DENIED: kind([403, -32000, 4], final),
   APPROVAL_REQUIRED: kind([403, -32000, 4], final),
   AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
+  RESULT_WITHHELD: kind([503, -32000, 5], final),
 
   // The server behind
   UPSTREAM_STARTING: kind([503, -32000, 5], passing),

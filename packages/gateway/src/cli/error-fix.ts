@@ -6,6 +6,7 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
   APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
   AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
+  RESULT_WITHHELD: 'The call was made: look at what it did before you make it again.',
   OVERLOADED: 'Too much ran at once: try again, or raise gateway.max_calls_in_flight.',
   UPSTREAM_STARTING: 'The server was still starting: try again.',
   UPSTREAM_RESTARTING: 'The server was being restarted: try again.',

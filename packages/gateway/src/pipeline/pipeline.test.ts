@@ -122,9 +122,7 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
         return frameOf('{"id":1,"result":{}}')
       },
     })
-    expect(codeIn(await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'))))).toBe(
-      'AUDIT_UNAVAILABLE',
-    )
+    expect(codeIn(await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'))))).toBe('RESULT_WITHHELD')
   })
 
   it('is sent all the same where records are not required', async () => {
@@ -167,7 +165,7 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
       const run = pipeline.run(callOf(catalog.snapshot.tool('files_read')))
       await new Promise(setImmediate)
       finish()
-      expect(codeIn(await run)).toBe(required ? 'AUDIT_UNAVAILABLE' : 'frame')
+      expect(codeIn(await run)).toBe(required ? 'RESULT_WITHHELD' : 'frame')
       expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
     }
   })

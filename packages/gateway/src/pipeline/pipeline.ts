@@ -76,7 +76,7 @@ export class Pipeline {
 
     const unsynced = await syncing
     const finished = this.#finish(call, answer, performance.now() - startedAt)
-    return unsynced ? { kind: 'failure', error: unsynced } : finished
+    return unsynced ? withheld(unsynced) : finished
   }
 
   /** Runs beside the call. Its failure is a value: it may come long before anybody waits for it. */
@@ -114,7 +114,7 @@ export class Pipeline {
         : completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
     if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
     const unrecorded = this.#record(() => this.#options.log.append(record))
-    return unrecorded ? { kind: 'failure', error: unrecorded } : answer
+    return unrecorded ? withheld(unrecorded) : answer
   }
 
   #record(write: () => void): SallyportError | undefined {
@@ -130,4 +130,17 @@ export class Pipeline {
 
 function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
   return envelope.result !== undefined && !envelope.isError
+}
+
+/** The server has done its work: whoever asked must not take this for a call that was never made. */
+function withheld(cause: SallyportError): Answer {
+  const error = new SallyportError(
+    'RESULT_WITHHELD',
+    `The call was made, but its end could not be recorded: ${cause.message}`,
+    {
+      hint: 'Its result is withheld. Look at what it did before you make it again.',
+      cause,
+    },
+  )
+  return { kind: 'failure', error }
 }
