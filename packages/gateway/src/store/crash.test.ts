@@ -23,10 +23,10 @@ describe('kill -9', () => {
       await child.kill()
     }
     const store = openTestStore({ state })
-    const seqs = store.find({}).map(({ seq }) => seq)
+    const seqs = (await store.find({})).map(({ seq }) => seq)
     expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, at) => at + 1))
     expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
-    expect(store.find({})).toEqual(scanLog(join(state, 'logs'), {}))
+    expect(await store.find({})).toEqual(scanLog(join(state, 'logs'), {}))
     expect(readdirSync(state).filter((name) => name.includes('broken'))).toEqual([])
   })
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
 import { errnoOf } from './disk-trouble.ts'
 import { eventMatcher, newestLimit } from './event-filter.ts'
@@ -52,16 +53,14 @@ export class EventIndex {
   }
 
   /** Undefined: the index cannot answer now, ask the log. */
-  find(filter: EventFilter): readonly LoggedEvent[] | undefined {
-    return this.#guard(() => {
-      this.#catchUp()
-      const found = this.#query(filter)
-      if (found !== 'stale') return found
-      this.#writer.forget()
-      this.#catchUp()
-      const again = this.#query(filter)
-      return again === 'stale' ? undefined : again
-    })
+  async find(filter: EventFilter): Promise<readonly LoggedEvent[] | undefined> {
+    await this.#catchUp()
+    const found = this.#guard(() => this.#query(filter))
+    if (found !== 'stale') return found
+    this.#guard(() => this.#writer.forget())
+    await this.#catchUp()
+    const again = this.#guard(() => this.#query(filter))
+    return again === 'stale' ? undefined : again
   }
 
   close(): void {
@@ -81,8 +80,9 @@ export class EventIndex {
     }, delay).unref()
   }
 
-  #catchUp(): void {
-    while (this.#writer.writeSlice() === 'more');
+  /** However far behind it is, other work gets its turn between two slices. */
+  async #catchUp(): Promise<void> {
+    while (this.#guard(() => this.#writer.writeSlice()) === 'more') await nextTurn()
   }
 
   #query(filter: EventFilter): readonly LoggedEvent[] | 'stale' {

@@ -36,6 +36,6 @@ export interface Store {
   readonly log: EventLog
   readonly catalogues: CatalogueCache
   /** Answers from the index, after bringing it up to the log's end. */
-  find(filter: EventFilter): readonly LoggedEvent[]
+  find(filter: EventFilter): Promise<readonly LoggedEvent[]>
   close(): Promise<void>
 }

@@ -103,20 +103,20 @@ function globbed(pattern: string, text: unknown): boolean {
 }
 
 describe('finding', () => {
-  test('answers every filter as a plain array would, from the index and from the log alike', () => {
+  test('answers every filter as a plain array would, from the index and from the log alike', async () => {
     const state = scratchFolder()
     let tick = 0
     const store = openTestStore({ state, segmentBytes: 3_000, now: () => new Date(1_800_000_000_000 + (tick++ % 51)) })
     const all: LoggedEvent[] = []
     store.log.watch((logged) => all.push(logged))
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.array(event, { maxLength: 8 }),
         fc.array(filter, { minLength: 1, maxLength: 5 }),
-        (events, filters) => {
+        async (events, filters) => {
           for (const each of events) store.log.append(each)
           for (const each of filters) {
-            expect(store.find(each)).toEqual(model(all, each))
+            expect(await store.find(each)).toEqual(model(all, each))
             expect(scanLog(join(state, 'logs'), each)).toEqual(model(all, each))
           }
         },
@@ -126,27 +126,29 @@ describe('finding', () => {
     expect(all.length).toBeGreaterThan(50)
   })
 
-  test('goes through more rows than a page to fill a limit', () => {
+  test('goes through more rows than a page to fill a limit', async () => {
     const store = openTestStore({ state: scratchFolder() })
     const prompt = { call_id: 'c', trace_id: 't', user: 'u', agent: 'a', profile: 'p', session: 's', server: 'x' }
     const facts = { ...prompt, method: 'tools/call', is_mcp: true, success: true, latency_ms: 1, bytes: 1 }
     for (let count = 0; count < 700; count++)
       store.log.append({ type: 'TOOL_CALL_COMPLETED', ...facts, tool_name: count % 350 === 0 ? 'x_rare' : 'x_common' })
-    expect(store.find({ tool: '*rare', limit: 5 }).map(({ seq }) => seq)).toEqual([1, 351])
-    expect(store.find({ limit: 2 }).map(({ seq }) => seq)).toEqual([699, 700])
-    expect(store.find({})).toHaveLength(700)
+    expect((await store.find({ tool: '*rare', limit: 5 })).map(({ seq }) => seq)).toEqual([1, 351])
+    expect((await store.find({ limit: 2 })).map(({ seq }) => seq)).toEqual([699, 700])
+    expect(await store.find({})).toHaveLength(700)
   })
 
-  test('leaves out what stood in a log file that was taken away', () => {
+  test('leaves out what stood in a log file that was taken away', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state, segmentBytes: 400 })
     for (let count = 0; count < 30; count++) store.log.append(noted(`n${count}`))
-    expect(store.find({})).toHaveLength(30)
+    expect(await store.find({})).toHaveLength(30)
     const [first] = readdirSync(join(state, 'logs')).sort()
     const lines = readFileSync(join(state, 'logs', first as string), 'utf8').split('\n').length - 1
     rmSync(join(state, 'logs', first as string))
-    expect(store.find({}).map(({ seq }) => seq)).toEqual(Array.from({ length: 30 - lines }, (_, at) => lines + at + 1))
-    expect(store.find({ limit: 40 })).toHaveLength(30 - lines)
+    expect((await store.find({})).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 30 - lines }, (_, at) => lines + at + 1),
+    )
+    expect(await store.find({ limit: 40 })).toHaveLength(30 - lines)
   })
 })
 
@@ -155,13 +157,13 @@ describe('the index', () => {
     const state = scratchFolder()
     const first = openTestStore({ state, segmentBytes: 2_000 })
     for (let count = 0; count < 250; count++) first.log.append(noted(`n${count}`))
-    const before = first.find({})
+    const before = await first.find({})
     await first.close()
     for (const file of ['state.db', 'state.db-wal', 'state.db-shm']) rmSync(join(state, file), { force: true })
     const second = openTestStore({ state })
-    expect(second.find({})).toEqual(before)
+    expect(await second.find({})).toEqual(before)
     second.log.append(noted('after'))
-    expect(second.find({ limit: 1 })[0]).toMatchObject({ seq: 251, message: 'after' })
+    expect((await second.find({ limit: 1 }))[0]).toMatchObject({ seq: 251, message: 'after' })
   })
 
   test.each([
@@ -175,12 +177,12 @@ describe('the index', () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
     for (let count = 0; count < 120; count++) first.log.append(noted(`n${count}`))
-    const before = first.find({})
+    const before = await first.find({})
     await first.close()
     const path = join(state, 'state.db')
     rebuildFile(path, spoil)
     const second = openTestStore({ state })
-    expect(second.find({})).toEqual(before)
+    expect(await second.find({})).toEqual(before)
     expect(readdirSync(state).filter((file) => file.includes('.broken-'))).not.toEqual([])
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
@@ -194,22 +196,22 @@ describe('the index', () => {
     const second = openTestStore({ state })
     second.catalogues.save('a', 'f', 'kept')
     expect(second.catalogues.load('a', 'f')).toBe('kept')
-    expect(second.find({})).toHaveLength(1)
+    expect(await second.find({})).toHaveLength(1)
   })
 
   test('that breaks while in use is moved aside, and the log answers', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state })
     store.log.append(noted('one'))
-    expect(store.find({})).toHaveLength(1)
+    expect(await store.find({})).toHaveLength(1)
     alter(join(state, 'state.db'), 'DROP TABLE events')
     store.log.append(noted('two'))
-    expect(store.find({}).map(({ seq }) => seq)).toEqual([1, 2])
+    expect((await store.find({})).map(({ seq }) => seq)).toEqual([1, 2])
     expect(existsSync(join(state, 'state.db'))).toBe(false)
     store.catalogues.save('a', 'f', 'x')
     await store.close()
     const again = openTestStore({ state })
-    expect(again.find({}).map(({ seq }) => seq)).toEqual([1, 2])
+    expect((await again.find({})).map(({ seq }) => seq)).toEqual([1, 2])
   })
 
   test('of a newer version is refused with what to do', () => {
@@ -223,30 +225,30 @@ describe('the index', () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
     for (let count = 0; count < 10; count++) first.log.append(noted(`n${count}`))
-    first.find({})
+    await first.find({})
     await first.close()
     const path = join(state, 'logs', 'events-000000000001.jsonl')
     const lines = readFileSync(path, 'utf8').split('\n')
     truncateSync(path, lines.slice(0, 6).join('\n').length + 1)
     const second = openTestStore({ state })
     second.log.append({ type: 'UPSTREAM_LOST', server: 'new', reason: 'x'.repeat(2_000) })
-    expect(second.find({ server: 'new' })).toHaveLength(1)
-    expect(second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
-    expect(second.find({})).toHaveLength(7)
+    expect(await second.find({ server: 'new' })).toHaveLength(1)
+    expect(await second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
+    expect(await second.find({})).toHaveLength(7)
   })
 
   test('of another log is found out by its records', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
     for (let count = 0; count < 10; count++) first.log.append(noted(`n${count}`))
-    first.find({})
+    await first.find({})
     await first.close()
     const path = join(state, 'logs', 'events-000000000001.jsonl')
     writeFileSync(path, readFileSync(path, 'utf8').split('\n').slice(5).join('\n'))
     for (let seq = 11; seq < 30; seq++)
       appendFileSync(path, `${JSON.stringify({ seq, time: new Date().toISOString(), ...noted('foreign') })}\n`)
     const second = openTestStore({ state })
-    expect(second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
+    expect(await second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
   })
 })
 
@@ -268,7 +270,7 @@ test('files are for their owner alone', async () => {
   const state = join(scratchFolder(), 'deep', 'state')
   const store = openTestStore({ state })
   store.log.append(noted('x'))
-  store.find({})
+  await store.find({})
   const modes = ['', 'logs'].map((file) => statSync(join(state, file)).mode & 0o777)
   expect(modes).toEqual([0o700, 0o700])
   for (const file of ['state.db', 'state.db-wal', 'logs/events-000000000001.jsonl'])

@@ -63,8 +63,8 @@ class FileStore implements Store {
     this.#index = index
   }
 
-  find(filter: EventFilter): readonly LoggedEvent[] {
-    return this.#index?.find(filter) ?? scanLog(this.log.folder, filter)
+  async find(filter: EventFilter): Promise<readonly LoggedEvent[]> {
+    return (await this.#index?.find(filter)) ?? scanLog(this.log.folder, filter)
   }
 
   async close(): Promise<void> {

@@ -5,8 +5,8 @@ import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
 
 const call = (bench: AdminBench, body: object) => bench.api('/api/call', { method: 'POST', body })
 
-const callsIn = ({ gateway }: AdminBench): readonly string[] =>
-  gateway.store.find({ server: 'hostile' }).flatMap((event) => ('call_id' in event ? [event.type] : []))
+const callsIn = async ({ gateway }: AdminBench): Promise<readonly string[]> =>
+  (await gateway.store.find({ server: 'hostile' })).flatMap((event) => ('call_id' in event ? [event.type] : []))
 
 describe('a call over the API', () => {
   it('goes through the pipeline and is recorded under the ids that it answers', async () => {
@@ -16,7 +16,7 @@ describe('a call over the API', () => {
     expect(body).toMatchObject({ outcome: 'allow', result: { content: [{ type: 'text' }] } })
     expect(body.result.content[0].text).toContain('hello')
     expect(body.steps.map(({ step }: { step: string }) => step)).toContain('limits')
-    const records = bench.gateway.store.find({ callId: body.call_id })
+    const records = await bench.gateway.store.find({ callId: body.call_id })
     expect(records.map(({ type }) => type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
     expect(records[0]).toMatchObject({ trace_id: body.trace_id, session: 'operator', tool_name: 'mcp__hostile__echo' })
   })
@@ -55,7 +55,7 @@ describe('a call over the API', () => {
     const { status, body } = await call(bench, { tool: 'hostile/die' })
     expect(status).toBe(403)
     expect(body).toMatchObject({ outcome: 'deny', decidedBy: { step: 'select' }, error: { code: 'CALL_DENIED' } })
-    expect(bench.gateway.store.find({ callId: body.call_id })).toMatchObject([{ type: 'POLICY_DENIED' }])
+    expect(await bench.gateway.store.find({ callId: body.call_id })).toMatchObject([{ type: 'POLICY_DENIED' }])
   })
 
   it('that the server does not live through is answered with the status of that failure', async () => {
@@ -68,7 +68,10 @@ describe('a call over the API', () => {
   it('is made in the name of an agent when the operator says so', async () => {
     const bench = await openAdminBench()
     const { body } = await call(bench, { tool: 'echo', as: { agent: 'codex', profile: 'reviewer' } })
-    expect(bench.gateway.store.find({ callId: body.call_id })[0]).toMatchObject({ agent: 'codex', profile: 'reviewer' })
+    expect((await bench.gateway.store.find({ callId: body.call_id }))[0]).toMatchObject({
+      agent: 'codex',
+      profile: 'reviewer',
+    })
   })
 })
 
@@ -81,7 +84,7 @@ describe('a dry run', () => {
     expect(allowed.body.result).toBeUndefined()
     const denied = await call(bench, { tool: 'hostile/die', dryRun: true })
     expect(denied).toMatchObject({ status: 200, body: { outcome: 'deny', decidedBy: { step: 'select' } } })
-    expect(callsIn(bench)).toEqual([])
+    expect(await callsIn(bench)).toEqual([])
     expect(bench.gateway.fleet.get('hostile')?.status().state).toBe('ready')
   })
 })

@@ -2,46 +2,87 @@ import type { LoggedEvent } from '@sallyport/core'
 
 /** Who reads so slowly that this much waits for him is let go: the log holds what he missed. */
 const BACKLOG_BYTES = 4_000_000
+/** And so much may happen while the earlier events are looked for. */
+const MAX_HELD = 10_000
 const KEEP_ALIVE_EVERY = 25_000
 
 export interface EventFeedOptions {
   readonly watch: (listener: (event: LoggedEvent) => void) => () => void
   readonly matches: (event: LoggedEvent) => boolean
   /** What happened before, oldest first. */
-  readonly earlier: () => readonly LoggedEvent[]
+  readonly earlier: () => Promise<readonly LoggedEvent[]>
 }
 
 const encoder = new TextEncoder()
 
-/** Events as server-sent events: some that were, then each as it happens. */
+/** Events as server-sent events: some that were, then each as it happens, none twice and none left out. */
 export function createEventFeed({ watch, matches, earlier }: EventFeedOptions): ReadableStream<Uint8Array> {
   let stop = (): void => {}
   return new ReadableStream<Uint8Array>(
     {
-      start: (controller) => {
-        const say = (text: string): void => controller.enqueue(encoder.encode(text))
-        const unwatch = watch((event) => {
-          if (!matches(event)) return
-          say(eventText(event))
-          if ((controller.desiredSize ?? 0) > 0) return
-          stop()
-          say('event: overrun\ndata: {"reason":"Too much was waiting to be read. Connect again."}\n\n')
-          controller.close()
-        })
-        const timer = setInterval(() => say(': still here\n\n'), KEEP_ALIVE_EVERY)
-        timer.unref()
-        stop = () => {
+      start: async (controller) => {
+        const feed = new Feed(controller, () => {
           unwatch()
           clearInterval(timer)
-        }
-        // Nothing is appended between these two: both are synchronous.
-        say(': following\n\n')
-        for (const event of earlier()) say(eventText(event))
+        })
+        const unwatch = watch((event) => matches(event) && feed.happened(event))
+        const timer = setInterval(() => feed.say(': still here\n\n'), KEEP_ALIVE_EVERY)
+        timer.unref()
+        stop = () => feed.stop()
+        feed.say(': following\n\n')
+        feed.beganWith(await earlier())
       },
       cancel: () => stop(),
     },
     new ByteLengthQueuingStrategy({ highWaterMark: BACKLOG_BYTES }),
   )
+}
+
+class Feed {
+  /** What happens while the earlier ones are still looked for. */
+  #held: LoggedEvent[] | undefined = []
+  readonly #controller: ReadableStreamDefaultController<Uint8Array>
+  readonly #onStop: () => void
+  #ended = false
+
+  constructor(controller: ReadableStreamDefaultController<Uint8Array>, onStop: () => void) {
+    this.#controller = controller
+    this.#onStop = onStop
+  }
+
+  stop(): void {
+    this.#ended = true
+    this.#onStop()
+  }
+
+  say(text: string): void {
+    if (!this.#ended) this.#controller.enqueue(encoder.encode(text))
+  }
+
+  beganWith(earlier: readonly LoggedEvent[]): void {
+    for (const event of earlier) this.say(eventText(event))
+    const last = earlier.at(-1)?.seq ?? 0
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const event of held) if (event.seq > last) this.happened(event)
+  }
+
+  happened(event: LoggedEvent): void {
+    if (this.#held && this.#held.length < MAX_HELD) {
+      this.#held.push(event)
+      return
+    }
+    if (!this.#held) this.say(eventText(event))
+    if (!this.#held && (this.#controller.desiredSize ?? 0) > 0) return
+    this.#overrun()
+  }
+
+  #overrun(): void {
+    if (this.#ended) return
+    this.say('event: overrun\ndata: {"reason":"Too much was waiting to be read. Connect again."}\n\n')
+    this.stop()
+    this.#controller.close()
+  }
 }
 
 /** JSON holds no line breaks, so that one `data` line always suffices. */

@@ -86,13 +86,36 @@ describe('following', () => {
         }
       },
       matches: () => true,
-      earlier: () => [],
+      earlier: async () => [],
     })
     const event = { seq: 1, time: '', type: 'CONFIG_REJECTED', message: 'x'.repeat(100_000) } as const
     for (let told = 0; told < 1_000 && watching; told++) tell(event)
     const text = await new Response(feed).text()
     expect(text.length).toBeLessThan(4_500_000)
     expect(text).toMatch(/event: overrun\ndata: .*\n\n$/)
+  })
+
+  it('begins with what was before and goes on without a gap or a repetition, however long the looking takes', async () => {
+    const event = (seq: number) => ({ seq, time: '', type: 'CONFIG_REJECTED', message: `${seq}` }) as const
+    let tell = (_event: LoggedEvent): void => {}
+    let found = (_events: readonly LoggedEvent[]): void => {}
+    const feed = createEventFeed({
+      watch: (listener) => {
+        tell = listener
+        return () => {}
+      },
+      matches: () => true,
+      earlier: () => new Promise((resolve) => (found = resolve)),
+    })
+    for (const seq of [2, 3]) tell(event(seq))
+    found([event(1), event(2)])
+    await new Promise(setImmediate)
+    tell(event(4))
+    const reader = feed.getReader()
+    let text = ''
+    while (!text.includes('"seq":4')) text += new TextDecoder().decode((await reader.read()).value)
+    expect([...text.matchAll(/^id: (\d+)$/gm)].map(([, seq]) => seq)).toEqual(['1', '2', '3', '4'])
+    await reader.cancel()
   })
 })
 

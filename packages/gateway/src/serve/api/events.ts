@@ -34,9 +34,9 @@ const followEvents = createRoute({
 
 export const eventRoutes = ({ store }: AdminContext) =>
   createRoutes()
-    .openapi(listEvents, (c) => {
+    .openapi(listEvents, async (c) => {
       const { limit = DEFAULT_LIMIT, ...query } = c.req.valid('query')
-      const events = store.find({ ...filterOf(query), limit }) as EventView[]
+      const events = (await store.find({ ...filterOf(query), limit })) as EventView[]
       return c.json({ events }, 200)
     })
     .openapi(followEvents, (c) => {
@@ -47,7 +47,7 @@ export const eventRoutes = ({ store }: AdminContext) =>
       const feed = createEventFeed({
         watch: (listener) => store.log.watch(listener),
         matches: eventMatcher(filter),
-        earlier: () => (limit > 0 ? store.find({ ...filter, limit }) : []),
+        earlier: async () => (limit > 0 ? store.find({ ...filter, limit }) : []),
       })
       return c.body(feed, 200, STREAM)
     })

@@ -34,9 +34,9 @@ const explain = createRoute({
 })
 
 export const explainRoutes = ({ store }: AdminContext) =>
-  createRoutes().openapi(explain, (c) => c.json(explanationOf(store, c.req.valid('param').id), 200))
+  createRoutes().openapi(explain, async (c) => c.json(await explanationOf(store, c.req.valid('param').id), 200))
 
-function explanationOf(store: Store, typed: string): Explanation {
+async function explanationOf(store: Store, typed: string): Promise<Explanation> {
   const id = typed.toLowerCase()
   if (!/^[0-9a-f]+$/.test(id) || id.length < MIN_PREFIX)
     throw new SallyportError(
@@ -44,21 +44,21 @@ function explanationOf(store: Store, typed: string): Explanation {
       `${JSON.stringify(typed.slice(0, 100))} is no trace id or call id, nor the first ${MIN_PREFIX} digits of one.`,
       { hint: 'Ids are hexadecimal; `sallyport audit` shows them.' },
     )
-  return exact(store, id) ?? exact(store, wholeId(store, id)) ?? unknown(id)
+  return (await exact(store, id)) ?? (await exact(store, await wholeId(store, id))) ?? unknown(id)
 }
 
-function exact(store: Store, id: string): Explanation | undefined {
-  const ofTrace = store.find({ traceId: id, limit: MAX_RECORDS })
+async function exact(store: Store, id: string): Promise<Explanation | undefined> {
+  const ofTrace = await store.find({ traceId: id, limit: MAX_RECORDS })
   if (ofTrace.length > 0) return { id, kind: 'trace', calls: byCall(ofTrace) }
-  const ofCall = store.find({ callId: id, limit: MAX_RECORDS })
+  const ofCall = await store.find({ callId: id, limit: MAX_RECORDS })
   return ofCall.length > 0 ? { id, kind: 'call', calls: byCall(ofCall) } : undefined
 }
 
-function wholeId(store: Store, prefix: string): string {
-  const calls = store.find({
+async function wholeId(store: Store, prefix: string): Promise<string> {
+  const calls = (await store.find({
     types: ['TOOL_CALL_STARTED', 'POLICY_DENIED'],
     limit: PREFIX_CALLS,
-  }) as readonly CallEvent[]
+  })) as readonly CallEvent[]
   const found = new Set(calls.flatMap((call) => [call.trace_id, call.call_id]).filter((id) => id.startsWith(prefix)))
   const [only] = found
   if (only === undefined) return unknown(prefix)

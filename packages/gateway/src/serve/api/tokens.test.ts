@@ -17,7 +17,7 @@ describe('tokens', () => {
 
     expect(await api(`/api/tokens/${record.id}`, { method: 'DELETE' })).toMatchObject({ body: { id: record.id } })
     expect(gateway.tokens.verify(token)).toBeUndefined()
-    const events = gateway.store.find({ types: ['TOKEN_MINTED', 'TOKEN_REVOKED'] })
+    const events = await gateway.store.find({ types: ['TOKEN_MINTED', 'TOKEN_REVOKED'] })
     expect(events).toMatchObject([
       { type: 'TOKEN_MINTED', token_id: record.id, agent: 'codex', profile: 'default' },
       { type: 'TOKEN_REVOKED', token_id: record.id },
