@@ -54,6 +54,18 @@ describe('legacy sessions', () => {
     expect(sessions.find(second.id, ANN)).toBeUndefined()
   })
 
+  it('of one caller are not pushed out by another who opens many', () => {
+    const { clock, sessions } = openSessions(4)
+    const bob = { ...ANN, user: 'bob' }
+    const own = sessions.open(ANN)
+    for (let index = 0; index < 20; index++) {
+      clock.now++
+      sessions.open(bob)
+    }
+    expect(sessions.size).toBe(4)
+    expect(sessions.find(own.id, ANN)).toBe(own)
+  })
+
   it('that were idle for an hour go all at once when room is needed', () => {
     const { clock, sessions, hub } = openSessions()
     for (let index = 0; index < 3; index++) sessions.open(ANN)

@@ -73,16 +73,15 @@ export class LegacySessions {
     for (const { session } of [...this.#sessions.values()]) this.end(session, reason)
   }
 
-  /** The Map keeps the order of opening, so that the oldest are looked at first. */
+  /** Forgotten ones go first. Then the oldest of whoever has the most: nobody can push out another by opening many. */
   #makeRoom(): void {
     const before = this.#now() - IDLE_LIMIT
-    let oldest: LegacySession | undefined
-    for (const { session } of [...this.#sessions.values()]) {
-      if (session.stream || session.inFlight.size > 0) continue
-      if (session.seenAt < before) this.end(session, 'the session was idle for too long')
-      else if (!oldest || session.seenAt < oldest.seenAt) oldest = session
-    }
+    const idle = [...this.#sessions.values()]
+      .map(({ session }) => session)
+      .filter((session) => !session.stream && session.inFlight.size === 0)
+    for (const session of idle) if (session.seenAt < before) this.end(session, 'the session was idle for too long')
     if (this.#sessions.size < this.#most) return
+    const oldest = oldestOfMost(idle)
     if (!oldest)
       throw new SallyportError(
         'OVERLOADED',
@@ -90,6 +89,21 @@ export class LegacySessions {
       )
     this.end(oldest, 'a newer session took its place')
   }
+}
+
+function oldestOfMost(sessions: readonly LegacySession[]): LegacySession | undefined {
+  const byOwner = new Map<string, LegacySession[]>()
+  for (const session of sessions) {
+    const owner = JSON.stringify(session.principal)
+    const owned = byOwner.get(owner)
+    if (owned) owned.push(session)
+    else byOwner.set(owner, [session])
+  }
+  const [most = []] = [...byOwner.values()].sort((a, b) => b.length - a.length)
+  return most.reduce<LegacySession | undefined>(
+    (oldest, session) => (oldest && oldest.seenAt <= session.seenAt ? oldest : session),
+    undefined,
+  )
 }
 
 function tell(session: LegacySession, notification: JsonObject): void {
