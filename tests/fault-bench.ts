@@ -7,7 +7,6 @@ import { eventually } from './processes.ts'
 import { REPOSITORY, type RunningGateway, type RunOptions, runGateway } from './run-gateway.ts'
 import { openWindow, type StdioClient } from './stdio-client.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: what comes over the wire is compared, member by member.
 export type Json = Record<string, any>
 
 const HOSTILE_SERVER = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')

@@ -3,7 +3,6 @@ import type { JsonObject } from '@sallyport/core'
 import type { Connection } from './connection.ts'
 import type { McpServer } from './mcp-server.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
 export type Message = Record<string, any>
 
 export const MODERN_META = {

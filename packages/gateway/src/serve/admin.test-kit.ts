@@ -43,7 +43,6 @@ export interface Reply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came.
   readonly body: any
 }
 

@@ -14,7 +14,6 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
 type Message = Record<string, any>
 
 /** One of the demo's servers, started as its config says. */
