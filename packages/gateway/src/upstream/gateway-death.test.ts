@@ -21,7 +21,7 @@ import { StderrTail } from './upstream/stderr-tail.js'
 import { StdioTransport } from './upstream/stdio-transport.js'
 
 const [runMark, ...args] = process.argv.slice(2)
-const watchdog = openWatchdog({ runMark, onTrouble: () => console.log(watchdog.pid) })
+const watchdog = openWatchdog({ runMark, environment: process.env, onTrouble: () => console.log(watchdog.pid) })
 console.log(watchdog.pid)
 const config = { id: 'x', kind: 'stdio', command: process.execPath, args, env: {}, maxMessageBytes: 1e6 }
 const answered = [1, 2].map(async (number) => {
