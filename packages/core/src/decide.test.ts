@@ -18,7 +18,7 @@ describe('a decision', () => {
       outcome: 'allow',
       verdicts: [
         { step: 'select', verdict: ALLOW },
-        { step: 'validate', verdict: ALLOW },
+        { step: 'mode', verdict: ALLOW },
       ],
     })
   })
@@ -27,12 +27,12 @@ describe('a decision', () => {
     const decision = decide(stepsOf(['ask', 'deny', 'allow']), {})
     expect(decision.outcome).toBe('deny')
     expect(decision.verdicts).toHaveLength(2)
-    expect(decision.decisive).toEqual({ step: 'validate', verdict: verdict('deny') })
+    expect(decision.decisive).toEqual({ step: 'mode', verdict: verdict('deny') })
   })
 
   it('asks where a step asks and none denies; the first that asked is named', () => {
     const decision = decide(stepsOf(['allow', 'ask', 'ask']), {})
-    expect(decision).toMatchObject({ outcome: 'ask', decisive: { step: 'validate' } })
+    expect(decision).toMatchObject({ outcome: 'ask', decisive: { step: 'mode' } })
     expect(decision.verdicts).toHaveLength(3)
   })
 

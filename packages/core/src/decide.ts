@@ -13,11 +13,11 @@ export type Verdict =
 
 export const ALLOW: Verdict = Object.freeze({ outcome: 'allow' })
 
-/** The order of judgement. Listing asks the steps up to `mode`; calling asks all of them. */
+/** The order of judgement. Listing asks the first two, which depend on no call; calling asks all of them. */
 export const STEP_NAMES = [
   'select',
-  'validate',
   'mode',
+  'validate',
   'permission',
   'label',
   'arguments',

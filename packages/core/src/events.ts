@@ -44,6 +44,7 @@ export type SallyportEvent =
   | { readonly type: 'GATEWAY_STARTED'; readonly version: string; readonly pid: number; readonly home: string }
   | { readonly type: 'GATEWAY_STOPPED'; readonly reason: string }
   | { readonly type: 'UPSTREAM_CONNECTED'; readonly server: string; readonly era: string; readonly took_ms: number }
+  | { readonly type: 'UPSTREAM_NEEDS_LOGIN'; readonly server: string; readonly reason: string }
   | { readonly type: 'UPSTREAM_LOST'; readonly server: string; readonly reason: string }
   | {
       readonly type: 'UPSTREAM_RESTARTED'

@@ -21,6 +21,7 @@ export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { nameGlob } from './glob.ts'
 export { isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner } from './json-scanner.ts'
+export { maskSecrets, secretsAmong } from './mask-secrets.ts'
 export { foldName, NameTable, type Naming } from './names.ts'
 export type { Principal } from './principal.ts'
 export {

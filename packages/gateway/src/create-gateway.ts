@@ -12,7 +12,8 @@ import {
 } from '@sallyport/kit'
 import type { Offer } from './catalog/catalog.ts'
 import { type HomeContent, loadSettings, prepareState, readHome } from './config/config.ts'
-import { type Gateway, openGateway } from './gateway.ts'
+import type { Gateway } from './gateway.ts'
+import { openGateway } from './open-gateway.ts'
 import type { Call } from './pipeline/pipeline.ts'
 import { standingPrincipal } from './sessions/sessions.ts'
 import { lockState, openStore } from './store/store.ts'
@@ -59,7 +60,9 @@ export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedG
   const onWarning = options.onWarning ?? ((text) => void process.stderr.write(`sallyport: ${text}\n`))
   const state = resolve(options.state)
   const path = resolve(options.home ?? '.')
-  const content = options.config === undefined ? await readHome(path) : inlineHome(path, options.config)
+  // Without either there are no servers: a config.yaml that happens to lie in the working folder is nobody's word.
+  const content =
+    options.home === undefined || options.config ? inlineHome(path, options.config ?? {}) : await readHome(path)
   const loaded = await loadSettings({ home: path, environment, content })
   await prepareState(state)
   const lock = await lockState(state, { version: VERSION, home: path })

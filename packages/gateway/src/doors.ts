@@ -76,10 +76,10 @@ export class Doors {
     }
     const { httpMcp: mcp, settings } = this.#gateway
     const { allowedHosts, allowedOrigins } = settings.gateway
-    const authenticator = this.#gateway.authenticatorFor(noAuth ? 'nobody' : 'everybody')
+    const whose = noAuth ? 'of nobody' : 'of everybody'
     const listener = await openHttpServer({
       mcp,
-      authenticator,
+      authenticator: () => this.#gateway.gatekeeper.authenticatorFor(whose),
       admin: this.#admin,
       isReady: () => this.#gateway.isReady,
       onBug: this.#onBug,
@@ -92,7 +92,6 @@ export class Doors {
       url: listener.url,
       close: async () => {
         this.#listeners.delete(opened)
-        authenticator.close()
         await listener.close()
       },
     }

@@ -1,32 +1,17 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { BUILT_IN_SERVER, type JsonObject, type SallyportEvent } from '@sallyport/core'
+import { BUILT_IN_SERVER, isJsonObject, type JsonObject, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
 import { CallGauge, LISTING_STEPS, Listings, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
-import {
-  type Authenticator,
-  createAuthenticator,
-  createJwtVerifier,
-  createLogins,
-  type JwtVerifier,
-  type LocalTokens,
-  type Logins,
-  openLocalTokens,
-} from './sessions/sessions.ts'
+import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import {
   builtInConfig,
-  createBuiltInServer,
-  createMark,
   Fleet,
   InProcessTransport,
   openOver,
   openUpstream,
-  openWatchdog,
   type ServerCatalogue,
   sweepProcesses,
   type UpstreamContext,
@@ -41,6 +26,15 @@ export interface GatewayParts {
   readonly environment: Environment
   readonly store: Store
   readonly onWarning: (text: string) => void
+}
+
+/** What has to be opened, can fail, and must be closed again. */
+export interface OpenedParts {
+  readonly tokens: LocalTokens
+  readonly gatekeeper: Gatekeeper
+  readonly watchdog: Watchdog
+  readonly builtIns: McpServer
+  readonly marks: { readonly state: string; readonly run: string }
 }
 
 /** The gateway without its doors: everything between a request that was read and the servers behind. */
@@ -60,90 +54,83 @@ export class Gateway {
   readonly sessions: LegacySessions
   readonly httpMcp: HttpMcp
   readonly tokens: LocalTokens
+  readonly gatekeeper: Gatekeeper
   readonly logins: Logins
   readonly builtIns: McpServer
   readonly #parts: GatewayParts
-  readonly #stateMark: string
-  readonly #watchdog: Watchdog
+  readonly #opened: OpenedParts
   readonly #shelf: CatalogueShelf
   readonly #context: UpstreamContext
   readonly #own = new Set<string>()
-  readonly #jwt: JwtVerifier | undefined
   #settings: Settings
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  constructor(parts: GatewayParts, tokens: LocalTokens) {
-    this.#stateMark = createMark(createHash('sha256').update(parts.state).digest('hex').slice(0, 16))
-    const runMark = `${this.#stateMark}.${createMark(randomBytes(8).toString('hex'))}`
+  constructor(parts: GatewayParts, opened: OpenedParts) {
     this.#parts = parts
+    this.#opened = opened
     this.#settings = parts.loaded.settings
     this.home = parts.home
     this.state = parts.state
     this.store = parts.store
-    this.tokens = tokens
+    this.tokens = opened.tokens
+    this.gatekeeper = opened.gatekeeper
+    this.builtIns = opened.builtIns
+    this.logins = createLogins()
     this.#shelf = new CatalogueShelf(parts.store.catalogues)
-    this.#watchdog = openWatchdog({ runMark, environment: parts.environment, onTrouble: parts.onWarning })
+    this.#context = this.#createContext()
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
-    this.gauge = new CallGauge(this.#settings.gateway.maxCallsInFlight)
-    this.listings = new Listings({
-      catalog: this.catalog,
-      steps: LISTING_STEPS,
-      rulesOf: serverRules(() => this.#settings.servers),
-    })
-    this.#context = {
+    this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
+    const rulesOf = serverRules(() => this.#settings.servers)
+    this.listings = new Listings({ catalog: this.catalog, steps: LISTING_STEPS, rulesOf })
+    this.fleet = this.#openFleet()
+    this.pipeline = this.#createPipeline()
+    this.methods = this.#createMethods()
+    const most = (): number => this.#settings.gateway.maxSessions
+    this.sessions = new LegacySessions({ hub: this.hub, most, now: () => Date.now() })
+    const maxBodyBytes = (): number => this.#settings.gateway.maxBodyBytes
+    this.httpMcp = new HttpMcp({ methods: this.methods, sessions: this.sessions, maxBodyBytes })
+    this.catalog.onChange((change) => this.hub.listsChanged(change))
+  }
+
+  #createContext(): UpstreamContext {
+    return {
       clientInfo: { name: 'sallyport', title: 'Sallyport', version: VERSION },
-      environment: parts.environment,
-      watchdog: this.#watchdog,
-      runMark,
+      environment: this.#parts.environment,
+      watchdog: this.#opened.watchdog,
+      runMark: this.#opened.marks.run,
       knownEra: (server) => this.#shelf.eraOf(server),
       now: () => Date.now(),
       random: () => Math.random(),
     }
-    this.fleet = this.#openFleet()
-    this.pipeline = new Pipeline({
+  }
+
+  #createPipeline(): Pipeline {
+    return new Pipeline({
       listings: this.listings,
       gauge: this.gauge,
       log: this.store.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
-      onBug: ({ message, cause }) =>
-        parts.onWarning(`${message} ${cause instanceof Error ? cause.stack : String(cause)}`),
+      onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
     })
-    const untilKnown = (): Promise<void> | undefined => this.fleet.untilKnown(this.#settings.gateway.startupWait)
-    this.methods = new Methods({
-      catalog: this.catalog,
-      listings: this.listings,
-      pipeline: this.pipeline,
-      hub: this.hub,
-      ids: this.ids,
-      version: VERSION,
-      untilKnown,
-    })
-    this.sessions = new LegacySessions({
-      hub: this.hub,
-      most: this.#settings.gateway.maxSessions,
-      now: () => Date.now(),
-    })
-    this.httpMcp = new HttpMcp({
-      methods: this.methods,
-      sessions: this.sessions,
-      maxBodyBytes: this.#settings.gateway.maxBodyBytes,
-    })
-    this.logins = createLogins()
-    const { jwt } = this.#settings
-    this.#jwt = jwt && createJwtVerifier(jwt)
-    this.builtIns = createBuiltInServer({
-      workspaceRoot: this.#workspaceRoot(),
-      version: VERSION,
-      onBug: (bug) => parts.onWarning(`a built-in tool broke: ${String(bug.error)}`),
-    })
-    this.catalog.onChange((change) => this.hub.listsChanged(change))
   }
 
-  /** Who must show a credential: at a port for trying things, nobody. */
-  authenticatorFor(whom: 'everybody' | 'nobody'): Authenticator {
-    return createAuthenticator({ tokens: this.tokens, jwt: this.#jwt, noAuth: whom === 'nobody' })
+  #createMethods(): Methods {
+    const { catalog, listings, pipeline, hub, ids } = this
+    return new Methods({
+      ...{ catalog, listings, pipeline, hub, ids },
+      version: VERSION,
+      maxListeners: () => this.#settings.gateway.maxSessions,
+      untilKnown: () => this.fleet.untilKnown(this.#settings.gateway.startupWait),
+      onBug: (error, where) => this.#broke(error, where),
+    })
+  }
+
+  #broke(error: unknown, where: string): string {
+    const incident = this.ids.callId()
+    this.#parts.onWarning(`incident ${incident} in ${where}: ${traceOf(error)}`)
+    return incident
   }
 
   /** Every server has been heard of, or has had its chance. */
@@ -174,7 +161,7 @@ export class Gateway {
 
   async #startServers(): Promise<void> {
     // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
-    await sweepProcesses({ mark: this.#stateMark })
+    await sweepProcesses({ mark: this.#opened.marks.state })
     if (this.#closing === undefined) this.fleet.arrange(this.#settings.servers, this.#own)
   }
 
@@ -192,6 +179,9 @@ export class Gateway {
   reload({ settings, warnings }: LoadedSettings): void {
     if (this.#closing !== undefined) return
     for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
+    for (const key of fixedAtStart(this.#settings, settings))
+      this.#parts.onWarning(`gateway.${key} has changed; that takes effect at the next start.`)
+    this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
     const change = this.fleet.arrange(settings.servers, this.#own)
     this.listings.forget()
@@ -226,8 +216,9 @@ export class Gateway {
     this.sessions.endAll(reason)
     await this.fleet.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
+    this.gatekeeper.close()
     this.tokens.close()
-    await this.#watchdog.close()
+    await this.#opened.watchdog.close()
     await this.store.close()
   }
 
@@ -239,7 +230,7 @@ export class Gateway {
       listener: {
         onCatalogue: (server, catalogue) => this.#discovered(server, catalogue),
         onEvent: (event) => this.#happened(event),
-        onNotification: (_server, notification) => this.#notified(notification),
+        onNotification: (server, notification) => this.#notified(server, notification),
       },
     })
   }
@@ -258,27 +249,24 @@ export class Gateway {
     if (event) this.#happened(event)
   }
 
-  #notified(notification: JsonObject): void {
-    const params = notification.params as JsonObject | undefined
-    if (notification.method === 'notifications/resources/updated' && typeof params?.uri === 'string')
-      this.hub.resourceUpdated(params.uri)
+  /** Only the owner of a resource can say that it changed. */
+  #notified(server: string, { method, params }: JsonObject): void {
+    const uri = isJsonObject(params) ? params.uri : undefined
+    if (method !== 'notifications/resources/updated' || typeof uri !== 'string') return
+    if (this.catalog.snapshot.resource(uri)?.server === server) this.hub.resourceUpdated(uri)
   }
 
   #order(): readonly string[] {
     return [...this.#own, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
   }
-
-  #workspaceRoot(): string {
-    const root = join(this.state, 'workspaces', 'default')
-    mkdirSync(root, { recursive: true, mode: 0o700 })
-    return root
-  }
 }
 
-/** Opens everything that has to be there before the first request, and nothing that can come after it. */
-export async function openGateway(parts: GatewayParts): Promise<Gateway> {
-  const tokens = await openLocalTokens({ state: parts.state, onTrouble: parts.onWarning })
-  const gateway = new Gateway(parts, tokens)
-  gateway.recall()
-  return gateway
+/** What the listening ports were opened with. */
+const FIXED_AT_START = ['host', 'port', 'allowedHosts', 'allowedOrigins'] as const
+
+function fixedAtStart({ gateway: before }: Settings, { gateway: after }: Settings): readonly string[] {
+  return FIXED_AT_START.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
 }
+
+export const traceOf = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error)

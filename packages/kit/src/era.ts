@@ -1,4 +1,12 @@
-import { isJsonObject, type JsonObject } from '@sallyport/core'
+import {
+  type Era,
+  isJsonObject,
+  type JsonObject,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  META,
+  MODERN_VERSION,
+} from '@sallyport/core'
 import {
   type Answer,
   INVALID_PARAMS,
@@ -9,19 +17,7 @@ import {
   UNSUPPORTED_PROTOCOL_VERSION,
 } from './json-rpc.ts'
 
-/** Legacy opens with a handshake; modern says who speaks what on every request. */
-export type Era = 'legacy' | 'modern'
-
-export const MODERN_VERSIONS: readonly string[] = ['2026-07-28']
-const NEWEST_LEGACY_VERSION = '2025-11-25'
-const LEGACY_VERSIONS: readonly string[] = [NEWEST_LEGACY_VERSION, '2025-06-18', '2025-03-26', '2024-11-05']
-
-const META_PREFIX = 'io.modelcontextprotocol/'
-const VERSION_KEY = `${META_PREFIX}protocolVersion`
-const CAPABILITIES_KEY = `${META_PREFIX}clientCapabilities`
-const LOG_LEVEL_KEY = `${META_PREFIX}logLevel`
-const SERVER_INFO_KEY = `${META_PREFIX}serverInfo`
-export const SUBSCRIPTION_KEY = `${META_PREFIX}subscriptionId`
+export const MODERN_VERSIONS: readonly string[] = [MODERN_VERSION]
 
 /** What a request says about itself in `_meta`. */
 export interface RequestMeta {
@@ -33,19 +29,19 @@ export interface RequestMeta {
 
 /** The version for a legacy handshake: the one asked for if we know it, else our newest. */
 export function agreeLegacyVersion(asked: unknown): string {
-  return LEGACY_VERSIONS.find((version) => version === asked) ?? NEWEST_LEGACY_VERSION
+  return LEGACY_VERSIONS.find((version) => version === asked) ?? LATEST_LEGACY_VERSION
 }
 
 export function readMeta(params: JsonObject): RequestMeta | { readonly error: RpcError } {
   const meta = isJsonObject(params._meta) ? params._meta : {}
   const progressToken = isRequestId(meta.progressToken) ? meta.progressToken : undefined
-  const version = meta[VERSION_KEY]
+  const version = meta[META.protocolVersion]
   if (version === undefined) return { era: 'legacy', progressToken, logLevel: undefined }
-  if (typeof version !== 'string') return refuse(INVALID_PARAMS, `_meta["${VERSION_KEY}"] is not a text.`)
+  if (typeof version !== 'string') return refuse(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is not a text.`)
   if (!MODERN_VERSIONS.includes(version)) return unsupported(version)
-  if (!isJsonObject(meta[CAPABILITIES_KEY]))
-    return refuse(INVALID_PARAMS, `_meta["${CAPABILITIES_KEY}"] is missing; expected an object, which may be empty.`)
-  const level = meta[LOG_LEVEL_KEY]
+  if (!isJsonObject(meta[META.clientCapabilities]))
+    return refuse(INVALID_PARAMS, `_meta["${META.clientCapabilities}"] is missing; expected an object, which may be empty.`)
+  const level = meta[META.logLevel]
   return { era: 'modern', progressToken, logLevel: typeof level === 'string' ? level : undefined }
 }
 
@@ -59,8 +55,8 @@ function unsupported(requested: string): { readonly error: RpcError } {
 /** Nothing tells the eras apart before the handshake but these two openings. */
 export const NO_OPENING = refuse(
   INVALID_PARAMS,
-  `Expected "initialize" first (${LEGACY_VERSIONS.join(', ')}), or _meta["${VERSION_KEY}"] and ` +
-    `_meta["${CAPABILITIES_KEY}"] on every request (${MODERN_VERSIONS.join(', ')}).`,
+  `Expected "initialize" first (${LEGACY_VERSIONS.join(', ')}), or _meta["${META.protocolVersion}"] and ` +
+    `_meta["${META.clientCapabilities}"] on every request (${MODERN_VERSIONS.join(', ')}).`,
 )
 
 /** Who may share a cached answer. It is stale at once: changes are told by `list_changed`, not awaited. */
@@ -82,7 +78,7 @@ export function stampAnswer(answer: Answer, { era, serverInfo, cacheScope }: Sta
       resultType: 'complete',
       ...(cacheScope === undefined ? {} : { ttlMs: 0, cacheScope }),
       ...result,
-      _meta: { ...meta, [SERVER_INFO_KEY]: serverInfo },
+      _meta: { ...meta, [META.serverInfo]: serverInfo },
     },
   }
 }

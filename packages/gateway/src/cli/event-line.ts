@@ -65,6 +65,7 @@ function detailText(event: LoggedEvent): string {
     case 'LOG_REPAIRED':
       return `${event.file}: ${event.dropped_bytes} bytes dropped`
     case 'UPSTREAM_LOST':
+    case 'UPSTREAM_NEEDS_LOGIN':
     case 'GATEWAY_STOPPED':
       return event.reason
     case 'CONFIG_REJECTED':
@@ -82,6 +83,7 @@ function changes(event: LoggedEvent): string {
 
 function eventColour(event: LoggedEvent, style: Style): (text: string) => string {
   if (event.type === 'POLICY_DENIED') return style.red
-  if (event.type === 'TOOL_CALL_FAILED' || event.type === 'UPSTREAM_LOST') return style.yellow
+  if (event.type === 'TOOL_CALL_FAILED' || event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN')
+    return style.yellow
   return event.type === 'TOOL_CALL_COMPLETED' ? (event.success ? style.green : style.yellow) : (text) => text
 }

@@ -7,7 +7,8 @@ import {
   type SettingsChange,
   watchSettings,
 } from '../config/config.ts'
-import { type Gateway, openGateway } from '../gateway.ts'
+import type { Gateway } from '../gateway.ts'
+import { openGateway } from '../open-gateway.ts'
 import { lockState, openStore, type StateHolder } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'

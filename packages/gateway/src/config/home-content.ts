@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants, type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { errorCode } from './system-error.ts'
+import { causeCode } from '../disk/disk.ts'
 
 /** The files of a home that decide what the gateway does. */
 const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
@@ -38,7 +38,7 @@ export async function readHome(path: string): Promise<HomeContent> {
 
 async function refuseFile(path: string): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined
+    if (causeCode(error) === 'ENOENT') return undefined
     throw unreadable(path, error)
   })
   if (found === undefined || found.isDirectory()) return
@@ -53,7 +53,7 @@ async function readIfThere(file: string): Promise<Buffer | undefined> {
     // Without O_NONBLOCK a named pipe in somebody's repository would hold us up for ever.
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
+    if (causeCode(error) === 'ENOENT') return undefined
     throw unreadable(file, error)
   }
   try {
@@ -88,7 +88,7 @@ function tooLarge(file: string): SallyportError {
 }
 
 function unreadable(path: string, cause: unknown): SallyportError {
-  const code = errorCode(cause) ?? 'unknown error'
+  const code = causeCode(cause) || 'unknown error'
   const hint =
     code === 'EACCES' || code === 'EPERM'
       ? 'Give the user who starts the gateway the right to read it, or name another home with --home.'

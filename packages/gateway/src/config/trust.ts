@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { open, readFile, realpath, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isJsonObject, type Json, SallyportError } from '@sallyport/core'
+import { causeCode, replaceFile, stateUnusable } from '../disk/disk.ts'
 import type { Home } from './home.ts'
 import type { HomeContent } from './home-content.ts'
-import { errorCode } from './system-error.ts'
 
 export type Trust = 'trusted' | 'untrusted' | 'changed'
 
@@ -43,13 +42,10 @@ export async function recordTrust({ home, content, state }: TrustQuestion): Prom
   try {
     await withLock(`${file}.lock`, async () => {
       const homes = new Map(await readRecord(file)).set(path, content.digest)
-      await replaceFile(file, `${JSON.stringify({ homes: [...homes] }, undefined, 2)}\n`)
+      await replaceFile(file, `${JSON.stringify({ homes: [...homes] }, undefined, 2)}\n`, { mode: 0o600 })
     })
-  } catch (error) {
-    throw new SallyportError('STATE_UNUSABLE', `Trust could not be recorded in ${file} (${errorCode(error)}).`, {
-      hint: 'See that the state folder is there, is yours and has room; or name another one with --state.',
-      cause: error,
-    })
+  } catch (cause) {
+    throw stateUnusable(file, cause)
   }
 }
 
@@ -72,34 +68,6 @@ async function readRecord(file: string): Promise<ReadonlyMap<string, string>> {
 
 function isPair(value: unknown): value is readonly [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string')
-}
-
-async function replaceFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}.tmp`
-  try {
-    const handle = await open(draft, 'wx', 0o600)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(draft, file)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
-  await syncFolder(join(file, '..'))
-}
-
-/** The new name is durable only with the folder that holds it. */
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 const LOCK_RETRY_MS = 10
@@ -127,7 +95,7 @@ async function takeLock(lock: string): Promise<boolean> {
     await (await open(lock, 'wx', 0o600)).close()
     return true
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false
+    if (causeCode(error) === 'EEXIST') return false
     throw error
   }
 }

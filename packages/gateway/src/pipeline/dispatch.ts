@@ -9,7 +9,9 @@ export async function dispatch(call: Call, upstream: (server: string) => Upstrea
   if (!server)
     return failure(new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${offer.server} is no longer configured.`))
   try {
-    const request = { method, params, name: offer.name, session: principal.session, cancellation, onProgress }
+    // Sessions are unique only together with their user; neither holds a line break.
+    const session = `${principal.user}\n${principal.session}`
+    const request = { method, params, name: offer.name, session, cancellation, onProgress }
     return { kind: 'frame', ...(await server.request(request)) }
   } catch (error) {
     if (error instanceof SallyportError) return failure(error)

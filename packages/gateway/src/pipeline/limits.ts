@@ -2,10 +2,10 @@ import { ALLOW, type Step, type Verdict } from '@sallyport/core'
 
 /** How many calls are under way in the whole gateway. */
 export class CallGauge {
-  readonly #most: number
+  readonly #most: () => number
   #now = 0
 
-  constructor(most: number) {
+  constructor(most: () => number) {
     this.#most = most
   }
 
@@ -14,7 +14,7 @@ export class CallGauge {
   }
 
   get full(): boolean {
-    return this.#now >= this.#most
+    return this.#now >= this.#most()
   }
 
   enter(): void {

@@ -62,7 +62,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, ...o
   for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
   const rules = { selection: compileSelection(include, exclude), place: { file: 'config.yaml', line: 7 } }
   const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules })
-  const gauge = new CallGauge(most)
+  const gauge = new CallGauge(() => most)
   const log = new MemoryLog()
   const requests: UpstreamRequest[] = []
   const serve = options.serve ?? (() => Promise.resolve(frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })))

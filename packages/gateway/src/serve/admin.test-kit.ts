@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import type { Principal } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
 import { type Home, loadSettings } from '../config/config.ts'
-import { type Gateway, openGateway } from '../gateway.ts'
+import type { Gateway } from '../gateway.ts'
+import { openGateway } from '../open-gateway.ts'
+import type { Credentials } from '../sessions/sessions.ts'
 import { readStandingToken } from '../sessions/sessions.ts'
 import { openStore } from '../store/store.ts'
 import { createAdmin } from './admin.ts'
@@ -64,16 +66,15 @@ export interface AdminBench {
 }
 
 /** A gateway with real servers behind it and the admin plane before it, until the test ends. `asked` is whose token /mcp wants. */
-export async function openAdminBench(asked: 'everybody' | 'nobody' = 'everybody'): Promise<AdminBench> {
+export async function openAdminBench(asked: Credentials = 'of everybody'): Promise<AdminBench> {
   const [home, state] = await Promise.all([temporaryFolder(), temporaryFolder()])
   await writeFile(join(home, 'config.yaml'), JSON.stringify(CONFIG))
   const gateway = await startGateway({ path: home, origin: 'flag' }, state)
   const urls: string[] = []
   const context = contextOf(gateway, urls)
-  const authenticator = gateway.authenticatorFor(asked)
   const listener = await openHttpServer({
     mcp: gateway.httpMcp,
-    authenticator,
+    authenticator: () => gateway.gatekeeper.authenticatorFor(asked),
     admin: createAdmin(context),
     isReady: () => true,
     onBug: (error) => String(error),
@@ -84,7 +85,6 @@ export async function openAdminBench(asked: 'everybody' | 'nobody' = 'everybody'
   })
   urls.push(listener.url)
   onTestFinished(async () => {
-    authenticator.close()
     await listener.close()
     await gateway.close('the test is over')
   })

@@ -52,7 +52,7 @@ it('refuses an agent’s token everywhere, even beside a good cookie', async () 
 })
 
 it('stays closed where /mcp asks nobody for a token', async () => {
-  const { ask } = await openAdminBench('nobody')
+  const { ask } = await openAdminBench('of nobody')
   expect((await ask('/api/status')).status).toBe(401)
   expect((await ask('/')).status).toBe(401)
   expect((await ask('/api/status', { headers: { authorization: 'Bearer anything' } })).status).toBeGreaterThan(400)

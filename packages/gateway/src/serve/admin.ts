@@ -6,7 +6,7 @@ import type { AdminContext } from './admin-context.ts'
 import { setAdminHeaders } from './admin-headers.ts'
 import { pathOf, type Routes } from './http-server.ts'
 import { LOGIN_PAGE } from './login-page.ts'
-import { problemOf } from './problem.ts'
+import { sendProblem } from './problem.ts'
 import { sendUiFile } from './ui-files.ts'
 
 interface Visit {
@@ -87,12 +87,6 @@ function requireMethod({ request, response, path }: Visit, allowed: readonly str
 function sendLoginPage(response: ServerResponse): void {
   const length = Buffer.byteLength(LOGIN_PAGE)
   response.writeHead(401, { 'content-type': 'text/html; charset=utf-8', 'content-length': length }).end(LOGIN_PAGE)
-}
-
-function sendProblem(response: ServerResponse, error: SallyportError): void {
-  const text = JSON.stringify(problemOf(error))
-  response.writeHead(error.kind.http, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-  response.end(text)
 }
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')

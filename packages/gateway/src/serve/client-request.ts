@@ -21,4 +21,6 @@ export interface Reply {
   readonly message: WireMessage
   /** For HTTP: the modern era gives some errors a status of their own. */
   readonly status: number
+  /** The server gave what was asked for. */
+  readonly granted?: boolean
 }

@@ -12,7 +12,7 @@ import { resultMessage } from './wire-message.ts'
 export interface HttpMcpOptions {
   readonly methods: Methods
   readonly sessions: LegacySessions
-  readonly maxBodyBytes: number
+  readonly maxBodyBytes: () => number
 }
 
 interface Visit {
@@ -59,7 +59,7 @@ export class HttpMcp {
         'The answer comes as application/json or text/event-stream: accept both.',
       )
     }
-    const message = readMessage(await readBody(request, this.#options.maxBodyBytes))
+    const message = readMessage(await readBody(request, this.#options.maxBodyBytes()))
     if ('error' in message)
       return sendRefusal(response, message.error, { id: message.id as string | number | undefined })
     const visit = { request, response, principal }

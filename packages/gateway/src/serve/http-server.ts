@@ -10,7 +10,8 @@ import { createRequestGuard, type RequestGuard } from './request-guard.ts'
 
 export interface Routes {
   readonly mcp: HttpMcp
-  readonly authenticator: Authenticator
+  /** Asked anew for every request: a changed configuration brings another. */
+  readonly authenticator: () => Authenticator
   /** The admin plane; it judges the caller's role itself, since browsers come with a cookie. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
   readonly isReady: () => boolean
@@ -77,7 +78,7 @@ interface McpVisit {
 }
 
 async function routeMcp(path: string, { request, response, routes }: McpVisit): Promise<void> {
-  const asked = routes.authenticator.authenticate(request.headers.authorization)
+  const asked = routes.authenticator().authenticate(request.headers.authorization)
   // A caller who was seen before is known at once; awaiting that too would cost every call a turn.
   const caller = asked instanceof Promise ? await asked : asked
   if (isRefusal(caller)) return sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
@@ -89,7 +90,7 @@ async function adminCallerOf(
   { headers }: IncomingMessage,
   { authenticator }: Routes,
 ): Promise<Authentication | undefined> {
-  return headers.authorization === undefined ? undefined : authenticator.authenticate(headers.authorization)
+  return headers.authorization === undefined ? undefined : authenticator().authenticate(headers.authorization)
 }
 
 const challengeOf = ({ challenge }: Refusal): Readonly<Record<string, string>> =>

@@ -8,7 +8,7 @@ const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session:
 function openSessions(most = 3) {
   const hub = new ChangeHub()
   const clock = { now: 0 }
-  const sessions = new LegacySessions({ hub, most, now: () => clock.now })
+  const sessions = new LegacySessions({ hub, most: () => most, now: () => clock.now })
   return { hub, clock, sessions }
 }
 

@@ -21,11 +21,11 @@ const IDLE_LIMIT = 3_600_000
 /** The open legacy sessions. Those that a client forgot about make room for new ones. */
 export class LegacySessions {
   readonly #hub: ChangeHub
-  readonly #most: number
+  readonly #most: () => number
   readonly #now: () => number
   readonly #sessions = new Map<string, { readonly session: LegacySession; readonly leaveHub: () => void }>()
 
-  constructor(options: { hub: ChangeHub; most: number; now: () => number }) {
+  constructor(options: { hub: ChangeHub; most: () => number; now: () => number }) {
     this.#hub = options.hub
     this.#most = options.most
     this.#now = options.now
@@ -36,7 +36,7 @@ export class LegacySessions {
   }
 
   open(principal: Principal): LegacySession {
-    if (this.#sessions.size >= this.#most) this.#makeRoom()
+    if (this.#sessions.size >= this.#most()) this.#makeRoom()
     const session: LegacySession = {
       id: randomUUID(),
       principal,
@@ -80,12 +80,12 @@ export class LegacySessions {
       .map(({ session }) => session)
       .filter((session) => !session.stream && session.inFlight.size === 0)
     for (const session of idle) if (session.seenAt < before) this.end(session, 'the session was idle for too long')
-    if (this.#sessions.size < this.#most) return
+    if (this.#sessions.size < this.#most()) return
     const oldest = oldestOfMost(idle)
     if (!oldest)
       throw new SallyportError(
         'OVERLOADED',
-        `${this.#most} sessions are open, which is the limit (gateway.max_sessions).`,
+        `${this.#most()} sessions are open, which is the limit (gateway.max_sessions).`,
       )
     this.end(oldest, 'a newer session took its place')
   }

@@ -32,6 +32,8 @@ async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
     hub,
     ids: createIds(),
     version: '1',
+    maxListeners: () => 10,
+    onBug: String,
     untilKnown: () => undefined,
   })
   let served: Promise<void> | undefined

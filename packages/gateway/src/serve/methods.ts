@@ -5,7 +5,6 @@ import {
   type JsonObject,
   LATEST_LEGACY_VERSION,
   LEGACY_VERSIONS,
-  META,
   MODERN_VERSION,
   type Principal,
   SallyportError,
@@ -17,6 +16,7 @@ import type { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
+import { Subscriptions } from './subscriptions.ts'
 import { relayedMessage, resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
@@ -26,6 +26,10 @@ export interface MethodsOptions {
   readonly hub: ChangeHub
   readonly ids: Ids
   readonly version: string
+  /** How many may listen for changes at once. */
+  readonly maxListeners: () => number
+  /** Says what broke, once; returns the incident that the answer names. */
+  readonly onBug: (error: unknown, where: string) => string
   /** Resolves when the servers that are not known yet have had their chance; undefined when there are none. */
   readonly untilKnown: () => Promise<void> | undefined
 }
@@ -51,10 +55,16 @@ const CAPABILITIES: JsonObject = {
 /** Every method of the protocol that we answer, in both eras, whatever the transport. */
 export class Methods {
   readonly #options: MethodsOptions
+  readonly #subscriptions: Subscriptions
   readonly #methods: ReadonlyMap<string, Method>
 
   constructor(options: MethodsOptions) {
     this.#options = options
+    this.#subscriptions = new Subscriptions({
+      hub: options.hub,
+      maxListeners: options.maxListeners,
+      ask: (request) => this.#resource(request),
+    })
     this.#methods = new Map<string, Method>([
       ['ping', { eras: LEGACY, handle: (request) => ok(request, {}) }],
       ['server/discover', { eras: MODERN, handle: (request) => ok(request, this.#discovery(request.principal)) }],
@@ -68,10 +78,10 @@ export class Methods {
       ['tools/call', { eras: BOTH, handle: (request) => this.#named(request, 'tool') }],
       ['prompts/get', { eras: BOTH, handle: (request) => this.#named(request, 'prompt') }],
       ['resources/read', { eras: BOTH, handle: (request) => this.#resource(request) }],
-      ['resources/subscribe', { eras: LEGACY, handle: (request) => this.#subscribe(request) }],
-      ['resources/unsubscribe', { eras: LEGACY, handle: (request) => this.#unsubscribe(request) }],
+      ['resources/subscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.subscribe(request) }],
+      ['resources/unsubscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.unsubscribe(request) }],
       ['completion/complete', { eras: BOTH, handle: (request) => this.#complete(request) }],
-      ['subscriptions/listen', { eras: MODERN, handle: (request) => this.#listen(request) }],
+      ['subscriptions/listen', { eras: MODERN, handle: (request) => this.#subscriptions.listen(request) }],
     ])
   }
 
@@ -83,14 +93,9 @@ export class Methods {
       return await method.handle(request)
     } catch (error) {
       if (error instanceof SallyportError) return failureReply(request, error)
-      const incident = this.#options.ids.callId()
-      process.stderr.write(
-        `sallyport: incident ${incident} in ${request.method}: ${error instanceof Error ? error.stack : String(error)}\n`,
-      )
-      return failureReply(
-        request,
-        new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`),
-      )
+      const incident = this.#options.onBug(error, request.method)
+      const message = `Something broke inside the gateway (incident ${incident}).`
+      return failureReply(request, new SallyportError('INTERNAL', message))
     }
   }
 
@@ -133,24 +138,21 @@ export class Methods {
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
-    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknown(kind, name, request)
+    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknownName(kind, name, request)
     return this.#run(request, offer, { ...request.params, name: offer.name })
   }
 
   async #resource(request: ClientRequest): Promise<Reply> {
-    const offer = await this.#resourceOffer(request.params.uri)
+    const offer = await this.#resourceOffer(request.params.uri, request)
     return this.#run(request, offer, request.params)
   }
 
-  async #resourceOffer(uri: unknown): Promise<Offer> {
+  async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {
     if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "uri" must be a text.')
     const offer = await this.#find((snapshot) => snapshot.resource(uri))
-    if (!offer)
-      throw new SallyportError(
-        'RESOURCE_UNKNOWN',
-        `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`,
-      )
-    return offer
+    if (offer) return offer
+    const message = `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`
+    throw this.#unknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
   }
 
   /** Looks again once the servers that were still unknown have had their chance. */
@@ -162,29 +164,19 @@ export class Methods {
     return look(this.#options.catalog.snapshot)
   }
 
-  async #subscribe(request: ClientRequest): Promise<Reply> {
-    const offer = await this.#resourceOffer(request.params.uri)
-    const reply = await this.#run(request, offer, request.params)
-    request.subscriptions?.add(offer.name)
-    return reply
-  }
-
-  async #unsubscribe(request: ClientRequest): Promise<Reply> {
-    const offer = await this.#resourceOffer(request.params.uri)
-    request.subscriptions?.delete(offer.name)
-    // Others may still listen to it: what the server goes on sending reaches only them.
-    return ok(request, {})
-  }
-
   async #complete(request: ClientRequest): Promise<Reply> {
     const ref = isJsonObject(request.params.ref) ? request.params.ref : {}
     const { snapshot } = this.#options.catalog
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-      const offer = snapshot.prompt(ref.name) ?? this.#unknown('prompt', ref.name, request)
+      const offer = snapshot.prompt(ref.name) ?? this.#unknownName('prompt', ref.name, request)
       return this.#run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-      return this.#run(request, snapshot.template(ref.uri) ?? (await this.#resourceOffer(ref.uri)), request.params)
+      return this.#run(
+        request,
+        snapshot.template(ref.uri) ?? (await this.#resourceOffer(ref.uri, request)),
+        request.params,
+      )
     }
     throw new SallyportError('INVALID_PARAMS', 'The member "ref" must name a prompt or a resource.')
   }
@@ -193,16 +185,16 @@ export class Methods {
     const answer = await this.#options.pipeline.run(this.#callOf(request, offer, params))
     if (answer.kind === 'failure') return failureReply(request, answer.error)
     const relay = { id: request.id, method: request.method, from: answer.era, to: request.era }
-    return { message: relayedMessage(answer.frame, relay), status: 200 }
+    const granted = answer.frame.envelope.result !== undefined
+    return { message: relayedMessage(answer.frame, relay), status: 200, granted }
   }
 
   #callOf(request: ClientRequest, offer: Offer, params: JsonObject): Call {
     const meta = isJsonObject(params._meta) ? params._meta : {}
     const token = meta.progressToken
-    const { ids } = this.#options
     return {
-      id: ids.callId(),
-      traceId: traceIdOf(meta.traceparent) ?? traceIdOf(request.traceparent) ?? ids.traceId(),
+      id: this.#options.ids.callId(),
+      traceId: this.#traceIdOf(request),
       principal: request.principal,
       method: request.method,
       offer,
@@ -216,57 +208,30 @@ export class Methods {
     }
   }
 
-  /** Stays open until the client no longer listens. */
-  #listen(request: ClientRequest): Promise<Reply> {
-    const wanted = isJsonObject(request.params.notifications) ? request.params.notifications : {}
-    const uris = new Set(Array.isArray(wanted.resourceSubscriptions) ? wanted.resourceSubscriptions : [])
-    const _meta = { [META.subscriptionId]: request.id }
-    const tell = (notification: JsonObject): void =>
-      request.notify({
-        ...notification,
-        params: { ...(isJsonObject(notification.params) && notification.params), _meta },
-      })
-    const wants = {
-      tools: wanted.toolsListChanged === true,
-      prompts: wanted.promptsListChanged === true,
-      resources: wanted.resourcesListChanged === true,
-    }
-    tell({ method: 'notifications/subscriptions/acknowledged', params: { notifications: acknowledged(wants, uris) } })
-    const remove = this.#options.hub.add({ wants, wantsResource: (uri) => uris.has(uri), tell })
-    return new Promise((resolve) => {
-      request.cancellation.onCancel(() => {
-        remove()
-        resolve(ok(request, { resultType: 'complete', _meta }))
-      })
-    })
+  #unknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
+    const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
+    const known = this.#options.listings.offers(method, request.principal).map((offer) => offer.wire)
+    const shown = name.slice(0, 200)
+    const message = `Unknown ${kind} ${JSON.stringify(shown)}.${didYouMean(shown, known)}`
+    throw this.#unknown(request, name, new SallyportError(kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN', message))
   }
 
-  #unknown(kind: 'tool' | 'prompt', name: string, { method, principal, traceparent }: ClientRequest): never {
-    const { ids, listings, pipeline } = this.#options
-    const known = listings.offers(kind === 'tool' ? 'tools/list' : 'prompts/list', principal).map((offer) => offer.wire)
-    const shown = name.slice(0, 200)
-    const code = kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN'
-    const error = new SallyportError(code, `Unknown ${kind} ${JSON.stringify(shown)}.${didYouMean(shown, known)}`)
-    const traceId = traceIdOf(traceparent) ?? ids.traceId()
-    pipeline.recordUnknown({ id: ids.callId(), traceId, principal, method, name }, error)
-    throw error
+  #unknown(request: ClientRequest, name: string, error: SallyportError): SallyportError {
+    const { principal, method } = request
+    const asked = { id: this.#options.ids.callId(), traceId: this.#traceIdOf(request), principal, method, name }
+    this.#options.pipeline.recordUnknown(asked, error)
+    return error
+  }
+
+  /** What the message says of its trace comes before what the transport says. */
+  #traceIdOf({ params, traceparent }: ClientRequest): string {
+    const meta = isJsonObject(params._meta) ? params._meta : {}
+    return traceIdOf(meta.traceparent) ?? traceIdOf(traceparent) ?? this.#options.ids.traceId()
   }
 }
 
 function ok(request: ClientRequest, result: JsonObject): Reply {
   return { message: resultMessage(request.id, result), status: 200 }
-}
-
-function acknowledged(
-  wants: { tools: boolean; prompts: boolean; resources: boolean },
-  uris: ReadonlySet<unknown>,
-): JsonObject {
-  return {
-    ...(wants.tools && { toolsListChanged: true }),
-    ...(wants.prompts && { promptsListChanged: true }),
-    ...(wants.resources && { resourcesListChanged: true }),
-    ...(uris.size > 0 && { resourceSubscriptions: [...uris] as string[] }),
-  }
 }
 
 function unknownMethod(request: ClientRequest, known: Iterable<string>): SallyportError {

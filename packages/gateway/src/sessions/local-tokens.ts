@@ -1,12 +1,11 @@
 import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { replaceFile, sweepLeftovers } from '../store/store.ts'
+import { makePrivateFolder, removeFile, replaceFile, stateUnusable, sweepLeftovers } from '../disk/disk.ts'
 import { isClaimText } from './claim-text.ts'
 import type { Credential } from './credential.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { osUser } from './os-user.ts'
-import { makeOwnFolder, onDisk, removeDurably } from './own-folder.ts'
 import { digest, type RandomBytes, randomBytes, randomSecret } from './secret.ts'
 import { ensureStandingToken, PREFIX, STANDING_ROLES } from './standing-token.ts'
 import { type LocalToken, TokenFolder } from './token-folder.ts'
@@ -47,7 +46,8 @@ export async function openLocalTokens(options: LocalTokensOptions): Promise<Loca
   const onTrouble = options.onTrouble ?? (() => {})
   const random = options.randomBytes ?? randomBytes
   await onDisk(folder, async () => {
-    makeOwnFolder(folder, onTrouble)
+    const warning = makePrivateFolder(folder)
+    if (warning !== undefined) onTrouble(warning)
     sweepLeftovers(folder)
     for (const role of STANDING_ROLES) await ensureStandingToken(role, { folder, randomBytes: random, onTrouble })
   })
@@ -97,7 +97,7 @@ export class LocalTokens {
   /** False when there is no such token. It is gone for good when this resolves. */
   async revoke(id: string): Promise<boolean> {
     if (!isTokenId(id)) return false
-    const removed = await onDisk(this.#folder.path, () => removeDurably(this.#fileOf(id)))
+    const removed = await onDisk(this.#folder.path, () => removeFile(this.#fileOf(id)))
     this.#scan()
     return removed
   }
@@ -147,6 +147,15 @@ export class LocalTokens {
 
   #fileOf(id: string): string {
     return join(this.#folder.path, `${id}.json`)
+  }
+}
+
+/** What fails in the folder of the tokens is STATE_UNUSABLE. */
+async function onDisk<Result>(folder: string, action: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await action()
+  } catch (cause) {
+    throw stateUnusable(folder, cause)
   }
 }
 

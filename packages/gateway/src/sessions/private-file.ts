@@ -1,4 +1,5 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { causeCode } from '../disk/disk.ts'
 
 const MAX_BYTES = 16 * 1024
 
@@ -22,14 +23,14 @@ export function readPrivateFile(path: string, whenExposed: 'close' | 'leave'): P
   try {
     return readOpened(fd, whenExposed)
   } catch (error) {
-    return { state: 'unreadable', problem: `cannot be read (${errnoOf(error)})` }
+    return { state: 'unreadable', problem: `cannot be read (${causeCode(error)})` }
   } finally {
     closeSync(fd)
   }
 }
 
 function failedOpen(error: unknown): PrivateFile {
-  const code = errnoOf(error)
+  const code = causeCode(error)
   if (code === 'ENOENT') return { state: 'absent' }
   if (code === 'ELOOP') return { state: 'refused', problem: 'is a symbolic link' }
   return { state: 'unreadable', problem: `cannot be opened (${code})` }
@@ -63,7 +64,3 @@ function readText(fd: number): string {
 
 /** Windows has neither owners nor modes that could be judged here. */
 const hasModes = (): boolean => process.getuid !== undefined
-
-export function errnoOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
-}

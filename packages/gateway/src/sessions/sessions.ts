@@ -7,6 +7,7 @@ export {
   type Refusal,
 } from './authenticate.ts'
 export type { Credential } from './credential.ts'
+export { type Credentials, Gatekeeper } from './gatekeeper.ts'
 export { createJwtVerifier, type JwtRefusal, type JwtVerifier } from './jwt-verifier.ts'
 export {
   type LocalTokens,

@@ -1,7 +1,8 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { causeCode } from '../disk/disk.ts'
 import type { Credential } from './credential.ts'
-import { errnoOf, readPrivateFile } from './private-file.ts'
+import { readPrivateFile } from './private-file.ts'
 import { digest } from './secret.ts'
 import { parseStandingToken, STANDING_ROLES, type StandingRole, standingPrincipal } from './standing-token.ts'
 import { credentialOf, isTokenId, parseStoredToken, type TokenRecord } from './token-record.ts'
@@ -62,7 +63,7 @@ export class TokenFolder {
       this.#problem = undefined
       return names
     } catch (error) {
-      const problem = errnoOf(error)
+      const problem = causeCode(error)
       if (problem !== this.#problem) this.#onTrouble(`The token folder ${this.path} cannot be read (${problem}).`)
       this.#problem = problem
       return problem === 'ENOENT' || problem === 'ENOTDIR' ? [] : undefined

@@ -1,4 +1,4 @@
-import { type LoggedEvent, nameGlob } from '@sallyport/core'
+import { canonicalName, type LoggedEvent, nameGlob } from '@sallyport/core'
 import type { EventFilter } from './records.ts'
 
 type Test = (record: Readonly<Record<string, unknown>>) => boolean
@@ -43,6 +43,19 @@ function timeTests({ since, until }: EventFilter): Test[] {
 }
 
 function toolTest(pattern: string): Test {
+  const matches = toolMatcher(pattern)
+  return ({ tool_name, server }) => matches(tool_name, server)
+}
+
+/** A tool may be named as it is recorded, as `server/tool`, as clients call it, or by its own name alone; each may be a glob. */
+export function toolMatcher(pattern: string): (toolName: unknown, server: unknown) => boolean {
   const matches = nameGlob(pattern)
-  return ({ tool_name }) => typeof tool_name === 'string' && matches(tool_name)
+  return (toolName, server) => typeof toolName === 'string' && writingsOf(toolName, String(server)).some(matches)
+}
+
+function writingsOf(recorded: string, server: string): readonly string[] {
+  const head = canonicalName({ server, tool: '' })
+  if (!recorded.startsWith(head)) return [recorded]
+  const tool = recorded.slice(head.length)
+  return [recorded, `${server}/${tool}`, `${server}_${tool}`.replaceAll(/[^A-Za-z0-9]+/g, '_'), tool]
 }

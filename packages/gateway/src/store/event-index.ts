@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
-import { errnoOf } from './disk-trouble.ts'
+import { causeCode } from '../disk/disk.ts'
 import { eventMatcher, newestLimit } from './event-filter.ts'
 import { type IndexQuery, indexQuery } from './index-query.ts'
 import { IndexWriter } from './index-writer.ts'
@@ -20,6 +20,7 @@ export interface EventIndexOptions {
 
 interface IndexRow extends RecordPlace {
   readonly tool_name: string | null
+  readonly server: string | null
 }
 
 /** How long a record may wait for its row when nobody asks, and the pause between two slices of a backlog. */
@@ -111,12 +112,12 @@ export class EventIndex {
   *#rows(query: IndexQuery, limit: number): Generator<IndexRow> {
     const size = limit === Number.POSITIVE_INFINITY ? -1 : Math.max(limit, LEAST_PAGE)
     const page = this.#database.prepare(
-      `SELECT seq, file, offset, length, tool_name FROM events WHERE ${query.where} AND seq < ? ORDER BY seq DESC LIMIT ?`,
+      `SELECT seq, file, offset, length, tool_name, server FROM events WHERE ${query.where} AND seq < ? ORDER BY seq DESC LIMIT ?`,
     )
     let before = Number.MAX_SAFE_INTEGER
     for (;;) {
       const rows = page.all(...query.values, before, size) as readonly IndexRow[]
-      for (const row of rows) if (query.accepts(row.tool_name)) yield row
+      for (const row of rows) if (query.accepts(row.tool_name, row.server)) yield row
       const last = rows.at(-1)
       if (size === -1 || last === undefined || rows.length < size) return
       before = last.seq
@@ -134,7 +135,7 @@ export class EventIndex {
         this.#onDamage()
         return undefined
       }
-      if (isSqliteTrouble(cause) || errnoOf(cause) !== '') return undefined
+      if (isSqliteTrouble(cause) || causeCode(cause) !== '') return undefined
       throw cause
     }
   }

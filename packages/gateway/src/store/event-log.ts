@@ -1,13 +1,12 @@
 import { closeSync, constants, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type LoggedEvent, SallyportError, type SallyportEvent } from '@sallyport/core'
-import { diskFix, diskReason } from './disk-trouble.ts'
+import { diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
 import { GroupSync } from './group-sync.ts'
 import { findTail, type LogTail } from './log-tail.ts'
 import { formatRecord } from './record-line.ts'
 import type { EventLog } from './records.ts'
 import { listSegments, type Position, type Segment, segmentAt } from './segment.ts'
-import { makePrivateFolder, stateUnusable, syncFolder } from './state-folder.ts'
 import { Watchers } from './watchers.ts'
 
 export interface EventLogOptions {

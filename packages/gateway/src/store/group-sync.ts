@@ -1,7 +1,7 @@
 import { closeSync, fdatasync } from 'node:fs'
 import { promisify } from 'node:util'
 import { SallyportError } from '@sallyport/core'
-import { diskFix, diskReason } from './disk-trouble.ts'
+import { diskFix, diskReason } from '../disk/disk.ts'
 
 interface Waiter {
   readonly upTo: number

@@ -1,13 +1,12 @@
-import { nameGlob } from '@sallyport/core'
-import { equalFields } from './event-filter.ts'
+import { equalFields, toolMatcher } from './event-filter.ts'
 import type { EventFilter } from './records.ts'
 
 export interface IndexQuery {
   /** Conditions on the rows of `events`, joined by AND. They may let too much through, never too little. */
   readonly where: string
   readonly values: readonly (string | number)[]
-  /** What SQL cannot judge: a glob over the tool's name. */
-  readonly accepts: (toolName: string | null) => boolean
+  /** What SQL cannot judge: a glob over any way to write the tool's name. */
+  readonly accepts: (toolName: string | null, server: string | null) => boolean
 }
 
 /** How a text stands in the index. libsql reads a text only up to a NUL, and cannot hold half a surrogate pair. */
@@ -16,7 +15,6 @@ export function indexText(value: unknown): string | null {
 }
 
 const UNSTORABLE = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
-const PLAIN_HEAD = /^[\w ./:-]*/
 
 export function indexQuery(filter: EventFilter): IndexQuery {
   const conditions = ['TRUE']
@@ -29,13 +27,7 @@ export function indexQuery(filter: EventFilter): IndexQuery {
   if (filter.since !== undefined) add('time >= ?', filter.since.getTime())
   if (filter.until !== undefined) add('time <= ?', filter.until.getTime())
   if (filter.types !== undefined) add(`type IN (${filter.types.map(() => '?').join()})`, ...filter.types)
-  // Only the pattern's head goes to SQL: SQLite's own GLOB has other rules and is not linear.
-  if (filter.tool !== undefined) add('tool_name GLOB ?', `${PLAIN_HEAD.exec(filter.tool)?.[0] ?? ''}*`)
-  return { where: conditions.join(' AND '), values, accepts: nameTest(filter.tool) }
-}
-
-function nameTest(pattern: string | undefined): IndexQuery['accepts'] {
-  if (pattern === undefined) return () => true
-  const matches = nameGlob(String(indexText(pattern)))
-  return (toolName) => toolName !== null && matches(toolName)
+  if (filter.tool !== undefined) add('tool_name IS NOT NULL')
+  const accepts = filter.tool === undefined ? () => true : toolMatcher(String(indexText(filter.tool)))
+  return { where: conditions.join(' AND '), values, accepts }
 }

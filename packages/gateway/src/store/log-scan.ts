@@ -1,5 +1,5 @@
 import type { LoggedEvent } from '@sallyport/core'
-import { errnoOf } from './disk-trouble.ts'
+import { causeCode } from '../disk/disk.ts'
 import { eventMatcher, newestLimit } from './event-filter.ts'
 import { readLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
@@ -27,7 +27,7 @@ function scanSegment(segment: Segment, matches: (event: LoggedEvent) => boolean)
     }
   } catch (cause) {
     // Retention may take a segment away between the listing and the reading.
-    if (errnoOf(cause) !== 'ENOENT') throw cause
+    if (causeCode(cause) !== 'ENOENT') throw cause
   }
   return found
 }

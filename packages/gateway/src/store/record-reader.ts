@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import type { LoggedEvent } from '@sallyport/core'
-import { errnoOf } from './disk-trouble.ts'
+import { causeCode } from '../disk/disk.ts'
 import { readAt } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 import { segmentAt } from './segment.ts'
@@ -47,7 +47,7 @@ function openIfThere(path: string): number | undefined {
   try {
     return openSync(path, 'r')
   } catch (cause) {
-    if (errnoOf(cause) === 'ENOENT') return undefined
+    if (causeCode(cause) === 'ENOENT') return undefined
     throw cause
   }
 }

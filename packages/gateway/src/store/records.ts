@@ -7,7 +7,7 @@ export interface EventFilter {
   readonly agent?: string
   readonly session?: string
   readonly server?: string
-  /** Canonical tool name or a glob over it. */
+  /** Any way to write a tool's name, or a glob over these. */
   readonly tool?: string
   readonly types?: readonly SallyportEvent['type'][]
   readonly traceId?: string

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { causeCode } from '../disk/disk.ts'
 
 type Value = string | number | Uint8Array | null
 
@@ -34,12 +35,8 @@ const DAMAGED = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_FORMAT', 'SQ
 
 /** The file itself is broken: no later try will read it. */
 export function isDamage(cause: unknown): boolean {
-  const code = sqliteCode(cause)
+  const code = causeCode(cause)
   if (DAMAGED.has(code) || code.startsWith('SQLITE_CORRUPT_')) return true
   // A table that is not there, under a version that has it, is damage of another kind.
   return code === 'SQLITE_ERROR' && /no such (table|column)|malformed/.test(String((cause as Error).message))
-}
-
-export function sqliteCode(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
 }

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { isDamage, loadSqlite, type Sqlite, sqliteCode } from './sqlite.ts'
-import { createPrivateFile, stateUnusable } from './state-folder.ts'
+import { causeCode, createPrivateFile, stateUnusable } from '../disk/disk.ts'
+import { isDamage, loadSqlite, type Sqlite } from './sqlite.ts'
 
 /** Forward only: the text at index n brings a database of version n to n + 1. Released ones are never edited. */
 const MIGRATIONS: readonly string[] = [
@@ -121,7 +121,7 @@ export function setAside(path: string, now: () => Date): void {
 
 function databaseUnusable(path: string, cause: unknown): SallyportError {
   if (cause instanceof SallyportError) return cause
-  if (sqliteCode(cause) === 'SQLITE_FULL')
+  if (causeCode(cause) === 'SQLITE_FULL')
     return stateUnusable(path, Object.assign(new Error('the disk is full'), { code: 'ENOSPC', cause }))
   return stateUnusable(path, cause)
 }

@@ -1,10 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject, SallyportError } from '@sallyport/core'
-import { replaceFile } from './atomic-file.ts'
-import { errnoOf } from './disk-trouble.ts'
-import { loadSqlite, type Sqlite, sqliteCode } from './sqlite.ts'
-import { createPrivateFile, makeFolder, stateUnusable } from './state-folder.ts'
+import { causeCode, createPrivateFile, makeFolder, replaceFile, stateUnusable } from '../disk/disk.ts'
+import { loadSqlite, type Sqlite } from './sqlite.ts'
 
 /** Who runs on a state, for people and the command line. */
 export interface StateHolder {
@@ -65,7 +63,7 @@ function takeLock(path: string): Sqlite | undefined {
     return database
   } catch (cause) {
     database?.close()
-    if (sqliteCode(cause).startsWith('SQLITE_BUSY')) return undefined
+    if (causeCode(cause).startsWith('SQLITE_BUSY')) return undefined
     throw stateUnusable(path, cause)
   }
 }
@@ -98,6 +96,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (cause) {
-    return errnoOf(cause) === 'EPERM'
+    return causeCode(cause) === 'EPERM'
   }
 }

@@ -1,7 +1,8 @@
 // A process of its own that uses the built store, to be killed or limited by tests: node store-child.test-kit.mjs <job> <state>
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
-import { lockState, openStore, replaceFile } from '../../dist/store/store.js'
+import { replaceFile } from '../../dist/disk/disk.js'
+import { lockState, openStore } from '../../dist/store/store.js'
 
 const [job, state] = process.argv.slice(2)
 const say = (value) => writeSync(1, `${JSON.stringify(value)}\n`)

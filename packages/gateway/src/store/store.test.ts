@@ -89,9 +89,17 @@ function model(events: readonly LoggedEvent[], wanted: EventFilter): readonly Lo
     const pairs = { agent: wanted.agent, session: wanted.session, server: wanted.server, trace_id: wanted.traceId }
     for (const [key, value] of Object.entries({ ...pairs, call_id: wanted.callId }))
       if (value !== undefined && record[key] !== value) return false
-    return wanted.tool === undefined || globbed(wanted.tool, record.tool_name)
+    const { tool } = wanted
+    return tool === undefined || writings(record).some((name) => globbed(tool, name))
   })
   return wanted.limit === undefined ? found : wanted.limit === 0 ? [] : found.slice(-wanted.limit)
+}
+
+/** Recorded as `mcp__server__tool`, a tool may be asked for in three more ways. */
+function writings({ tool_name: recorded, server }: Record<string, unknown>): readonly unknown[] {
+  const tool = String(recorded).split(`mcp__${String(server)}__`)[1]
+  if (tool === undefined || !String(recorded).startsWith('mcp__')) return [recorded]
+  return [recorded, `${String(server)}/${tool}`, `${String(server)}_${tool}`.replaceAll(/[^A-Za-z0-9]+/g, '_'), tool]
 }
 
 function globbed(pattern: string, text: unknown): boolean {

@@ -120,7 +120,7 @@ export class Fleet {
       },
       onEvent: (event) => {
         listener.onEvent(event)
-        if (event.type === 'UPSTREAM_LOST') this.#heard(server)
+        if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN') this.#heard(server)
       },
       onNotification: (notification) => listener.onNotification(server, notification),
     }

@@ -8,7 +8,7 @@ export interface UpstreamRequest {
   readonly method: string
   readonly params: JsonObject
   readonly name: string
-  /** Whose work it is: servers that must not be shared keep one process for each. */
+  /** Whose work it is, user and session: servers that must not be shared keep one process for each. */
   readonly session: string
   readonly cancellation?: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined

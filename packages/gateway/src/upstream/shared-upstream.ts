@@ -1,4 +1,4 @@
-import { type ErrorCode, formatDuration, type JsonObject, SallyportError } from '@sallyport/core'
+import { type JsonObject, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { Link } from './link.ts'
@@ -6,6 +6,7 @@ import { listenForChanges } from './list-changes.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
 import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
+import { stateRefusal } from './state-refusal.ts'
 import type { StderrTail } from './stderr-tail.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -23,15 +24,6 @@ export interface SharedUpstreamOptions {
   readonly random: () => number
   /** The era that it spoke last time: spares the probe. */
   readonly knownEra: 'legacy' | 'modern' | undefined
-}
-
-const REFUSALS: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
-  disabled: 'UPSTREAM_DISABLED',
-  starting: 'UPSTREAM_STARTING',
-  restarting: 'UPSTREAM_RESTARTING',
-  broken: 'UPSTREAM_BROKEN',
-  'needs-login': 'UPSTREAM_NEEDS_LOGIN',
-  closed: 'UPSTREAM_UNAVAILABLE',
 }
 
 /** One connection that all sessions share, brought back when it dies. */
@@ -209,6 +201,7 @@ export class SharedUpstream implements Upstream {
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
       this.#dropLink()
       this.#become('needs-login', failure.text)
+      this.#options.listener.onEvent({ type: 'UPSTREAM_NEEDS_LOGIN', server: this.config.id, reason: failure.text })
       this.#retryIn(this.#options.policy.probeEvery)
       this.#waiting.wakeAll()
       return
@@ -285,15 +278,8 @@ export class SharedUpstream implements Upstream {
   }
 
   #refusal(): SallyportError {
-    const code = REFUSALS[this.#state] ?? 'UPSTREAM_UNAVAILABLE'
-    const next =
-      this.#retryAt === undefined
-        ? ''
-        : ` Next attempt in ${formatDuration(Math.max(0, this.#retryAt - this.#options.now()))}.`
-    const reason = this.#reason === undefined ? '' : `: ${this.#reason.replace(/\.$/, '')}`
-    return new SallyportError(code, `Server ${this.config.id} is ${this.#state}${reason}.${next}`, {
-      hint: `See \`sallyport servers ${this.config.id}\`.`,
-    })
+    const { id } = this.config
+    return stateRefusal({ id, state: this.#state, reason: this.#reason, retryAt: this.#retryAt }, this.#options.now())
   }
 }
 

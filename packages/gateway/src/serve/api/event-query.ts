@@ -12,6 +12,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   GATEWAY_STOPPED: true,
   UPSTREAM_CONNECTED: true,
   UPSTREAM_LOST: true,
+  UPSTREAM_NEEDS_LOGIN: true,
   UPSTREAM_RESTARTED: true,
   TOOLS_DISCOVERED: true,
   CONFIG_RELOADED: true,
@@ -48,7 +49,11 @@ export const filterFields = {
   agent: z.string().optional(),
   session: z.string().optional(),
   server: z.string().optional(),
-  tool: z.string().max(500).optional().openapi({ description: 'A canonical name, or a glob over them.' }),
+  tool: z
+    .string()
+    .max(500)
+    .optional()
+    .openapi({ description: 'A tool, in any way to write it, or a glob over these.' }),
   type: typesSchema.optional(),
   trace: z.string().optional(),
   call: z.string().optional(),

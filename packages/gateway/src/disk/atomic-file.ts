@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync, unlinkSync } from 'node:fs'
 import { chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { diskFix, diskReason, errnoOf } from './disk-trouble.ts'
-import { syncFolder } from './state-folder.ts'
+import { causeCode, diskFix, diskReason } from './disk-trouble.ts'
+import { syncFolder } from './folder.ts'
 
 const LEFTOVER = /^\..+\.(\d+)-[0-9a-f]{12}\.sallyport-tmp$/
 /** A writer that needs longer than this is gone, even if another process has its number now. */
@@ -36,6 +36,18 @@ export async function replaceFile(
       cause,
     })
   }
+}
+
+/** False when the file was not there. A removal counts only once the folder is synced: power may fail. */
+export function removeFile(path: string): boolean {
+  try {
+    unlinkSync(path)
+  } catch (cause) {
+    if (causeCode(cause) === 'ENOENT') return false
+    throw cause
+  }
+  syncFolder(dirname(path))
+  return true
 }
 
 /** Removes what killed writers left in a folder, if there is one. */
@@ -74,7 +86,7 @@ async function resolveLink(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch (cause) {
-    if (errnoOf(cause) !== 'ENOENT') throw cause
+    if (causeCode(cause) !== 'ENOENT') throw cause
   }
   const link = await readlink(path).catch(() => undefined)
   return link === undefined ? path : resolveLink(resolve(dirname(path), link))
@@ -85,7 +97,7 @@ function isAbandoned(path: string, pid: number): boolean {
   try {
     process.kill(pid, 0)
   } catch (cause) {
-    if (errnoOf(cause) === 'ESRCH') return true
+    if (causeCode(cause) === 'ESRCH') return true
   }
   const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs
   return written !== undefined && Date.now() - written > LEFTOVER_AGE

@@ -12,8 +12,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { replaceFile, sweepLeftovers } from './atomic-file.ts'
-import { scratchFolder } from './scratch.test-kit.ts'
+import { scratchFolder } from '../store/scratch.test-kit.ts'
+import { removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
@@ -68,6 +68,13 @@ describe('replacing a file', () => {
     expect(contents).toContain(readFileSync(join(folder, 'a'), 'utf8'))
     expect(readdirSync(folder)).toEqual(['a'])
   })
+})
+
+test('removing a file says whether it was there', () => {
+  const folder = scratchFolder()
+  writeFileSync(join(folder, 'a'), '')
+  expect([removeFile(join(folder, 'a')), removeFile(join(folder, 'a'))]).toEqual([true, false])
+  expect(() => removeFile(folder)).toThrow()
 })
 
 test('a sweep takes what dead or long forgotten writers left, and nothing else', () => {

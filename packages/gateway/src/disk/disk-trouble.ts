@@ -1,12 +1,14 @@
+import { SallyportError } from '@sallyport/core'
+
 const FIXES: Readonly<Record<string, string>> = {
-  ENOSPC: 'Free some space on that disk.',
-  EDQUOT: 'Free some space, or have your disk quota raised.',
+  ENOSPC: 'That disk has no space left. Make room on it, or choose another folder with --state.',
+  EDQUOT: 'Make room, have your disk quota raised, or choose another folder with --state.',
   EFBIG: 'Raise the limit on file sizes (`ulimit -f`), or move old log files away.',
   EROFS: 'That file system is mounted read-only: mount it writable, or choose another folder with --state.',
   EACCES: 'Give the user who runs Sallyport the right to write there, or choose another folder with --state.',
   EPERM: 'Give the user who runs Sallyport the right to write there, or choose another folder with --state.',
   ENOTDIR: 'A part of that path is a file: remove it, or choose another folder with --state.',
-  EEXIST: 'A file stands where a folder is needed: remove it, or choose another folder with --state.',
+  EEXIST: 'There is a file where a folder is needed: remove it, or choose another folder with --state.',
   ELOOP: 'A symbolic link stands where a file of our own is needed: remove it.',
   EMFILE: 'Raise the limit on open files (`ulimit -n`).',
   EIO: 'The disk reports errors: check it (`dmesg`), and choose another folder with --state meanwhile.',
@@ -14,17 +16,26 @@ const FIXES: Readonly<Record<string, string>> = {
 
 /** What a person can do about a failed file operation. */
 export function diskFix(cause: unknown): string {
-  return FIXES[errnoOf(cause)] ?? 'Check the disk and the permissions of that folder, or choose another with --state.'
+  return FIXES[causeCode(cause)] ?? 'Check the disk and the permissions of that folder, or choose another with --state.'
 }
 
-export function errnoOf(cause: unknown): string {
+/** `ENOENT`, `SQLITE_BUSY`, …: what the system or the database calls its failure; empty for any other kind. */
+export function causeCode(cause: unknown): string {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
 }
 
 /** `no space left on device (ENOSPC)`: the cause in a few words, without the system call and its path. */
 export function diskReason(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
-  const code = errnoOf(cause)
   const words = /^[A-Z0-9]+: ([^,]+)/.exec(cause.message)?.[1]
-  return words === undefined ? cause.message : `${words} (${code})`
+  return words === undefined ? cause.message : `${words} (${causeCode(cause)})`
+}
+
+/** An error that says what is wrong already is handed on as it is. */
+export function stateUnusable(path: string, cause: unknown): SallyportError {
+  if (cause instanceof SallyportError) return cause
+  return new SallyportError('STATE_UNUSABLE', `The state at ${path} cannot be used: ${diskReason(cause)}.`, {
+    hint: diskFix(cause),
+    cause,
+  })
 }

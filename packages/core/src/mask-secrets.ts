@@ -1,0 +1,41 @@
+const MASK = '•••'
+
+/** What is shorter is found in ordinary words: to mask it would spoil the text and hide nothing. */
+const SHORTEST = 6
+/** A part of this length at the end of a text is taken for the beginning of a secret that was cut there. */
+const SHORTEST_PART = 4
+
+/** What stands before the secret in an `Authorization` header. */
+const SCHEME = /^(apikey|basic|bearer|digest|negotiate|token)\s+/i
+
+/** Every form in which these values must not be shown, longest first, so that none leaves a part of another behind. */
+export function secretsAmong(values: Iterable<string>): readonly string[] {
+  const forms = new Set([...values].flatMap(formsOf).filter((form) => form.length >= SHORTEST))
+  return [...forms].sort((a, b) => b.length - a.length)
+}
+
+/** Whole, line by line (a log knows lines only), after the scheme of a header, and as a URL carries it. */
+function formsOf(value: string): readonly string[] {
+  const whole = value.trim()
+  const lines = whole.split(/[\r\n]+/).map((line) => line.trim())
+  // Half a surrogate pair has no form in a URL.
+  const encoded = /\p{Cs}/u.test(whole) ? whole : encodeURIComponent(whole)
+  return [whole, whole.replace(SCHEME, ''), ...lines, encoded]
+}
+
+/**
+ * A text with every secret in it masked, also one that was cut at its end. `secrets` are as `secretsAmong` gives them.
+ */
+export function maskSecrets(text: string, secrets: readonly string[]): string {
+  let masked = text
+  for (const secret of secrets) masked = masked.replaceAll(secret, MASK)
+  const cut = Math.max(0, ...secrets.map((secret) => partAtEnd(masked, secret)))
+  return cut === 0 ? masked : `${masked.slice(0, -cut)}${MASK}`
+}
+
+/** How much of the beginning of a secret the text ends with. */
+function partAtEnd(text: string, secret: string): number {
+  for (let length = Math.min(secret.length - 1, text.length); length >= SHORTEST_PART; length--)
+    if (text.endsWith(secret.slice(0, length))) return length
+  return 0
+}

@@ -1,0 +1,69 @@
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs'
+import { SallyportError } from '@sallyport/core'
+import { causeCode, stateUnusable } from './disk-trouble.ts'
+
+/** The platforms that cannot sync a folder say so with one of these; there a rename is durable by other means. */
+const FOLDER_SYNC_REFUSED = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])
+
+/** Makes a folder that only its owner can enter. One that is there already, and may be anybody's, is left as it is. */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    if (!statSync(path).isDirectory()) throw new SallyportError('STATE_UNUSABLE', `${path} is not a folder.`)
+  } catch (cause) {
+    throw stateUnusable(path, cause)
+  }
+}
+
+/** A folder that is ours alone. One that an earlier umask or a copy left open is closed to others, and a sentence says so. */
+export function makePrivateFolder(path: string): string | undefined {
+  makeFolder(path)
+  try {
+    const found = statSync(path)
+    refuseForeign(path, found)
+    return tighten(path, found)
+  } catch (cause) {
+    throw stateUnusable(path, cause)
+  }
+}
+
+/** Tokens and the record of every call lie there: whoever owns the folder could read and replace them. */
+function refuseForeign(path: string, { uid }: Stats): void {
+  const user = process.getuid?.()
+  if (user === undefined || uid === user) return
+  throw new SallyportError(
+    'STATE_UNUSABLE',
+    `The folder ${path} belongs to the user with id ${uid}; Sallyport runs as ${user}.`,
+    {
+      hint: `Choose a state folder of your own with --state or SALLYPORT_STATE, or change the owner: chown -R ${user} ${path}`,
+    },
+  )
+}
+
+function tighten(path: string, { mode }: Stats): string | undefined {
+  // Windows has no modes that could be judged here.
+  if (process.getuid === undefined || (mode & 0o077) === 0) return undefined
+  chmodSync(path, 0o700)
+  return `The folder ${path} was open to other users (mode ${(mode & 0o777).toString(8)}); it is now 700.`
+}
+
+/** Makes the names in a folder durable, as a sync of a file does for its bytes. */
+export function syncFolder(path: string): void {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } catch (cause) {
+    if (!FOLDER_SYNC_REFUSED.has(causeCode(cause))) throw cause
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Creates an empty 0600 file unless there is one. It never opens one that exists: closing it would drop SQLite's POSIX locks on it. */
+export function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (cause) {
+    if (causeCode(cause) !== 'EEXIST') throw stateUnusable(path, cause)
+  }
+}

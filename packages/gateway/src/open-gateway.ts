@@ -1,0 +1,43 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Gateway, type GatewayParts, type OpenedParts, traceOf } from './gateway.ts'
+import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
+import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
+import { VERSION } from './version.ts'
+
+/** Opens everything that has to be there before the first request, and nothing that can come after it. Closes the store should that fail. */
+export async function openGateway(parts: GatewayParts): Promise<Gateway> {
+  const { state, environment, onWarning, loaded } = parts
+  const undo: (() => void | Promise<void>)[] = [() => parts.store.close()]
+  try {
+    const builtIns = createBuiltInServer({
+      workspaceRoot: makeWorkspace(state),
+      version: VERSION,
+      onBug: (bug) => onWarning(`a built-in tool broke: ${traceOf(bug.error)}`),
+    })
+    const tokens = await openLocalTokens({ state, onTrouble: onWarning })
+    undo.push(() => tokens.close())
+    const gatekeeper = new Gatekeeper(tokens, loaded.settings.jwt)
+    const marks = createMarks(state)
+    const watchdog = openWatchdog({ runMark: marks.run, environment, onTrouble: onWarning })
+    undo.push(() => watchdog.close())
+    const gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, marks })
+    gateway.recall()
+    return gateway
+  } catch (error) {
+    for (const step of undo.reverse()) await step()
+    throw error
+  }
+}
+
+function createMarks(path: string): OpenedParts['marks'] {
+  const state = createMark(createHash('sha256').update(path).digest('hex').slice(0, 16))
+  return { state, run: `${state}.${createMark(randomBytes(8).toString('hex'))}` }
+}
+
+function makeWorkspace(state: string): string {
+  const root = join(state, 'workspaces', 'default')
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  return root
+}

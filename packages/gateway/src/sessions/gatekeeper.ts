@@ -1,0 +1,42 @@
+import type { JwtSettings } from '../config/config.ts'
+import { type Authenticator, createAuthenticator } from './authenticate.ts'
+import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'
+import type { LocalTokens } from './local-tokens.ts'
+
+/** Whose credentials a port asks for: for trying things, nobody's. */
+export type Credentials = 'of everybody' | 'of nobody'
+
+/** Who may come in, by the configuration that is in force now. */
+export class Gatekeeper {
+  readonly #tokens: LocalTokens
+  readonly #authenticators = new Map<Credentials, Authenticator>()
+  #settings: JwtSettings | undefined
+  #jwt: JwtVerifier | undefined
+
+  constructor(tokens: LocalTokens, jwt: JwtSettings | undefined) {
+    this.#tokens = tokens
+    this.#settings = jwt
+    this.#jwt = jwt && createJwtVerifier(jwt)
+  }
+
+  authenticatorFor(whose: Credentials): Authenticator {
+    const known = this.#authenticators.get(whose)
+    if (known) return known
+    const opened = createAuthenticator({ tokens: this.#tokens, jwt: this.#jwt, noAuth: whose === 'of nobody' })
+    this.#authenticators.set(whose, opened)
+    return opened
+  }
+
+  /** A key that was taken out of the configuration counts no longer, also for callers who are known already. */
+  reload(jwt: JwtSettings | undefined): void {
+    if (JSON.stringify(jwt) === JSON.stringify(this.#settings)) return
+    this.#settings = jwt
+    this.#jwt = jwt && createJwtVerifier(jwt)
+    this.close()
+  }
+
+  close(): void {
+    for (const authenticator of this.#authenticators.values()) authenticator.close()
+    this.#authenticators.clear()
+  }
+}

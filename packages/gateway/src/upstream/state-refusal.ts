@@ -1,0 +1,27 @@
+import { type ErrorCode, formatDuration, SallyportError } from '@sallyport/core'
+import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
+
+const CODES: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
+  disabled: 'UPSTREAM_DISABLED',
+  starting: 'UPSTREAM_STARTING',
+  restarting: 'UPSTREAM_RESTARTING',
+  broken: 'UPSTREAM_BROKEN',
+  'needs-login': 'UPSTREAM_NEEDS_LOGIN',
+}
+
+/** What a call is told while its server cannot take it: the state, why, and until when. */
+export function stateRefusal(
+  { id, state, reason, retryAt }: Pick<UpstreamStatus, 'id' | 'state' | 'reason' | 'retryAt'>,
+  now: number,
+): SallyportError {
+  const next =
+    retryAt === undefined
+      ? ''
+      : retryAt > now
+        ? ` Next attempt in ${formatDuration(retryAt - now)}.`
+        : ' The next attempt is under way.'
+  const why = reason === undefined ? '' : `: ${reason.replace(/\.$/, '')}`
+  return new SallyportError(CODES[state] ?? 'UPSTREAM_UNAVAILABLE', `Server ${id} is ${state}${why}.${next}`, {
+    hint: `See \`sallyport servers ${id}\`.`,
+  })
+}
