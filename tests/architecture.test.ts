@@ -88,9 +88,16 @@ const COMPOSITION: readonly Trial[] = [
   refused(`${GATEWAY}/probe.ts`, './cli/main.ts'),
   refused(`${GATEWAY}/probe.ts`, './serve/methods.ts'),
   trial('the cli has its light ways in', `${GATEWAY}/cli/probe.ts`, {
-    source: imports('../serve/gateway-socket.ts', '../serve/line-reader.ts', '../serve/api/api.ts', '../gateway.ts'),
+    source: imports(
+      '@sallyport/kit/line-reader',
+      '../serve/gateway-socket.ts',
+      '../serve/problem.ts',
+      '../serve/api/api.ts',
+      '../gateway.ts',
+    ),
   }),
   refused(`${GATEWAY}/cli/probe.ts`, '../serve/methods.ts'),
+  refused(`${GATEWAY}/cli/probe.ts`, '@sallyport/kit'),
   refused(`${GATEWAY}/cli/commands/probe.ts`, '../../store/event-log.ts'),
   trial('tests may look inside a room', `${GATEWAY}/serve/probe.test.ts`, { source: imports('../store/event-log.ts') }),
 ]

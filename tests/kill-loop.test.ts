@@ -93,7 +93,7 @@ async function killUnderCalls(lane: Lane): Promise<void> {
 const executedIn = ({ executedFile }: Lane): readonly string[] =>
   existsSync(executedFile) ? readFileSync(executedFile, 'utf8').split('\n').filter(Boolean) : []
 
-/** Every line parses, or this throws; every number comes once and in order. */
+/** Every finished line parses, or this throws; every number comes once and in order. */
 function wholeRecords({ place }: Lane): readonly Record<string, unknown>[] {
   const records = readRecords(place.state)
   expect(records.map(({ seq }) => seq)).toEqual(records.map((_, index) => index + 1))
@@ -149,7 +149,11 @@ it(`${promise('GOV-27')} ${promise('GOV-24')} kill -9 in a loop while calls run 
     )
     const records = checkLane(lane)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(lane.place.state, `state.db${suffix}`), { force: true })
-    expect(await auditOf(lane)).toEqual(records)
+    // Asking opens the log, which may have had to cut off an unfinished line and say so.
+    const asked = await auditOf(lane)
+    expect(asked.slice(0, records.length)).toEqual(records)
+    expect(asked.slice(records.length).filter(({ type }) => type !== 'LOG_REPAIRED')).toEqual([])
+    expect(readRecords(lane.place.state)).toEqual(asked)
     const leftovers = readdirSync(lane.place.state).filter((name) => /tmp|probe|broken/.test(name))
     expect(leftovers, 'left by writers that were killed').toEqual([])
     totals.asked += lane.asked

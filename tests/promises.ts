@@ -71,7 +71,7 @@ export const PROMISES = {
   'GW-26': {
     text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',
     state: 'partial',
-    missing: 'rules for resources, and requests that a server pushes',
+    missing: 'rules for resources, requests that a server pushes, and subscriptions at servers of the modern era',
   },
   'GW-27': {
     text: 'Several windows share one gateway, which ends after the last one left; two never write one state',
@@ -84,7 +84,7 @@ export const PROMISES = {
   'GOV-24': {
     text: 'Every call and every change of the gateway is an event that can be asked for',
     state: 'partial',
-    missing: 'the events of governance, isolation and sandboxes',
+    missing: 'health checks, and the events of governance, isolation and sandboxes',
   },
   'GOV-27': {
     text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused',

@@ -95,12 +95,13 @@ export async function runGateway({
   }
 }
 
+/** A kill can cut a record short that was being written across two pages. Nobody was told of it, and the next start removes it. */
 export function readRecords(state: string): readonly Record<string, unknown>[] {
   const folder = join(state, 'logs')
   return readdirSync(folder)
     .filter((name) => name.endsWith('.jsonl'))
     .sort()
-    .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean))
+    .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n').slice(0, -1))
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 

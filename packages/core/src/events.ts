@@ -58,6 +58,8 @@ export type SallyportEvent =
       readonly added: readonly string[]
       readonly removed: readonly string[]
       readonly changed: readonly string[]
+      /** How many it has now; of long lists of names only the first hundred are kept. */
+      readonly tools: number
     }
   | {
       readonly type: 'CONFIG_RELOADED'

@@ -35,4 +35,4 @@ export {
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
-export { cutText, plainText, visibleText } from './visible-text.ts'
+export { cutText, plainText, quoteText, visibleText } from './visible-text.ts'

@@ -14,6 +14,13 @@ describe('maskSecrets', () => {
     expect(mask('password-and-more', 'password', 'password-and-more')).toBe('•••')
   })
 
+  it('hides secrets that overlap as one', () => {
+    expect(mask('one-two-three!', 'one-two', 'two-three')).toBe('•••!')
+    expect(mask('abcdef-xyzw', 'abcdef-xyzw', 'xyzw1234')).toBe('•••')
+    expect(mask('hunter22hunter22', 'hunter22')).toBe('••••••')
+    expect(mask('key hunter22-hun', 'hunter22', 'hunter22-hunter22')).toBe('key •••')
+  })
+
   it('takes a secret as text, never as a pattern', () => {
     expect(mask('a.*b$& axxb$&', 'a.*b$&')).toBe('••• axxb$&')
   })

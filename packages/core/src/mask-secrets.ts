@@ -23,18 +23,34 @@ function formsOf(value: string): readonly string[] {
   return [whole, whole.replace(SCHEME, ''), ...lines, encoded]
 }
 
-/**
- * A text with every secret in it masked, also one that was cut at its end. `secrets` are as `secretsAmong` gives them.
- */
+/** A text with every secret in it masked, also one that was cut at its end. `secrets` are as `secretsAmong` gives them. */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
-  let masked = text
-  for (const secret of secrets) masked = masked.replaceAll(secret, MASK)
-  const cut = Math.max(0, ...secrets.map((secret) => partAtEnd(masked, secret)))
-  return cut === 0 ? masked : `${masked.slice(0, -cut)}${MASK}`
+  const spans = secrets.flatMap((secret) => spansOf(secret, text)).sort((a, b) => a.start - b.start)
+  let masked = ''
+  let at = 0
+  for (const { start, end } of spans) {
+    // Secrets that overlap are one: what stands between their ends would be a part of one of them.
+    if (start >= at) masked += `${text.slice(at, start)}${MASK}`
+    at = Math.max(at, end)
+  }
+  return masked + text.slice(at)
+}
+
+interface TextSpan {
+  readonly start: number
+  readonly end: number
+}
+
+function spansOf(secret: string, text: string): readonly TextSpan[] {
+  const spans: TextSpan[] = []
+  for (let start = text.indexOf(secret); start >= 0; start = text.indexOf(secret, start + 1))
+    spans.push({ start, end: start + secret.length })
+  const part = partAtEnd(secret, text)
+  return part === 0 ? spans : [...spans, { start: text.length - part, end: text.length }]
 }
 
 /** How much of the beginning of a secret the text ends with. */
-function partAtEnd(text: string, secret: string): number {
+function partAtEnd(secret: string, text: string): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= SHORTEST_PART; length--)
     if (text.endsWith(secret.slice(0, length))) return length
   return 0

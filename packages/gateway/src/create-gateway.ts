@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { Cancellation, isJsonObject, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
 import {
+  type ArgumentsOf,
   createMcpServer,
   type InputSchema,
   type McpServer,
@@ -141,9 +142,9 @@ export class EmbeddedGateway {
   registerTool<Schema extends InputSchema>(
     name: string,
     options: ToolOptions<Schema>,
-    handler: ToolHandler<never>,
+    handler: ToolHandler<ArgumentsOf<Schema>>,
   ): Registration {
-    return this.#gateway.builtIns.tool(name, options, handler as ToolHandler<unknown>)
+    return this.#gateway.builtIns.tool(name, options, handler)
   }
 
   /** Adds a tool under a server's id, as if that server offered it. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
+import { isLoopback } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
 import {
   type AdminContext,
@@ -22,8 +23,6 @@ export interface Port {
   /** Everybody who reaches it is the local agent: for trying things, on loopback only. */
   readonly noAuth: boolean
 }
-
-const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /** The ways into a gateway: its own socket, and HTTP ports. Knows who is inside, and tells when the last one left. */
 export class Doors {
@@ -68,13 +67,10 @@ export class Doors {
     })
   }
 
-  async openPort({ host, port, noAuth }: Port): Promise<HttpListener> {
-    if (noAuth && !LOOPBACK.has(host)) {
-      throw new SallyportError('USAGE', `--no-auth would let everybody who reaches ${host} use every tool.`, {
-        hint: 'It works on 127.0.0.1 only.',
-      })
-    }
+  async openPort(wanted: Port): Promise<HttpListener> {
     const { httpMcp: mcp, settings } = this.#gateway
+    checkReach(wanted, settings.gateway.allowRemote)
+    const { host, port, noAuth } = wanted
     const { allowedHosts, allowedOrigins } = settings.gateway
     const whose = noAuth ? 'of nobody' : 'of everybody'
     const listener = await openHttpServer({
@@ -161,6 +157,23 @@ export class Doors {
     this.#onBug(error, 'the admin plane')
     response.destroy()
   }
+}
+
+/** An address that others can reach needs the same consent, whether the config or a flag names it. */
+function checkReach({ host, noAuth }: Port, allowRemote: boolean): void {
+  if (isLoopback(host)) return
+  if (noAuth)
+    throw new SallyportError('USAGE', `--no-auth would let everybody who reaches ${host} use every tool.`, {
+      hint: 'It works on 127.0.0.1 only.',
+    })
+  if (!allowRemote)
+    throw new SallyportError(
+      'USAGE',
+      `${host} can be reached from other machines, and the connection is not encrypted.`,
+      {
+        hint: 'Use 127.0.0.1, or write `gateway: {allow_remote: true}` in config.yaml if a TLS proxy and tokens stand in front.',
+      },
+    )
 }
 
 /** What the admin plane may see and do of a gateway. */

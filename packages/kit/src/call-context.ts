@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '@sallyport/core'
 import type { RequestId } from './json-rpc.ts'
 
-export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 
 export type LogLevel = (typeof LOG_LEVELS)[number]
 

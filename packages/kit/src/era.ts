@@ -40,7 +40,10 @@ export function readMeta(params: JsonObject): RequestMeta | { readonly error: Rp
   if (typeof version !== 'string') return refuse(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is not a text.`)
   if (!MODERN_VERSIONS.includes(version)) return unsupported(version)
   if (!isJsonObject(meta[META.clientCapabilities]))
-    return refuse(INVALID_PARAMS, `_meta["${META.clientCapabilities}"] is missing; expected an object, which may be empty.`)
+    return refuse(
+      INVALID_PARAMS,
+      `_meta["${META.clientCapabilities}"] is missing; expected an object, which may be empty.`,
+    )
   const level = meta[META.logLevel]
   return { era: 'modern', progressToken, logLevel: typeof level === 'string' ? level : undefined }
 }

@@ -1,4 +1,4 @@
-import { didYouMean, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { didYouMean, isJsonObject, type Json, type JsonObject, quoteText } from '@sallyport/core'
 
 /** The JSON Schema of a tool's arguments. */
 export interface InputSchema {
@@ -99,4 +99,4 @@ function show(value: Json | undefined): string {
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-const quote = (text: string): string => JSON.stringify(text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
+const quote = (text: string): string => quoteText(text, SHOWN)

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
 import type { Definitions, ListKind } from './definitions.ts'
-import { type CacheScope, type Era, MODERN_VERSIONS } from './era.ts'
+import { type CacheScope, MODERN_VERSIONS } from './era.ts'
 import { checkArguments } from './input-schema.ts'
 import {
   type Answer,
@@ -56,7 +56,7 @@ export function findMethod(name: string, era: Era, definitions: Definitions): Me
 export const unknownMethod = (name: string): Answer =>
   refuse(METHOD_NOT_FOUND, `There is no method ${JSON.stringify(name.slice(0, 80))} here.`)
 
-export function declareCapabilities(definitions: Definitions): JsonObject {
+function declareCapabilities(definitions: Definitions): JsonObject {
   const changing = { listChanged: true }
   return {
     logging: {},

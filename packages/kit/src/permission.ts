@@ -1,5 +1,5 @@
 /** What a tool does to the world: it looks, it changes, it reaches out. */
-export const PERMISSIONS = ['READ', 'WRITE', 'CONNECT'] as const
+const PERMISSIONS = ['READ', 'WRITE', 'CONNECT'] as const
 
 export type Permission = (typeof PERMISSIONS)[number]
 

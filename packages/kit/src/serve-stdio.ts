@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
 import { INVALID_REQUEST, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
+import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
 
 export interface StdioStreams {
@@ -11,7 +12,6 @@ export interface StdioStreams {
 }
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-const NEWLINE = 0x0a
 
 /** Serves one peer over a pair of streams, one message a line, until the input ends. */
 export async function serveStdio(server: McpServer, streams: StdioStreams = process): Promise<void> {
@@ -25,9 +25,16 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
     }
   }
   const connection = server.connect(write)
-  const lines = new LineReader(streams.maxMessageBytes ?? MAX_MESSAGE_BYTES, (line) => {
+  const limit = streams.maxMessageBytes ?? MAX_MESSAGE_BYTES
+  const take = (line: Line | undefined): void => {
+    if (line === undefined) return
     if ('error' in line) write({ jsonrpc: '2.0', id: null, error: line.error })
     else connection.receive(line.message)
+  }
+  const lines = new LineReader({
+    limit,
+    onLine: (line) => take(parseLine(line)),
+    onOversized: () => take(refuse(INVALID_REQUEST, `A message is over the limit of ${limit} bytes.`)),
   })
   const feed = (chunk: Buffer | string): void => lines.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
   stdin.on('data', feed)
@@ -49,45 +56,6 @@ function ended(stdin: Readable, stdout: Writable): Promise<void> {
 }
 
 type Line = { readonly message: unknown } | { readonly error: RpcError }
-
-/** Cuts a stream into lines in linear time, holding on to no more than the limit. */
-class LineReader {
-  readonly #limit: number
-  readonly #onLine: (line: Line) => void
-  #parts: Buffer[] = []
-  #bytes = 0
-
-  constructor(limit: number, onLine: (line: Line) => void) {
-    this.#limit = limit
-    this.#onLine = onLine
-  }
-
-  feed(chunk: Buffer): void {
-    let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      this.#keep(chunk.subarray(start, end))
-      this.#finish()
-      start = end + 1
-    }
-    this.#keep(chunk.subarray(start))
-  }
-
-  #keep(part: Buffer): void {
-    this.#bytes += part.length
-    if (this.#bytes > this.#limit) this.#parts = []
-    else if (part.length > 0) this.#parts.push(part)
-  }
-
-  #finish(): void {
-    const oversized = this.#bytes > this.#limit
-    const bytes = Buffer.concat(this.#parts)
-    this.#parts = []
-    this.#bytes = 0
-    const tooLong = refuse(INVALID_REQUEST, `A message is over the limit of ${this.#limit} bytes.`)
-    const line = oversized ? tooLong : parseLine(bytes)
-    if (line !== undefined) this.#onLine(line)
-  }
-}
 
 /** Nothing when the line is blank. */
 function parseLine(line: Buffer): Line | undefined {

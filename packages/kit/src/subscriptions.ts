@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { isJsonObject, type JsonObject, META } from '@sallyport/core'
 import type { Definitions, ListKind } from './definitions.ts'
-import { SUBSCRIPTION_KEY } from './era.ts'
 import { INVALID_PARAMS, notification, type RequestId, type RpcError, refuse } from './json-rpc.ts'
 
 const FILTERS: Readonly<Record<ListKind, string>> = {
@@ -51,13 +50,13 @@ export class Subscriptions {
   /** The graceful end: every listen request gets its result. */
   end(): void {
     for (const id of this.#kindsOf.keys()) {
-      const result = { resultType: 'complete', _meta: { [SUBSCRIPTION_KEY]: id } }
+      const result = { resultType: 'complete', _meta: { [META.subscriptionId]: id } }
       this.#send({ jsonrpc: '2.0', id, result })
     }
     this.#kindsOf.clear()
   }
 
   #notify(id: RequestId, method: string, params: JsonObject): void {
-    this.#send(notification(method, { _meta: { [SUBSCRIPTION_KEY]: id }, ...params }))
+    this.#send(notification(method, { _meta: { [META.subscriptionId]: id }, ...params }))
   }
 }

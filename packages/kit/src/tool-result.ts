@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject } from '@sallyport/core'
-import type { Era } from './era.ts'
+import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
 import type { ToolFailure } from './tool-error.ts'
 
 /** A block of content: text, image, audio, resource, resource_link, or a type of the future. */

@@ -1,10 +1,12 @@
+import { quoteText } from '@sallyport/core'
 import { ToolRetryError } from './tool-error.ts'
 
 /** What agents see instead of the directory on the host. */
-export const WORKSPACE = '/workspace'
+const WORKSPACE = '/workspace'
 
 const MAX_PATH_BYTES = 4096
 const MAX_SEGMENT_BYTES = 255
+const SHOWN = 80
 
 /** The names between the slashes of a path under /workspace, each fit to be looked up in one directory. */
 export function readWorkspacePath(path: string): readonly string[] {
@@ -23,7 +25,7 @@ export const workspacePath = (segments: readonly string[]): string => [WORKSPACE
 function below(path: string): readonly string[] {
   if (path !== WORKSPACE && !path.startsWith(`${WORKSPACE}/`))
     throw new ToolRetryError(
-      `The path ${shown(path)} is outside ${WORKSPACE}. Give one such as ${WORKSPACE}/notes.txt.`,
+      `The path ${quoteText(path, SHOWN)} is outside ${WORKSPACE}. Give one such as ${WORKSPACE}/notes.txt.`,
     )
   return path
     .slice(WORKSPACE.length)
@@ -38,8 +40,6 @@ function checkSegment(segment: string): void {
   if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)
     throw new ToolRetryError(`A name in the path is over ${MAX_SEGMENT_BYTES} bytes long.`)
 }
-
-const shown = (path: string): string => JSON.stringify(path.length > 80 ? `${path.slice(0, 80)}…` : path)
 
 /** String.prototype.isWellFormed, which the ES2023 library does not know. */
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)

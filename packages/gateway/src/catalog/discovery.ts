@@ -1,6 +1,9 @@
 import type { SallyportEvent } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 
+/** A server chooses how many tools it has and how often they change; it does not choose the size of our log. */
+const MOST_NAMED = 100
+
 /** What a server's tools did since they were last seen; nothing when they stayed as they were. */
 export function discoveryOf(
   server: string,
@@ -14,5 +17,12 @@ export function discoveryOf(
   const removed = [...old.keys()].filter((name) => !now.has(name))
   const changed = [...now].filter(([name, text]) => old.has(name) && old.get(name) !== text).map(([name]) => name)
   if (added.length + removed.length + changed.length === 0) return undefined
-  return { type: 'TOOLS_DISCOVERED', server, added, removed, changed }
+  return {
+    type: 'TOOLS_DISCOVERED',
+    server,
+    added: added.slice(0, MOST_NAMED),
+    removed: removed.slice(0, MOST_NAMED),
+    changed: changed.slice(0, MOST_NAMED),
+    tools: now.size,
+  }
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { GlobalFlags } from './global-flags.ts'
 import type { ServeFlags } from './serve-command.ts'
+import { shellWord } from './shell-word.ts'
 
 export interface Banner {
   readonly url: string
@@ -15,10 +16,10 @@ export interface Banner {
 export function bannerOf({ url, login, home, state, flags }: Banner): string {
   if (flags.json) return `${JSON.stringify({ url: `${url}/mcp`, ui: `${url}/login?token=${login}`, home, state })}\n`
   const main = fileURLToPath(new URL('./main.js', import.meta.url))
-  const agent = ['node', main, 'serve', '--stdio', '--home', home, '--state', state].map(quoted).join(' ')
+  const agent = ['node', main, 'serve', '--stdio', '--home', home, '--state', state].map(shellWord).join(' ')
   const http = flags['no-auth']
     ? 'no token is asked for: everybody on this machine can use the tools'
-    : `Authorization: Bearer $(cat ${quoted(join(state, 'tokens', 'agent'))})`
+    : `Authorization: Bearer $(cat ${shellWord(join(state, 'tokens', 'agent'))})`
   return [
     '',
     `  Sallyport serves ${home}`,
@@ -32,5 +33,3 @@ export function bannerOf({ url, login, home, state, flags }: Banner): string {
     '',
   ].join('\n')
 }
-
-const quoted = (word: string): string => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

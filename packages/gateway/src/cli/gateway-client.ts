@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import { isJsonObject, SallyportError } from '@sallyport/core'
 import type {
   CallAnswer,
   CallProblem,
@@ -10,6 +10,7 @@ import type {
   ToolDetail,
   ToolView,
 } from '../serve/api/api.ts'
+import { errorIn } from '../serve/problem.ts'
 import type { ApiReply, ApiRequest, Exchange } from './exchange.ts'
 
 export type {
@@ -95,7 +96,7 @@ export class GatewayClient {
     const reply = await this.#exchange({ method: 'POST', path: '/api/call', body, signal })
     const text = await readText(reply)
     const answer = parseJson(text, reply.status)
-    if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw problemOf(answer, reply.status)
+    if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw failureIn(answer, reply.status)
     return { answer: answer as unknown as CallOutcome['answer'], text }
   }
 
@@ -112,7 +113,7 @@ export class GatewayClient {
   async *follow(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventView> {
     const path = `/api/events/follow${queryOf({ ...query })}`
     const reply = await this.#exchange({ method: 'GET', path, signal })
-    if (reply.status >= 400) throw problemOf(parseJson(await readText(reply), reply.status), reply.status)
+    if (reply.status >= 400) throw failureIn(parseJson(await readText(reply), reply.status), reply.status)
     for await (const line of linesOf(reply.body)) {
       if (line.startsWith('event: overrun')) return
       if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as EventView
@@ -138,12 +139,12 @@ export class GatewayClient {
   async #ask<Answer>(request: ApiRequest): Promise<Answer> {
     const reply = await this.#exchange(request)
     const answer = parseJson(await readText(reply), reply.status)
-    if (reply.status >= 400) throw problemOf(answer, reply.status)
+    if (reply.status >= 400) throw failureIn(answer, reply.status)
     return answer as Answer
   }
 }
 
-export function queryOf(fields: Readonly<Record<string, string | number | undefined>>): string {
+function queryOf(fields: Readonly<Record<string, string | number | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value))
   return query.size === 0 ? '' : `?${query}`
@@ -159,7 +160,7 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw problemOf(undefined, status)
+    throw failureIn(undefined, status)
   }
 }
 
@@ -173,23 +174,9 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   }
 }
 
-/** The error that the gateway sent, as if it had been thrown here. */
-function problemOf(answer: unknown, status: number): SallyportError {
-  const error = isJsonObject(answer) ? answer.error : undefined
-  const code = isJsonObject(error) ? codeOf(error) : undefined
-  if (isJsonObject(error) && code !== undefined) {
-    const details = typeof error.hint === 'string' ? { hint: error.hint } : {}
-    return new SallyportError(code, String(error.message), details)
-  }
-  return new SallyportError(
-    'GATEWAY_UNREACHABLE',
-    `The gateway gave an answer that is not understood (HTTP ${status}).`,
-    { hint: 'It may be of another version: restart it.' },
-  )
-}
-
-/** The socket itself refuses in the form of JSON-RPC, which has our code in its data. */
-function codeOf({ code, data }: JsonObject): ErrorCode | undefined {
-  const named = isJsonObject(data) ? data.code : code
-  return typeof named === 'string' && Object.hasOwn(ERRORS, named) ? (named as ErrorCode) : undefined
+function failureIn(answer: unknown, status: number): SallyportError {
+  const understood = errorIn(answer)
+  if (understood !== undefined) return understood
+  const message = `The gateway gave an answer that is not understood (HTTP ${status}).`
+  return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'It may be of another version: restart it.' })
 }

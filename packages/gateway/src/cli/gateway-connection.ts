@@ -1,7 +1,8 @@
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ERRORS, type ErrorCode, SallyportError } from '@sallyport/core'
+import { SallyportError } from '@sallyport/core'
 import { SOCKET_PROTOCOLS, socketPath } from '../serve/gateway-socket.ts'
+import { errorIn } from '../serve/problem.ts'
 
 export interface ConnectionOptions {
   readonly state: string
@@ -55,13 +56,11 @@ export function connectTo(
 
 /** An error that another process of ours told in JSON. */
 export function refusalIn(text: string): SallyportError {
+  const unclear = 'The gateway that runs on this state gave no clear answer.'
+  const hint = 'It may be of another version: stop it and try again.'
   try {
-    const { error } = JSON.parse(text) as { error: { code: string; message: string; hint?: string } }
-    const code = (error.code in ERRORS ? error.code : 'INTERNAL') as ErrorCode
-    return new SallyportError(code, error.message, error.hint === undefined ? {} : { hint: error.hint })
-  } catch {
-    return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway that runs on this state gave no clear answer.', {
-      hint: 'It may be of another version: stop it and try again.',
-    })
+    return errorIn(JSON.parse(text)) ?? new SallyportError('GATEWAY_UNREACHABLE', unclear, { hint })
+  } catch (cause) {
+    return new SallyportError('GATEWAY_UNREACHABLE', unclear, { hint, cause })
   }
 }

@@ -1,6 +1,6 @@
 import type { Duplex, Writable } from 'node:stream'
 import { isJsonObject, JsonScanner } from '@sallyport/core'
-import { LineReader } from '../serve/line-reader.ts'
+import { LineReader } from '@sallyport/kit/line-reader'
 
 type Id = string | number
 

@@ -7,6 +7,7 @@ import { answers, createLocalExchange, createSocketExchange } from './exchange.t
 import { findHome, stateOf } from './find-home.ts'
 import { GatewayClient } from './gateway-client.ts'
 import type { GlobalFlags } from './global-flags.ts'
+import { unlessHeld } from './unless-held.ts'
 
 /** A gateway that has the state but not its socket yet is about to open it. */
 const PATIENCE_MS = 5_000
@@ -75,11 +76,6 @@ async function useHere<Result>({ client, close }: Opened, use: Use<Result>): Pro
   } finally {
     await close()
   }
-}
-
-function unlessHeld(error: unknown): undefined {
-  if (error instanceof SallyportError && error.code === 'STATE_HELD') return undefined
-  throw error
 }
 
 function silent(state: string): SallyportError {

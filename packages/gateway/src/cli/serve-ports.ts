@@ -79,19 +79,19 @@ function lentIn(text: string): Pick<Banner, 'url' | 'login'> {
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
   const told = stopped(context.signal).then(() => 'it was told to stop')
   const { gateway, doors, close } = await openWithDoors(context, flags)
-  const left = deserted(doors, gateway.settings.gateway.linger)
+  const left = deserted(doors, () => gateway.settings.gateway.linger)
   return { done: Promise.race([left, told]).then(close) }
 }
 
 /** Whoever started the gateway has yet to come through the door: that takes longer than a short `linger`. */
-function deserted(doors: Doors, linger: number): Promise<string> {
+function deserted(doors: Doors, linger: () => number): Promise<string> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined
-    let patience = Math.max(linger, JOIN_PATIENCE)
+    let least = JOIN_PATIENCE
     doors.whenEmpty(() => {
       clearTimeout(timer)
-      timer = setTimeout(() => doors.isEmpty && resolve('the last window left'), patience)
-      patience = linger
+      timer = setTimeout(() => doors.isEmpty && resolve('the last window left'), Math.max(linger(), least))
+      least = 0
     })
   })
 }

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { SallyportError } from '@sallyport/core'
+import { problemOf } from '../serve/problem.ts'
 import { REPORT_DESCRIPTOR, startBackgroundGateway } from './background-gateway.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
@@ -40,9 +41,8 @@ async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise
     report('ready')
     await done
   } catch (error) {
-    const { code, message, hint } =
-      error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
-    report(JSON.stringify({ error: { code, message, hint } }))
+    const told = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+    report(JSON.stringify(problemOf(told)))
     throw error
   }
 }

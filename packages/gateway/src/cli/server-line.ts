@@ -1,9 +1,17 @@
+import { maskSecrets } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
+import { shellWord } from './shell-word.ts'
 
-/** What an entry would start or reach, as a person would type it; without the values of its variables and headers. */
+/**
+ * What an entry would start or reach, as a person would type it; without the values of its variables and headers.
+ *
+ * Only what variables gave is masked: this is what people judge a foreign home by, and if values of `env` were masked
+ * too, such a home could hide a command by repeating it there.
+ */
 export function serverLine(config: ServerConfig): string {
-  if (config.kind !== 'stdio') return bareUrl(config.url)
-  return [config.command, ...config.args].map(quoted).join(' ')
+  const mask = (text: string): string => maskSecrets(text, config.fromVariables)
+  if (config.kind !== 'stdio') return mask(bareUrl(config.url))
+  return [config.command, ...config.args].map((word) => shellWord(mask(word))).join(' ')
 }
 
 /** A URL's query and user part may carry keys. */
@@ -12,6 +20,3 @@ function bareUrl(text: string): string {
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname}${search === '' ? '' : '?…'}`
 }
-
-/** As a shell would need it, so that where one argument ends is never in doubt. */
-const quoted = (word: string): string => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { quoteText } from '@sallyport/core'
 
 /** One thing that is wrong, or only odd, in the config file. It never holds the value of a variable. */
 export interface ConfigIssue {
@@ -20,14 +21,7 @@ export function describeIssue(issue: ConfigIssue): string {
 
 const MAX_SHOWN = 60
 
-/** A text of the file as it may be shown: quoted, cut, and with nothing in it that a terminal would obey. */
-export function quote(text: string): string {
-  const characters = [...text]
-  const head = characters.length > MAX_SHOWN ? `${characters.slice(0, MAX_SHOWN).join('')}…` : text
-  return JSON.stringify(head).replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, escapeCharacter)
-}
-
-const escapeCharacter = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`
+export const quote = (text: string): string => quoteText(text, MAX_SHOWN)
 
 /** A key path with one more step. */
 export function joinKey(path: string, step: string | number): string {

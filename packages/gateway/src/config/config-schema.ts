@@ -14,37 +14,36 @@ import {
 } from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, prose, text, textList, wholeNumber } from './schema-parts.ts'
 
-/** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
-const UNREAD_SECTIONS = [
-  'agents',
-  'context',
-  'governance',
-  'include',
-  'isolation',
-  'sandbox',
-  'store',
-  'telemetry',
-] as const
+/** Sections that ask for a protection which this version does not give: who writes one is told so. */
+export const PROTECTING_SECTIONS = ['agents', 'governance', 'include', 'isolation', 'sandbox'] as const
 
-const UNREAD_SERVER_KEYS = [
-  'allowUnsandboxed',
+/** Of a server, the same. */
+export const PROTECTING_SERVER_KEYS = [
   'clientApproval',
   'detect',
-  'driver',
-  'forwards',
   'image',
   'isolated',
   'isolatedTools',
   'mounts',
   'network',
-  'oauth',
-  'result',
   'sandbox',
   'sensitivePaths',
   'sensitivity',
+  'urlIsolated',
+] as const
+
+/** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
+const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'context', 'store', 'telemetry'] as const
+
+const UNREAD_SERVER_KEYS = [
+  ...PROTECTING_SERVER_KEYS,
+  'allowUnsandboxed',
+  'driver',
+  'forwards',
+  'oauth',
+  'result',
   'trust',
   'trusted',
-  'urlIsolated',
 ] as const
 
 function unread<const Keys extends readonly string[]>(keys: Keys) {
@@ -139,6 +138,7 @@ const ALGORITHMS = [
   'ES384',
   'ES512',
   'EdDSA',
+  'Ed25519',
 ] as const
 
 const jwtSchema = object('a mapping such as {jwks_uri: …, issuers: […]}', {

@@ -9,6 +9,7 @@ export const DEFAULT_MAX_MESSAGE_BYTES = 64 * MEGABYTE
 export const DEFAULT_GATEWAY: GatewaySettings = {
   host: '127.0.0.1',
   port: 4747,
+  allowRemote: false,
   naming: 'prefixed',
   allowedHosts: [],
   allowedOrigins: [],

@@ -1,14 +1,15 @@
 import type { AuditSection, GatewaySection } from './config-schema.ts'
 import { DEFAULT_AUDIT, DEFAULT_GATEWAY } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
+import { isLoopback } from './loopback.ts'
 import type { Spot } from './normalise.ts'
-import { isLoopback } from './schema-parts.ts'
 import type { AuditSettings, GatewaySettings } from './settings.ts'
 
 export function readGateway(section: GatewaySection, spot: Spot, log: IssueLog): GatewaySettings {
   const host = section.host ?? DEFAULT_GATEWAY.host
   const at = spot.children.get('host') ?? spot
-  if (!isLoopback(host) && section.allowRemote !== true && at.origin !== 'unresolved') {
+  const allowRemote = section.allowRemote ?? DEFAULT_GATEWAY.allowRemote
+  if (!isLoopback(host) && !allowRemote && at.origin !== 'unresolved') {
     log.error(
       at,
       'this address can be reached from other machines. Whoever reaches it can try to use your tools; the connection is not encrypted. ' +
@@ -20,6 +21,7 @@ export function readGateway(section: GatewaySection, spot: Spot, log: IssueLog):
   return {
     host,
     port: section.port ?? DEFAULT_GATEWAY.port,
+    allowRemote,
     naming: section.naming ?? DEFAULT_GATEWAY.naming,
     allowedHosts: section.allowedHosts ?? [],
     allowedOrigins: section.allowedOrigins ?? [],

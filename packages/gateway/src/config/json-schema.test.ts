@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { configJsonSchema } from './json-schema.ts'
+import { buildJsonSchema } from './config-schema.ts'
 
 describe('the JSON Schema of config.yaml', () => {
-  it('is a schema that offers every key in both spellings, as it is written', async () => {
-    const schema = await configJsonSchema()
+  it('is a schema that offers every key in both spellings, as it is written', () => {
+    const schema = buildJsonSchema()
     expect(schema).toMatchObject({
       $schema: expect.stringContaining('draft-07'),
       type: 'object',
@@ -15,5 +15,10 @@ describe('the JSON Schema of config.yaml', () => {
       },
     })
     expect(JSON.parse(JSON.stringify(schema))).toEqual(schema)
+  })
+
+  /** Editors read the file. `vitest run -u` on this test writes it anew after a change of the schema. */
+  it('is what config.schema.json of the package holds', async () => {
+    await expect(`${JSON.stringify(buildJsonSchema(), undefined, 2)}\n`).toMatchFileSnapshot('../../config.schema.json')
   })
 })

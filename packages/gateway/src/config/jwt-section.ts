@@ -2,8 +2,8 @@
 
 import type { JwtSection } from './config-schema.ts'
 import type { IssueLog } from './issue-log.ts'
+import { isLoopback } from './loopback.ts'
 import type { Spot } from './normalise.ts'
-import { isLoopback } from './schema-parts.ts'
 import { readUrl } from './server-address.ts'
 import type { JwtSettings } from './settings.ts'
 
@@ -11,17 +11,24 @@ const DEFAULT_TOLERANCE_MS = 5_000
 /** RFC 7518 §3.2: the key of HS256 is at least as long as its hash. */
 const SHORTEST_SECRET = 32
 
+const SECRET_DEFAULT = ['HS256']
+const KEY_SET_DEFAULT = ['RS256', 'PS256', 'ES256', 'EdDSA']
+/** RFC 9864 gave the algorithm a second name; issuers use both. */
+const EDWARDS = ['EdDSA', 'Ed25519']
+
 const isSymmetric = (algorithm: string): boolean => algorithm.startsWith('HS')
 
+/** The only judge of `auth.jwt`: what it lets pass can be verified without a further look. */
 export function readJwt(section: JwtSection, spot: Spot, log: IssueLog): JwtSettings {
   const algorithms = section.algorithms ?? defaultAlgorithms(section)
   checkKeys(section, algorithms, { spot, log })
+  checkIssuers(section, { spot, log })
   checkJwksUri(section, { spot, log })
   checkSecret(section, { spot, log })
   return {
     issuers: section.issuers ?? [],
     audience: typeof section.audience === 'string' ? [section.audience] : (section.audience ?? []),
-    algorithms,
+    algorithms: [...new Set(algorithms.flatMap((name) => (EDWARDS.includes(name) ? EDWARDS : [name])))],
     jwksUri: section.jwksUri,
     secret: section.secret,
     toleranceSeconds: (section.clockTolerance ?? DEFAULT_TOLERANCE_MS) / 1_000,
@@ -34,42 +41,53 @@ interface Report {
 }
 
 /** Only what the given keys can verify: a public key must never be taken as a shared secret. */
-function defaultAlgorithms(section: JwtSection): JwtSettings['algorithms'] {
-  const symmetric = section.secret === undefined ? [] : ['HS256']
-  const asymmetric = section.jwksUri === undefined ? [] : ['RS256', 'PS256', 'ES256', 'EdDSA']
-  return [...symmetric, ...asymmetric]
+function defaultAlgorithms({ secret, jwksUri }: JwtSection): readonly string[] {
+  return [...(secret === undefined ? [] : SECRET_DEFAULT), ...(jwksUri === undefined ? [] : KEY_SET_DEFAULT)]
 }
 
-function checkKeys(section: JwtSection, algorithms: readonly string[], { spot, log }: Report): void {
-  if (section.secret === undefined && section.jwksUri === undefined) {
+/** Both kinds of keys may stand side by side, each with algorithms of its own. */
+function checkKeys({ secret, jwksUri }: JwtSection, algorithms: readonly string[], { spot, log }: Report): void {
+  if (secret === undefined && jwksUri === undefined) {
     log.error(spot, 'expected "jwks_uri" (public keys of the issuer) or "secret" (a shared key); got neither.')
     return
   }
   const at = spot.children.get('algorithms') ?? spot
-  if (algorithms.length === 0) log.error(at, 'expected at least one algorithm; got an empty list.')
+  if (algorithms.length === 0) return log.error(at, 'expected at least one algorithm; got an empty list.')
   for (const algorithm of algorithms) {
-    if (isSymmetric(algorithm) && section.secret === undefined) log.error(at, `${algorithm} needs "secret"; got none.`)
-    if (!isSymmetric(algorithm) && section.jwksUri === undefined)
-      log.error(at, `${algorithm} needs "jwks_uri"; got none.`)
+    if (isSymmetric(algorithm) && secret === undefined) log.error(at, `${algorithm} needs "secret"; got none.`)
+    if (!isSymmetric(algorithm) && jwksUri === undefined) log.error(at, `${algorithm} needs "jwks_uri"; got none.`)
+  }
+  if (secret !== undefined && !algorithms.some(isSymmetric))
+    log.error(at, 'expected one of HS256, HS384 and HS512 for "secret"; got none, so it would never be used.')
+  if (jwksUri !== undefined && algorithms.every(isSymmetric))
+    log.error(at, 'expected an algorithm such as RS256 for "jwks_uri"; got none, so it would never be used.')
+}
+
+function checkIssuers({ issuers = [], jwksUri }: JwtSection, { spot, log }: Report): void {
+  if (jwksUri !== undefined && issuers.length === 0)
+    log.error(spot, 'expected "issuers", since the keys of "jwks_uri" may sign for others too; got none.')
+  for (const [index, issuer] of issuers.entries()) {
+    const at = spot.children.get('issuers')?.children.get(index) ?? spot
+    // Users are told apart as `<issuer>#<sub>`.
+    if (issuer.includes('#') && at.origin !== 'unresolved')
+      log.error(at, 'expected the exact `iss` of an issuer, which has no "#".')
   }
 }
 
-function checkJwksUri(section: JwtSection, { spot, log }: Report): void {
+function checkJwksUri({ jwksUri }: JwtSection, { spot, log }: Report): void {
   const at = spot.children.get('jwksUri')
-  if (section.jwksUri === undefined || at === undefined || at.origin === 'unresolved') return
-  const url = readUrl(section.jwksUri, at, log)
+  if (jwksUri === undefined || at === undefined || at.origin === 'unresolved') return
+  const url = readUrl(jwksUri, at, log)
   if (url === undefined) return
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !isLoopback(hostname.replaceAll(/[[\]]/g, '')))
     log.error(at, 'expected an https address: keys that came over plain http could be anybody’s.')
-  if ((section.issuers ?? []).length === 0)
-    log.error(spot, 'expected "issuers", since the keys of "jwks_uri" may sign for others too; got none.')
 }
 
-function checkSecret(section: JwtSection, { spot, log }: Report): void {
+function checkSecret({ secret }: JwtSection, { spot, log }: Report): void {
   const at = spot.children.get('secret')
-  if (section.secret === undefined || at === undefined || at.origin === 'unresolved') return
+  if (secret === undefined || at === undefined || at.origin === 'unresolved') return
   if (at.origin === 'written') log.warn(at, 'a secret stands in the file. Write "${JWT_SECRET}" and set the variable.')
-  if (Buffer.byteLength(section.secret) < SHORTEST_SECRET)
+  if (Buffer.byteLength(secret) < SHORTEST_SECRET)
     log.warn(at, `this secret is short enough to be guessed. Expected at least ${SHORTEST_SECRET} bytes.`)
 }

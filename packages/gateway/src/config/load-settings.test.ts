@@ -100,7 +100,7 @@ describe('the spelling of keys', () => {
     ])
   })
 
-  it('takes the keys of other features, $schema and x- keys without a word, and does not expand them', async () => {
+  it('takes the keys of other features, $schema and x- keys, does not expand them, and says which protect nobody yet', async () => {
     const yaml = `
 $schema: https://example.org/schema.json
 x-shared: &env {A: "1"}
@@ -114,8 +114,33 @@ mcp_servers:
   db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, url_isolated: "\${NOT_SET}"}
 `
     const { settings, warnings } = await load(yaml)
-    expect(warnings).toEqual([])
+    expect(warnings.map(describeIssue)).toEqual([
+      'config.yaml: nothing of this is enforced in this version yet: governance, isolation, sandbox, mcp_servers.db.isolatedTools, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
+    ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' } })
+  })
+
+  it('says so of rules in files beside it, with or without a config', async () => {
+    const rules = { 'tools.yaml': 'tools: {}', 'profiles.json': '{}' }
+    const sentence = 'config.yaml: nothing of this is enforced in this version yet: tools.yaml, profiles.json.'
+    for (const files of [rules, { ...rules, 'config.yaml': '' }]) {
+      const { warnings } = await loadSettings({ home: await homeWith(files), environment: {} })
+      expect(warnings.map(describeIssue)).toContain(sentence)
+    }
+  })
+
+  it('says nothing of a protection that is declined, or that is for programs of the kit', async () => {
+    const { warnings } = await load(
+      'governance:\nsandbox: false\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',
+    )
+    expect(warnings).toEqual([])
+  })
+
+  it('keeps that to one line, however many servers ask for it', async () => {
+    const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, network: none}`)
+    const { warnings } = await load(`mcp_servers: {${servers.join(', ')}}`)
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]?.problem).toMatch(/mcp_servers\.s11\.network, and 88 more\.$/)
   })
 })
 

@@ -7,6 +7,7 @@ import { type Environment, lookupIn } from './environment.ts'
 import { userHomeOf } from './home.ts'
 import { type HomeContent, readHome } from './home-content.ts'
 import type { Settings } from './settings.ts'
+import { unenforcedText } from './unenforced.ts'
 
 export interface LoadOptions {
   readonly home: string
@@ -29,7 +30,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   if (chosen === undefined) {
     return {
       settings: deepFreeze(DEFAULT_SETTINGS),
-      warnings: [await missingConfig(options.home)],
+      warnings: [await missingConfig(options.home), ...unenforced([], content, join(options.home, 'config.yaml'))],
       digest,
       configDigest,
     }
@@ -37,7 +38,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   const { text, file } = decode(chosen)
   // The parser and the schema take longer to load than all the rest: who needs only a path is not made to wait.
   const { readConfig } = await import('./read-config.ts')
-  const { settings, errors, warnings } = readConfig({
+  const { settings, errors, warnings, ...read } = readConfig({
     file,
     text,
     home: options.home,
@@ -45,7 +46,8 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     lookup: lookupIn(options.environment),
   })
   if (errors.length > 0) throw invalid(file, errors)
-  return { settings: deepFreeze(settings), warnings: inOrder([...chosen.warnings, ...warnings]), digest, configDigest }
+  const told = inOrder([...unenforced(read.unenforced, content, file), ...chosen.warnings, ...warnings])
+  return { settings: deepFreeze(settings), warnings: told, digest, configDigest }
 }
 
 interface ChosenConfig {
@@ -81,6 +83,11 @@ async function missingConfig(home: string): Promise<ConfigIssue> {
 }
 
 const wholeFile = (file: string, problem: string): ConfigIssue => ({ file, line: 0, column: 0, key: '', problem })
+
+function unenforced(keys: readonly string[], content: HomeContent, file: string): readonly ConfigIssue[] {
+  const text = unenforcedText(keys, content)
+  return text === undefined ? [] : [wholeFile(file, text)]
+}
 
 const inOrder = (issues: readonly ConfigIssue[]): readonly ConfigIssue[] =>
   issues.toSorted((a, b) => a.line - b.line || a.column - b.column)

@@ -1,12 +1,19 @@
-import { BUILT_IN_SERVER, isServerId, slugServerId } from '@sallyport/core'
+import { BUILT_IN_SERVER, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
-import { camelCase, sectionsSchema, serverSchema } from './config-schema.ts'
+import {
+  camelCase,
+  PROTECTING_SECTIONS,
+  PROTECTING_SERVER_KEYS,
+  sectionsSchema,
+  serverSchema,
+} from './config-schema.ts'
 import { DEFAULT_AUDIT } from './defaults.ts'
 import { readAudit, readGateway } from './gateway-section.ts'
 import { createIssueLog, type IssueLog, type Subject } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
 import { normalise, type Spot } from './normalise.ts'
+import { promisesIn } from './promised-keys.ts'
 import { isEnabled, readServer } from './server-entry.ts'
 import type { ServerConfig, Settings } from './settings.ts'
 import { validate } from './validate.ts'
@@ -24,10 +31,13 @@ export interface ReadConfig {
   readonly settings: Settings
   readonly errors: readonly ConfigIssue[]
   readonly warnings: readonly ConfigIssue[]
+  /** The keys that ask for a protection which this version does not give. */
+  readonly unenforced: readonly string[]
 }
 
 interface Reading extends ConfigText {
   readonly log: IssueLog
+  readonly unenforced: string[]
 }
 
 /** Everything the text says and everything that is wrong with it. It does not throw. */
@@ -35,10 +45,11 @@ export function readConfig(source: ConfigText): ReadConfig {
   const tree = parseTree(source.text)
   const log = createIssueLog(source.file, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
-  const reading = { ...source, log }
+  const unenforced = [...promisesIn(tree.root, '', PROTECTING_SECTIONS)]
+  const reading = { ...source, log, unenforced }
   const servers = readServers(tree.root, reading)
   const settings = { ...readSections(tree.root, servers, reading), servers }
-  return { settings, errors: log.errors, warnings: log.warnings }
+  return { settings, errors: log.errors, warnings: log.warnings, unenforced }
 }
 
 function readSections(root: LocatedNode, servers: readonly ServerConfig[], { log, lookup }: Reading) {
@@ -79,6 +90,7 @@ function readServers(root: LocatedNode, reading: Reading): readonly ServerConfig
   return section.node.entries.flatMap((entry) => {
     const subject = { offset: entry.offset, key: joinKey(section.key, entry.key) }
     if (isSkipped(entry, subject, reading)) return []
+    reading.unenforced.push(...promisesIn(entry.node, subject.key, PROTECTING_SERVER_KEYS))
     const id = claimId(entry.key, subject, { taken, log: reading.log })
     const server = readEntry({ ...subject, node: entry.node }, { name: entry.key, id }, reading)
     return server === undefined ? [] : [server]
@@ -124,8 +136,14 @@ function readEntry(
   { name, id }: Named,
   reading: Reading,
 ): ServerConfig | undefined {
-  const { log, lookup } = reading
+  const { log } = reading
   const unset: [Subject, string][] = []
+  const fromVariables = new Set<string>()
+  const lookup = (variable: string): string | undefined => {
+    const value = reading.lookup(variable)
+    if (value !== undefined) fromVariables.add(value)
+    return value
+  }
   const normalised = normalise(located, serverSchema, {
     log,
     lookup,
@@ -139,6 +157,7 @@ function readEntry(
     id,
     givenName: name === id ? undefined : name,
     entry,
+    fromVariables: secretsAmong(fromVariables),
     spot: normalised.spot,
     place: { file: reading.file, line: log.lineOf(located) },
     home: reading.home,

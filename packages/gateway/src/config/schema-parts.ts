@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { formatDuration, parseDuration } from '@sallyport/core'
 import { leaf, list, type Part } from './schema.ts'
 
@@ -124,9 +123,3 @@ export const plainText: Part<string> = leaf({
     typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) ? String(value) : undefined,
   fault: (value) => (value.includes('\0') ? 'a text without NUL characters' : undefined),
 })
-
-/** Does this name only this machine? A name that must be looked up could come to mean another. */
-export function isLoopback(host: string): boolean {
-  if (host === 'localhost' || host === '::1') return true
-  return isIP(host) === 4 && host.startsWith('127.')
-}

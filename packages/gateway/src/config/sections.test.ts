@@ -14,6 +14,7 @@ describe('the gateway section', () => {
     expect(settings.gateway).toEqual({
       host: '::1',
       port: 0,
+      allowRemote: false,
       naming: 'prefixed',
       allowedHosts: ['a.example:80'],
       allowedOrigins: ['https://a.example'],
@@ -77,7 +78,23 @@ describe('the auth section', () => {
     const { settings } = await load(
       'auth: {jwt: {jwks_uri: "https://i/jwks", issuers: ["https://i"], clock_tolerance: 30}}',
     )
-    expect(settings.jwt).toMatchObject({ algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'], toleranceSeconds: 30 })
+    expect(settings.jwt).toMatchObject({
+      algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'],
+      toleranceSeconds: 30,
+    })
+  })
+
+  it('may have both, each with algorithms of its own', async () => {
+    const both = 'secret: "${S}", jwks_uri: "https://i/jwks", issuers: ["https://i"]'
+    const { settings } = await load(`auth: {jwt: {${both}}}`, { S: LONG })
+    expect(settings.jwt?.algorithms).toEqual(['HS256', 'RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])
+    const chosen = await load(`auth: {jwt: {${both}, algorithms: [HS512, RS512]}}`, { S: LONG })
+    expect(chosen.settings.jwt?.algorithms).toEqual(['HS512', 'RS512'])
+  })
+
+  it.each(['EdDSA', 'Ed25519'])('takes %s for both names of one algorithm', async (name) => {
+    const { settings } = await load(`auth: {jwt: {jwks_uri: "https://i", issuers: [i], algorithms: [${name}]}}`)
+    expect(settings.jwt?.algorithms).toEqual(['EdDSA', 'Ed25519'])
   })
 
   it.each([
@@ -88,6 +105,13 @@ describe('the auth section', () => {
     ['jwks_uri: "https://i", issuers: [i], algorithms: [HS256]', 'HS256 needs "secret"'],
     ['jwks_uri: "http://i", issuers: [i]', 'expected an https address'],
     ['jwks_uri: "https://i"', 'expected "issuers"'],
+    ['jwks_uri: "https://i", secret: "${S}", issuers: [i], algorithms: [RS256]', 'for "secret"; got none'],
+    ['jwks_uri: "https://i", secret: "${S}", issuers: [i], algorithms: [HS256]', 'for "jwks_uri"; got none'],
+    ['jwks_uri: "https://u:p@i", issuers: [i]', 'without a user name and password'],
+    ['jwks_uri: "file:///etc/keys", issuers: [i]', 'another scheme than http(s)'],
+    ['secret: "", issuers: [i]', 'not empty'],
+    ['jwks_uri: "https://i", issuers: ["https://i#x"]', 'which has no "#"'],
+    ['jwks_uri: "https://i", issuers: [i], algorithms: [RSA256]', 'Did you mean "RS256"?'],
   ])('is refused for {%s}', async (entry, problem) => {
     expect((await mistakes(`auth: {jwt: {${entry}}}`, { S: LONG })).join('\n')).toContain(problem)
   })

@@ -20,24 +20,10 @@ function problemOfUrl(address: string): string | undefined {
 }
 
 /** Headers that belong to the transport: another value would break the protocol or the connection. */
-const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
-  'accept',
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'last-event-id',
-  'mcp-method',
-  'mcp-name',
-  'mcp-protocol-version',
-  'mcp-session-id',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+const TRANSPORT_HEADER =
+  /^(accept|accept-encoding|connection|content-.*|expect|host|keep-alive|last-event-id|mcp-.*|te|trailer|transfer-encoding|upgrade)$/i
+
+export const isTransportHeader = (name: string): boolean => TRANSPORT_HEADER.test(name)
 
 export function readHeaders(
   headers: Readonly<Record<string, string>>,
@@ -52,7 +38,7 @@ export function readHeaders(
     const problem = problemOfHeader(name, value, seen.get(folded))
     seen.set(folded, name)
     if (problem !== undefined) log.error(at, problem)
-    else if (TRANSPORT_HEADERS.has(folded)) log.warn(at, 'the gateway sets this header itself; the value is ignored.')
+    else if (isTransportHeader(name)) log.warn(at, 'the gateway sets this header itself; the value is ignored.')
     else kept.push([name, value])
   }
   return Object.fromEntries(kept)

@@ -1,7 +1,10 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
+
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { describeIssue } from './config-issue.ts'
 import { load, mistakes } from './home.test-kit.ts'
+import { secretsOf } from './secrets-of.ts'
 import type { ServerConfig } from './settings.ts'
 
 const serverOf = async (entry: string): Promise<ServerConfig | undefined> =>
@@ -27,8 +30,19 @@ describe('a server that is started by its command', () => {
       includeTools: undefined,
       excludeTools: [],
       maxMessageBytes: 64 * 1024 ** 2,
+      fromVariables: [],
       place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
     })
+  })
+
+  it('knows what variables gave it, and what else of it may be secret', async () => {
+    const { settings } = await load(
+      'mcp_servers: {a: {command: x, args: ["--key=${KEY}", "${MODE:-a-default}", "${SHORT}"], env: {OWN: written-out}}}',
+      { KEY: 'key-of-a', SHORT: 'abc' },
+    )
+    const [server] = settings.servers
+    expect(server?.fromVariables).toEqual(['key-of-a'])
+    expect(secretsOf(server as ServerConfig)).toEqual(['written-out', 'key-of-a'])
   })
 
   it('takes paths from the home and the user, and leaves bare names to PATH', async () => {
@@ -106,10 +120,10 @@ describe('a server that is reached by its URL', () => {
 
   it('has no say in the headers of the transport', async () => {
     const { settings, warnings } = await load(
-      'mcp_servers: {a: {url: "http://h", headers: {Content-Type: x, Mcp-Session-Id: y, X-Key: z}, cwd: /x}}',
+      'mcp_servers: {a: {url: "http://h", headers: {Content-Type: x, Mcp-Session-Id: y, Accept-Encoding: br, Host: h, X-Key: z}, cwd: /x}}',
     )
     expect(settings.servers[0]).toMatchObject({ headers: { 'X-Key': 'z' } })
-    expect(warnings).toHaveLength(3)
+    expect(warnings).toHaveLength(5)
   })
 
   it.each([

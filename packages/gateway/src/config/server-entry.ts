@@ -12,6 +12,7 @@ export interface EntrySource {
   /** The name it stands under, where that is no id. */
   readonly givenName: string | undefined
   readonly entry: ServerEntry
+  readonly fromVariables: readonly string[]
   readonly spot: Spot
   readonly place: Place
   readonly home: string
@@ -74,6 +75,7 @@ function common(source: EntrySource) {
     includeTools: oneKey(source, ['includeTools', 'enabledTools']),
     excludeTools: oneKey(source, ['excludeTools', 'disabledTools']) ?? [],
     maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,
+    fromVariables: source.fromVariables,
     place: source.place,
   } as const
 }

@@ -30,6 +30,8 @@ interface ServerCommon {
   readonly excludeTools: readonly string[]
   /** The largest message accepted from it. */
   readonly maxMessageBytes: number
+  /** What variables gave to its entry, in every form, longest first: it may be secret and is never shown. */
+  readonly fromVariables: readonly string[]
   readonly place: Place
 }
 
@@ -55,6 +57,7 @@ export type ServerConfig = StdioServerConfig | HttpServerConfig
 export interface JwtSettings {
   readonly issuers: readonly string[]
   readonly audience: readonly string[]
+  /** HS* belong to the secret, all others to the key set; each key has at least one. */
   readonly algorithms: readonly string[]
   readonly jwksUri: string | undefined
   readonly secret: string | undefined
@@ -65,6 +68,8 @@ export interface JwtSettings {
 export interface GatewaySettings {
   readonly host: string
   readonly port: number
+  /** The operator has agreed to addresses that other machines can reach. */
+  readonly allowRemote: boolean
   readonly naming: Naming
   /** Further values of the Host header that are accepted, besides the loopback names. */
   readonly allowedHosts: readonly string[]

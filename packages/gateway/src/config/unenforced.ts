@@ -1,25 +1,13 @@
-import { type ConfigIssue, joinKey } from './config-issue.ts'
-import { camelCase, PROTECTING_SECTIONS, PROTECTING_SERVER_KEYS } from './config-schema.ts'
-import type { LocatedEntry, LocatedNode } from './located-tree.ts'
+import type { HomeContent, HomeFile } from './home-content.ts'
 
-/** The keys that promise a protection which no part of this version gives, as they are written. */
-export function unenforcedKeys(root: LocatedNode): readonly string[] {
-  const sections = promises(root, PROTECTING_SECTIONS).map(({ key }) => joinKey('', key))
-  const servers = entriesOf(root).filter(({ key }) => camelCase(key) === 'mcpServers')
-  return [...sections, ...servers.flatMap(promisesOfServers)]
+const RULE_FILES = ['tools.yaml', 'profiles.json'] as const satisfies readonly HomeFile[]
+const MOST_LISTED = 12
+
+/** One sentence about every protection that a home asks for and this version does not give, if there is any. */
+export function unenforcedText(keys: readonly string[], { files }: Pick<HomeContent, 'files'>): string | undefined {
+  const rules = RULE_FILES.filter((name) => (files.get(name)?.length ?? 0) > 0)
+  const all = [...keys, ...rules]
+  if (all.length === 0) return undefined
+  const rest = all.length > MOST_LISTED ? `, and ${all.length - MOST_LISTED} more` : ''
+  return `nothing of this is enforced in this version yet: ${all.slice(0, MOST_LISTED).join(', ')}${rest}.`
 }
-
-function promisesOfServers({ key: section, node }: LocatedEntry): readonly string[] {
-  return entriesOf(node).flatMap((server) =>
-    promises(server.node, PROTECTING_SERVER_KEYS).map(({ key }) => joinKey(joinKey(section, server.key), key)),
-  )
-}
-
-const entriesOf = (node: LocatedNode): readonly LocatedEntry[] => (node.kind === 'map' ? node.entries : [])
-
-const promises = (node: LocatedNode, keys: readonly string[]): readonly LocatedEntry[] =>
-  entriesOf(node).filter((entry) => keys.includes(camelCase(entry.key)) && !isDeclined(entry.node))
-
-/** `isolated: false` and a key without a value promise nothing. */
-const isDeclined = (node: LocatedNode): boolean => node.kind === 'scalar' && (node.value === null || node.value === false)
-

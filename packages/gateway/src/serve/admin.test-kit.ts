@@ -9,7 +9,7 @@ import { type Home, loadSettings } from '../config/config.ts'
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
 import type { Credentials } from '../sessions/sessions.ts'
-import { readStandingToken } from '../sessions/sessions.ts'
+import { readStandingToken } from '../sessions/token-bench.test-kit.ts'
 import { openStore } from '../store/store.ts'
 import { createAdmin } from './admin.ts'
 import type { AdminContext } from './admin-context.ts'
@@ -21,7 +21,8 @@ const CONFIG = {
   mcp_servers: {
     hostile: {
       command: process.execPath,
-      args: [HOSTILE_SERVER],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable.
+      args: [HOSTILE_SERVER, '--key=${A_VARIABLE}'],
       env: { API_KEY: 'a-secret-of-the-environment' },
       exclude_tools: ['die'],
     },
@@ -103,7 +104,7 @@ export async function logIn({ gateway, ask }: AdminBench): Promise<string> {
 }
 
 async function startGateway(home: Home, state: string): Promise<Gateway> {
-  const environment = { PATH: process.env.PATH, HOME: home.path }
+  const environment = { PATH: process.env.PATH, HOME: home.path, A_VARIABLE: 'a-secret-argument' }
   const gateway = await openGateway({
     home,
     state,

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
-import { sendProblem } from './problem.ts'
+import { problemOf, sendProblem } from './problem.ts'
 
 /** What a connection to the gateway's own socket can become, besides HTTP. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port' } as const
@@ -78,16 +78,24 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
 function upgrade(request: IncomingMessage, stream: Duplex, { judge, onLines, onPort }: GatewaySocketOptions): void {
   const wanted = request.headers.upgrade
   const take = wanted === SOCKET_PROTOCOLS.lines ? onLines : wanted === SOCKET_PROTOCOLS.port ? onPort : undefined
-  const refused = take ? judge(request) : new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`)
-  if (refused || !take) {
-    const body = JSON.stringify({ error: { code: refused?.code, message: refused?.message, hint: refused?.hint } })
-    stream.end(
-      `HTTP/1.1 409 Conflict\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    )
-    return
-  }
+  if (!take) return refuse(stream, new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`))
+  const refused = judge(request)
+  if (refused) return refuse(stream, refused)
   stream.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${wanted}\r\n\r\n`)
   take(stream, request)
+}
+
+/** As `sendProblem`, for a connection that was to become something else: Node gives it no response to write to. */
+function refuse(stream: Duplex, error: SallyportError): void {
+  const body = JSON.stringify(problemOf(error))
+  const { http } = error.kind
+  const head = [
+    `HTTP/1.1 ${http} ${STATUS_CODES[http]}`,
+    'connection: close',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ]
+  stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 function preparePlace(path: string): void {

@@ -53,7 +53,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
 }
 
 /** Every path that the gateway answers on. */
-export async function route(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
+async function route(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
   try {
     const path = pathOf(request)
     if (path === '/healthz') return sendWord(response, 200, 'ok')

@@ -1,23 +1,16 @@
-import { randomFillSync } from 'node:crypto'
+import { createRandomPool } from '../upstream/upstream.ts'
 
 export interface Ids {
   callId(): string
   traceId(): string
 }
 
-const POOL_BYTES = 8_192
-
-/** Random identifiers, drawn from a pool so that one costs next to nothing. */
+/** Random identifiers. */
 export function createIds(): Ids {
-  const pool = Buffer.alloc(POOL_BYTES)
-  let at = POOL_BYTES
-  const hex = (bytes: number): string => {
-    if (at + bytes > POOL_BYTES) {
-      randomFillSync(pool)
-      at = 0
-    }
-    at += bytes
-    return pool.toString('hex', at - bytes, at)
+  const pool = createRandomPool()
+  const hex = (count: number): string => {
+    const at = pool.draw(count)
+    return pool.bytes.toString('hex', at, at + count)
   }
   return { callId: () => hex(8), traceId: () => hex(16) }
 }

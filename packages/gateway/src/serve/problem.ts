@@ -1,13 +1,28 @@
 import type { ServerResponse } from 'node:http'
-import type { ErrorCode, SallyportError } from '@sallyport/core'
+import { ERRORS, type ErrorCode, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 
-/** How the admin plane tells what went wrong, whatever the route. */
+/** How one process of ours tells another, or a client of the admin plane, what went wrong. */
 export interface Problem {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly hint?: string }
 }
 
 export function problemOf({ code, message, hint }: SallyportError): Problem {
   return { error: { code, message, ...(hint !== undefined && { hint }) } }
+}
+
+/** The error that a problem told, as if it had been thrown here; nothing when it is none that this version knows. */
+export function errorIn(told: unknown): SallyportError | undefined {
+  const error = isJsonObject(told) ? told.error : undefined
+  if (!isJsonObject(error)) return undefined
+  const code = codeOf(error)
+  if (code === undefined) return undefined
+  return new SallyportError(code, String(error.message), typeof error.hint === 'string' ? { hint: error.hint } : {})
+}
+
+/** The socket itself refuses in the form of JSON-RPC, which has our code in its data. */
+function codeOf({ code, data }: JsonObject): ErrorCode | undefined {
+  const named = isJsonObject(data) ? data.code : code
+  return typeof named === 'string' && Object.hasOwn(ERRORS, named) ? (named as ErrorCode) : undefined
 }
 
 export function sendProblem(

@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { quoteText, SallyportError } from '@sallyport/core'
 
 export interface ListeningAddress {
   /** As given to `listen`: a name, an IPv4 or an IPv6 address without brackets. */
@@ -134,5 +134,4 @@ function originRefused(message: string): SallyportError {
 
 const lower = (text: string): string => text.toLowerCase()
 
-/** What a stranger sent, made safe to show. */
-const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+const quote = (text: string): string => quoteText(text, 100)

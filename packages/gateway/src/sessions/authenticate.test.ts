@@ -3,8 +3,7 @@ import { type Authentication, type AuthenticatorOptions, createAuthenticator, is
 import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'
 import { CLAIMS, createSigningKey, type KeyServer, NOW, openKeyServer, SETTINGS, sign } from './key-server.test-kit.ts'
 import type { LocalTokens } from './local-tokens.ts'
-import { readStandingToken } from './standing-token.ts'
-import { changeOf, mintFor, TokenBench } from './token-bench.test-kit.ts'
+import { changeOf, mintFor, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
 
 const bench = new TokenBench()
 const key = await createSigningKey('k1')

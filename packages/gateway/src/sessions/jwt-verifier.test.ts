@@ -73,6 +73,41 @@ describe('a good token', () => {
     expect(await verifierOfSecret().verify(token)).toMatchObject({ principal: { user: 'ada' } })
   })
 
+  it('may be signed with either, where there are a secret and published keys, and never with one for the other', async () => {
+    const settings = { secret: SECRET, algorithms: ['HS256', 'RS256'] }
+    const rsa = await createSigningKey('rsa', 'RS256')
+    issuer.keys = [rsa.jwk]
+    const verifier = verifierFor(settings)
+    expect(problemOf(await verifier.verify(await sign(rsa, CLAIMS)))).toBe('accepted')
+    expect(problemOf(await verifier.verify(await signedBySecret(CLAIMS, SECRET)))).toBe('accepted')
+    expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toContain('algorithm')
+    const pem = await exportSPKI(rsa.publicKey)
+    for (const secret of [pem, pem.trim(), JSON.stringify(rsa.jwk)]) {
+      const forged = await signedBySecret(CLAIMS, secret)
+      expect(problemOf(await verifier.verify(forged))).toContain('signature')
+    }
+  })
+
+  it('may name Ed25519 by its newer name', async () => {
+    const edwards = await createSigningKey('edwards', 'Ed25519')
+    issuer.keys = [edwards.jwk]
+    const verifier = verifierFor({ algorithms: ['EdDSA', 'Ed25519'] })
+    expect(problemOf(await verifier.verify(await sign(edwards, CLAIMS)))).toBe('accepted')
+  })
+
+  it('is of another user where another issuer made it', async () => {
+    const other = 'https://other.example'
+    const verifier = verifierFor({ issuers: [CLAIMS.iss, other] })
+    expect(await verifier.verify(await sign(key, CLAIMS))).toMatchObject({
+      principal: { user: 'https://issuer.example#ada', session: 'jwt:https://issuer.example#ada' },
+    })
+    expect(await verifier.verify(await sign(key, { ...CLAIMS, iss: other }))).toMatchObject({
+      principal: { user: 'https://other.example#ada' },
+    })
+    const long = await sign(key, { ...CLAIMS, sub: 'x'.repeat(250) })
+    expect(problemOf(await verifier.verify(long))).toContain('claim sub')
+  })
+
   it.each(['JWT', 'at+jwt', 'application/at+JWT', undefined])('may have the type %s', async (typ) => {
     expect(problemOf(await verifierFor().verify(await sign(key, CLAIMS, { typ })))).toBe('accepted')
   })
@@ -160,6 +195,13 @@ describe('a token is refused', () => {
     } finally {
       await evil.close()
     }
+  })
+
+  it('when there is no key of the family that it claims, whatever is listed', async () => {
+    const listed = { algorithms: ['HS256', 'ES256'] }
+    expect(problemOf(await verifierFor(listed).verify(await signedBySecret(CLAIMS, SECRET)))).toContain('algorithm')
+    const secretAlone = createJwtVerifier({ ...SETTINGS, ...listed, secret: SECRET }, { now: () => clock })
+    expect(problemOf(await secretAlone.verify(await sign(key, CLAIMS)))).toContain('algorithm')
   })
 
   it('when another secret signed it', async () => {

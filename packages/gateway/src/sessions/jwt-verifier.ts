@@ -1,9 +1,8 @@
 import { type Principal, SallyportError } from '@sallyport/core'
-import type { JWTPayload, JWTVerifyOptions } from 'jose'
+import type { FlattenedJWSInput, JWSHeaderParameters, JWTPayload, JWTVerifyOptions } from 'jose'
 import type { JwtSettings } from '../config/config.ts'
 import { isClaimText } from './claim-text.ts'
 import type { Credential } from './credential.ts'
-import { type KeySource, keySourceOf } from './jwt-rules.ts'
 import { RemoteKeys } from './remote-keys.ts'
 
 type Jose = typeof import('jose')
@@ -30,16 +29,15 @@ const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** A token made for another purpose (a logout, a DPoP proof) says so here; it is no access token (RFC 8725, 3.11). */
 const ACCEPTED_TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
 
-/** Verifies bearer JWTs by `auth.jwt`. Throws CONFIG_INVALID when those settings could not be enforced. */
+/** Verifies bearer JWTs by `auth.jwt`, which was judged when it was read. */
 export function createJwtVerifier(settings: JwtSettings, options: JwtVerifierOptions = {}): JwtVerifier {
-  const source = keySourceOf(settings)
   const now = options.now ?? Date.now
   let opened: Promise<OpenVerifier> | undefined
   return {
     async verify(token) {
       if (token.length > MAX_JWT_LENGTH) return final(`The token is longer than ${MAX_JWT_LENGTH} characters`)
       if (!COMPACT.test(token)) return final('The token is not a signed JWT')
-      opened ??= openVerifier(source, now)
+      opened ??= openVerifier(settings, now)
       return judge(await opened, { token, settings, now })
     },
   }
@@ -51,15 +49,17 @@ interface OpenVerifier {
 }
 
 /** jose is loaded with the first token: a gateway without JWTs never pays for it. */
-async function openVerifier(source: KeySource, now: () => number): Promise<OpenVerifier> {
+async function openVerifier({ secret, jwksUri }: JwtSettings, now: () => number): Promise<OpenVerifier> {
   const jose = await import('jose')
-  if (source.kind === 'secret')
-    return { jose, verify: (token, options) => jose.jwtVerify(token, source.secret, options) }
-  const keys = new RemoteKeys(jose, { url: source.url, now })
-  return {
-    jose,
-    verify: (token, options) => jose.jwtVerify(token, (header, jws) => keys.find(header, jws), options),
+  const shared = secret === undefined ? undefined : new TextEncoder().encode(secret)
+  const published = jwksUri === undefined ? undefined : new RemoteKeys(jose, { url: jwksUri, now })
+  /** By the family of the algorithm alone: a key of one must never verify a token of the other (RFC 8725, 2.1). */
+  const keyFor = async (header: JWSHeaderParameters, jws: FlattenedJWSInput) => {
+    const key = header.alg?.startsWith('HS') ? shared : await published?.find(header, jws)
+    if (key === undefined) throw new jose.errors.JOSEAlgNotAllowed('no key is configured for this algorithm')
+    return key
   }
+  return { jose, verify: (token, options) => jose.jwtVerify(token, keyFor, options) }
 }
 
 interface Question {
@@ -75,7 +75,7 @@ async function judge({ jose, verify }: OpenVerifier, question: Question): Promis
     if (protectedHeader.typ !== undefined && !ACCEPTED_TYPES.has(protectedHeader.typ.toLowerCase()))
       return final('The token was made for another purpose')
     if (settings.audience.length === 0 && payload.aud !== undefined) return final(claimProblem('aud'))
-    return toCredential(payload, settings.toleranceSeconds)
+    return toCredential(payload, settings)
   } catch (error) {
     return toRefusal(error, jose)
   }
@@ -93,13 +93,16 @@ function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
 }
 
 /** A claim that is there but no usable text refuses the token: the default would widen what its issuer meant. */
-function toCredential(payload: JWTPayload, toleranceSeconds: number): Credential | JwtRefusal {
-  const { sub, exp, agent = 'any', profile = 'default', session_id: session = `jwt:${sub}` } = payload
-  if (!isClaimText(sub)) return final(claimProblem('sub'))
+function toCredential(payload: JWTPayload, { issuers, toleranceSeconds }: JwtSettings): Credential | JwtRefusal {
+  const { iss, sub, exp, agent = 'any', profile = 'default' } = payload
+  // What one issuer calls "ada" is not who another calls so.
+  const user = issuers.length > 1 ? `${iss}#${sub}` : sub
+  const { session_id: session = `jwt:${user}` } = payload
+  if (!isClaimText(sub) || !isClaimText(user)) return final(claimProblem('sub'))
   if (!isClaimText(agent)) return final(claimProblem('agent'))
   if (!isClaimText(profile)) return final(claimProblem('profile'))
   if (!isClaimText(session)) return final(claimProblem('session_id'))
-  const principal: Principal = Object.freeze({ user: sub, agent, profile, session, role: 'agent' })
+  const principal: Principal = Object.freeze({ user, agent, profile, session, role: 'agent' })
   return { principal, expiresAt: ((exp ?? 0) + toleranceSeconds) * 1_000 }
 }
 

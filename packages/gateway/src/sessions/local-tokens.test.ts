@@ -1,8 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { readStandingToken } from './standing-token.ts'
-import { isRoot, mintFor, modeOf, TokenBench } from './token-bench.test-kit.ts'
+import { isRoot, mintFor, modeOf, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
 
 const bench = new TokenBench()
 

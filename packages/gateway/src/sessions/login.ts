@@ -8,7 +8,7 @@ export interface LoginsOptions {
   readonly randomBytes?: RandomBytes
 }
 
-export const COOKIE_NAME = 'sallyport'
+const COOKIE_NAME = 'sallyport'
 
 const CODE_LIFE_MS = 10 * 60_000
 const IDLE_LIFE_MS = 12 * 3_600_000

@@ -6,6 +6,7 @@ export {
   isRefusal,
   type Refusal,
 } from './authenticate.ts'
+export { isClaimText } from './claim-text.ts'
 export type { Credential } from './credential.ts'
 export { type Credentials, Gatekeeper } from './gatekeeper.ts'
 export { createJwtVerifier, type JwtRefusal, type JwtVerifier } from './jwt-verifier.ts'
@@ -17,5 +18,5 @@ export {
   openLocalTokens,
 } from './local-tokens.ts'
 export { clearedCookie, createLogins, type Logins, sessionCookie } from './login.ts'
-export { readStandingToken, type StandingRole, standingPrincipal } from './standing-token.ts'
+export { type StandingRole, standingPrincipal } from './standing-token.ts'
 export type { TokenRecord } from './token-record.ts'

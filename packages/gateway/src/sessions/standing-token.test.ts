@@ -1,8 +1,7 @@
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { readStandingToken } from './standing-token.ts'
-import { changeOf, isRoot, linkAway, modeOf, TokenBench } from './token-bench.test-kit.ts'
+import { changeOf, isRoot, linkAway, modeOf, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
 
 const bench = new TokenBench()
 

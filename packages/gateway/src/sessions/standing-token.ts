@@ -21,12 +21,6 @@ export function standingPrincipal(role: StandingRole): Principal {
   return Object.freeze({ user: osUser(), agent: 'any', profile: 'default', session: SESSION[role], role })
 }
 
-/** The clear text of a standing token, for the command line; nothing when it is not there or not safe to use. */
-export function readStandingToken(state: string, role: StandingRole): string | undefined {
-  const file = readPrivateFile(join(state, 'tokens', role), 'leave')
-  return file.state === 'sound' ? parseStandingToken(file.text, role) : undefined
-}
-
 export function parseStandingToken(text: string, role: StandingRole): string | undefined {
   const token = text.endsWith('\n') ? text.slice(0, -1) : text
   return TOKEN[role].test(token) ? token : undefined

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { type LocalTokens, openLocalTokens } from './local-tokens.ts'
+import { readPrivateFile } from './private-file.ts'
+import { parseStandingToken, type StandingRole } from './standing-token.ts'
 
 export const isRoot = process.getuid?.() === 0
 
@@ -35,6 +37,12 @@ export class TokenBench {
   file(name: string): string {
     return join(this.state, 'tokens', name)
   }
+}
+
+/** The clear text of a standing token, as a program of the same user may read it; nothing when the file is not safe to use. */
+export function readStandingToken(state: string, role: StandingRole): string | undefined {
+  const file = readPrivateFile(join(state, 'tokens', role), 'leave')
+  return file.state === 'sound' ? parseStandingToken(file.text, role) : undefined
 }
 
 export const modeOf = (path: string): number => statSync(path).mode & 0o777

@@ -2,8 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { readStandingToken } from './standing-token.ts'
-import { changeOf, isRoot, linkAway, mintFor, modeOf, TokenBench } from './token-bench.test-kit.ts'
+import { changeOf, isRoot, linkAway, mintFor, modeOf, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
 
 const bench = new TokenBench()
 

@@ -23,7 +23,7 @@ import { StdioTransport } from './upstream/stdio-transport.js'
 const [runMark, ...args] = process.argv.slice(2)
 const watchdog = openWatchdog({ runMark, environment: process.env, onTrouble: () => console.log(watchdog.pid) })
 console.log(watchdog.pid)
-const config = { id: 'x', kind: 'stdio', command: process.execPath, args, env: {}, maxMessageBytes: 1e6 }
+const config = { id: 'x', kind: 'stdio', command: process.execPath, args, env: {}, fromVariables: [], maxMessageBytes: 1e6 }
 const answered = [1, 2].map(async (number) => {
   const mark = runMark + '.x.' + number
   const transport = new StdioTransport({ config, environment: process.env, mark, watchdog, stderr: new StderrTail() })

@@ -7,6 +7,7 @@ import type { Placed } from './in-flight.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import { isSessionLost } from './session-loss.ts'
+import { openSideStream } from './side-stream.ts'
 import type { Frame, OutgoingRequest } from './transport.ts'
 
 /** What the calls of one transport share, and whom they tell. */
@@ -175,14 +176,7 @@ export class HttpCall implements ReplyListener, Placed {
   }
 
   #resume(): void {
-    const { endpoint, headers } = this.#port
-    this.#reply = new HttpReply(endpoint, this)
-    const stream = {
-      method: 'GET',
-      lane: 'side',
-      path: endpoint.path,
-      headers: headers.stream(this.#lastEventId),
-    } as const
-    this.#exchange = new HttpExchange(endpoint, stream, this.#reply)
+    this.#reply = new HttpReply(this.#port.endpoint, this)
+    this.#exchange = openSideStream(this.#port, this.#reply, this.#lastEventId)
   }
 }

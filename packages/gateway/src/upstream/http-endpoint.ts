@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import type { Pool } from 'undici'
-import type { HttpServerConfig } from '../config/config.ts'
+import { type HttpServerConfig, isTransportHeader, secretsOf } from '../config/config.ts'
 import type { Peer } from './http-failure.ts'
 import { urlRefusal } from './url-policy.ts'
 
@@ -8,10 +8,6 @@ import { urlRefusal } from './url-policy.ts'
 export type Lane = 'calls' | 'side'
 
 const CONNECTIONS = { calls: 128, side: 32 } as const
-
-/** Headers that the protocol or HTTP itself decides; the operator's words on them are not passed on. */
-const OURS =
-  /^(accept|accept-encoding|connection|content-.*|expect|keep-alive|last-event-id|mcp-.*|te|trailer|transfer-encoding|upgrade)$/i
 
 /** Where a server is, what to say to it on every request, and the connections to it. */
 export class HttpEndpoint {
@@ -29,8 +25,8 @@ export class HttpEndpoint {
     this.path = this.url.pathname + this.url.search
     this.peer = { server: config.id, origin: this.url.origin }
     this.maxMessageBytes = config.maxMessageBytes
-    this.headers = ownHeaders(config, this.url)
-    this.secrets = secretsOf(config, this.url)
+    this.headers = ownHeaders(config)
+    this.secrets = secretsOf(config)
     this.#pools = pools(this.url.origin)
   }
 
@@ -61,14 +57,10 @@ function endpointUrl(config: HttpServerConfig): URL {
   })
 }
 
-function ownHeaders(config: HttpServerConfig, url: URL): readonly string[] {
+function ownHeaders(config: HttpServerConfig): readonly string[] {
   const headers = new Map<string, string>([['user-agent', 'sallyport']])
-  if (url.username !== '') {
-    const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
-    headers.set('authorization', `Basic ${Buffer.from(login).toString('base64')}`)
-  }
   for (const [name, value] of Object.entries(config.headers)) {
-    if (!OURS.test(name)) headers.set(name.toLowerCase(), checkedValue(config, name, value))
+    if (!isTransportHeader(name)) headers.set(name.toLowerCase(), checkedValue(config, name, value))
   }
   return [...headers].flat()
 }
@@ -80,10 +72,4 @@ function checkedValue(config: HttpServerConfig, name: string, value: string): st
   throw new SallyportError('CONFIG_INVALID', `The header "${name}" of "${config.id}" is no HTTP header.`, {
     hint: `Its name must be a token and its value one line of plain text (${config.place.file}:${config.place.line}).`,
   })
-}
-
-function secretsOf(config: HttpServerConfig, url: URL): readonly string[] {
-  const values = [...Object.values(config.headers), ...url.searchParams.values(), url.username, url.password]
-  const words = values.flatMap((value) => [value.trim(), ...value.trim().split(/\s+/)])
-  return [...new Set(words)].filter((word) => word.length >= 6).sort((a, b) => b.length - a.length)
 }

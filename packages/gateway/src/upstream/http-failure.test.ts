@@ -61,7 +61,7 @@ describe('what is quoted of a body', () => {
   })
 
   it('has no secret in it', () => {
-    expect(quotable('you sent Bearer abcdef123, sorry', ['Bearer abcdef123', 'abcdef123'])).toBe('you sent …, sorry')
+    expect(quotable('you sent Bearer abcdef123, sorry', ['Bearer abcdef123', 'abcdef123'])).toBe('you sent •••, sorry')
   })
 
   it('is short', () => {

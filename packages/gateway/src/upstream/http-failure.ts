@@ -1,4 +1,4 @@
-import { cutText, SallyportError, visibleText } from '@sallyport/core'
+import { cutText, maskSecrets, SallyportError, visibleText } from '@sallyport/core'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
 export interface Peer {
@@ -103,7 +103,7 @@ const LONGEST_QUOTE = 160
 
 /** The beginning of a body as one short line, without markup and without what is secret; empty when nothing is left. */
 export function quotable(body: string, secrets: readonly string[]): string {
-  let text = body.replaceAll(/<(script|style)\b.*?(<\/\1>|$)/gis, ' ').replaceAll(/<[^>]*(>|$)/g, ' ')
-  for (const secret of secrets) text = text.replaceAll(secret, '…')
-  return cutText(visibleText(text.replaceAll(/\s+/g, ' ').trim()), LONGEST_QUOTE)
+  const text = body.replaceAll(/<(script|style)\b.*?(<\/\1>|$)/gis, ' ').replaceAll(/<[^>]*(>|$)/g, ' ')
+  const masked = maskSecrets(text.trimEnd(), secrets)
+  return cutText(visibleText(masked.replaceAll(/\s+/g, ' ').trim()), LONGEST_QUOTE)
 }

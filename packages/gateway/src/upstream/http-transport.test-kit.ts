@@ -79,6 +79,7 @@ export function httpConfig(url: string, changes: Partial<HttpServerConfig> = {})
     includeTools: undefined,
     excludeTools: [],
     maxMessageBytes: 64_000_000,
+    fromVariables: [],
     place: { file: 'config.yaml', line: 1 },
     url,
     headers: {},

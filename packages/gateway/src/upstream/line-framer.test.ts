@@ -83,6 +83,7 @@ describe('LineFramer', () => {
     expect(messages).toEqual(['{"id":6}', '{"id":8}'])
     expect(failures).toMatchObject([{ id: 7, error: { code: 'UPSTREAM_TOO_LARGE' } }])
     expect(failures[0]?.error.message).toContain('at most 100')
+    expect(failures[0]?.error.hint).toContain('`max_message` ')
     expect(troubles).toEqual([])
   })
 

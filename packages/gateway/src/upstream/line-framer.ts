@@ -109,7 +109,7 @@ export class LineFramer {
       this.#events.onTrouble(`${what} It names no call and was dropped.`)
       return
     }
-    const hint = 'Ask for less at a time, or raise max_message_bytes of this server.'
+    const hint = 'Ask for less at a time, or raise `max_message` of this server.'
     this.#events.onFailure(id, new SallyportError('UPSTREAM_TOO_LARGE', what, { hint }))
   }
 

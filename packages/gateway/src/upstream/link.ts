@@ -97,6 +97,7 @@ export class Link {
     if (cancelled !== undefined) return Promise.reject(cancellationOf(cancelled))
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
+      const text = this.#write(id, request)
       const exchange: Exchange = {
         request,
         startedAt: performance.now(),
@@ -107,7 +108,7 @@ export class Link {
       }
       this.#exchanges.set(id, exchange)
       exchange.timer = setTimeout(() => this.#timedOut(id, request.timeout), request.timeout)
-      this.#transport.request({ id, method: request.method, name: request.name, text: this.#write(id, request) })
+      this.#transport.request({ id, method: request.method, name: request.name, text })
       request.cancellation?.onCancel((reason) => this.#cancel(id, reason))
     })
   }

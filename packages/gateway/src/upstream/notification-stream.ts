@@ -1,8 +1,9 @@
 import type { HttpEndpoint } from './http-endpoint.ts'
-import { HttpExchange } from './http-exchange.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
+import { openSideStream } from './side-stream.ts'
 import type { Frame } from './transport.ts'
 
 export interface NotificationPort {
@@ -37,16 +38,9 @@ export class NotificationStream implements ReplyListener {
   }
 
   open(): void {
-    const { endpoint, headers } = this.#port
     this.#isOpen = false
-    this.#reply = new HttpReply(endpoint, this)
-    const stream = {
-      method: 'GET',
-      lane: 'side',
-      path: endpoint.path,
-      headers: headers.stream(this.#lastEventId),
-    } as const
-    this.#exchange = new HttpExchange(endpoint, stream, this.#reply)
+    this.#reply = new HttpReply(this.#port.endpoint, this)
+    this.#exchange = openSideStream(this.#port, this.#reply, this.#lastEventId)
   }
 
   close(): void {

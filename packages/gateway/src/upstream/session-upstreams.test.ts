@@ -4,24 +4,36 @@ import { codeOf } from './memory-transport.test-kit.ts'
 import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { SessionUpstreams } from './session-upstreams.ts'
 import { stdioConfig } from './stdio.test-kit.ts'
+import type { UpstreamStatus } from './upstream-status.ts'
+
+const STATUS = {
+  ...({ id: 'x', kind: 'stdio', state: 'ready', since: 0, restarts: 0 } as const),
+  ...{ reason: undefined, retryAt: undefined, era: undefined },
+}
 
 /** One process of a server, as far as its owner can see it. */
 class Instance implements Upstream {
   readonly config = stdioConfig()
   readonly requests: UpstreamRequest[] = []
   readonly finish: (() => void)[] = []
+  readonly pid: number
   started = 0
   closed = 0
   readonly idle: number | undefined
   readonly listener: UpstreamListener
 
-  constructor(idle: number | undefined, listener: UpstreamListener) {
+  constructor(pid: number, idle: number | undefined, listener: UpstreamListener) {
+    this.pid = pid
     this.idle = idle
     this.listener = listener
   }
 
-  status(): never {
-    throw new Error('nobody asks')
+  status(): UpstreamStatus {
+    return {
+      ...STATUS,
+      pid: this.pid,
+      messages: Array.from({ length: 50 }, (_, line) => `line ${line} of ${this.pid}`),
+    }
   }
 
   start(): void {
@@ -51,7 +63,7 @@ function openSessions(most = 2) {
       onNotification: () => {},
     },
     openOne: ({ timeouts }, listener) => {
-      const instance = new Instance(timeouts.idle, listener)
+      const instance = new Instance(opened.length, timeouts.idle, listener)
       opened.push(instance)
       return instance
     },
@@ -127,6 +139,21 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await calls[0]
     calls.push(call('c'))
     expect(opened.map(({ closed }) => closed)).toEqual([0, 1, 0, 0])
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('shows the processes of sessions beside the first one, and only so many of them', async () => {
+    const { upstream, call } = openSessions(50)
+    expect(upstream.status()).toMatchObject({ pid: 0, sessions: { processes: 0, pids: [] } })
+    const calls = Array.from({ length: 30 }, (_, index) => call(`session ${index}`))
+    const { pid, sessions, messages } = upstream.status()
+    expect({ pid, sessions }).toEqual({
+      pid: 0,
+      sessions: { processes: 30, pids: [21, 22, 23, 24, 25, 26, 27, 28, 29, 30] },
+    })
+    expect(messages).toHaveLength(50 + 10 * 10)
+    expect(messages.at(-1)).toBe('[session, pid 30] line 49 of 30')
     await upstream.close()
     await Promise.all(calls)
   })

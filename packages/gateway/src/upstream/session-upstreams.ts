@@ -15,6 +15,9 @@ export interface SessionUpstreamsOptions {
 /** A session's own process rests after this, unless the entry says otherwise. */
 const DEFAULT_IDLE = 600_000
 const DEFAULT_MOST = 100
+/** Of so many sessions' processes the status tells, and so many lines of each. */
+const MOST_SHOWN = 10
+const LINES_SHOWN = 10
 
 interface Seat {
   readonly upstream: Upstream
@@ -37,8 +40,15 @@ export class SessionUpstreams implements Upstream {
     this.#scout = options.openOne(resting(options.config), options.listener)
   }
 
+  /** As the first process is, with what the latest of the others have to say. */
   status(): UpstreamStatus {
-    return this.#scout.status()
+    const scout = this.#scout.status()
+    const latest = [...this.#seats.values()].slice(-MOST_SHOWN).map(({ upstream }) => upstream.status())
+    return {
+      ...scout,
+      messages: [...scout.messages, ...latest.flatMap(wordsOf)],
+      sessions: { processes: this.#seats.size, pids: latest.flatMap(({ pid }) => pid ?? []) },
+    }
   }
 
   start(): void {
@@ -91,6 +101,13 @@ export class SessionUpstreams implements Upstream {
     const gone = upstream.close().finally(() => this.#leaving.delete(gone))
     this.#leaving.add(gone)
   }
+}
+
+/** Sessions have no names here: who may see a server need not know who is using it. */
+function wordsOf({ pid, state, reason, messages }: UpstreamStatus): readonly string[] {
+  const who = `[session${pid === undefined ? '' : `, pid ${pid}`}]`
+  const why = reason === undefined ? [] : [`${state}: ${reason}`]
+  return [...messages.slice(-LINES_SHOWN), ...why].map((line) => `${who} ${line}`)
 }
 
 function resting(config: ServerConfig): ServerConfig {

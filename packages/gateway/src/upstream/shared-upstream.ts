@@ -198,15 +198,17 @@ export class SharedUpstream implements Upstream {
       return
     }
     if (this.config.era === 'auto') this.#era = undefined
+    // It may quote what the server said.
+    const reason = this.#options.messages.mask(failure.text)
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
       this.#dropLink()
-      this.#become('needs-login', failure.text)
-      this.#options.listener.onEvent({ type: 'UPSTREAM_NEEDS_LOGIN', server: this.config.id, reason: failure.text })
+      this.#become('needs-login', reason)
+      this.#options.listener.onEvent({ type: 'UPSTREAM_NEEDS_LOGIN', server: this.config.id, reason })
       this.#retryIn(this.#options.policy.probeEvery)
       this.#waiting.wakeAll()
       return
     }
-    this.#lost(failure.text)
+    this.#lost(reason)
   }
 
   #lost(reason: string): void {

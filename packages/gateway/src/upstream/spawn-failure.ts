@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { cutText, SallyportError } from '@sallyport/core'
+import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
 import type { StdioServerConfig } from '../config/config.ts'
 
 interface Explanation {
@@ -21,9 +21,9 @@ export function spawnFailure(
 ): SallyportError {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error'
   const { what, hint } = folderProblem(config) ?? problem(config, searchPath, code)
-  return new SallyportError('UPSTREAM_UNAVAILABLE', `The server "${config.id}" could not be started: ${what}.`, {
-    hint,
-  })
+  // A program or a folder may be named by a variable.
+  const shown = maskSecrets(`The server "${config.id}" could not be started: ${what}.`, config.fromVariables)
+  return new SallyportError('UPSTREAM_UNAVAILABLE', shown, { hint })
 }
 
 /** The system reports a missing folder and a missing program alike. */

@@ -57,6 +57,15 @@ describe('StderrTail', () => {
     expect(tailOf('\u001b[31mred\u001b[0m\u0000\u001b]52;c;aGk=\u0007\r\n').tail()).toEqual(['red\\u0000'])
   })
 
+  it('masks secrets, however they were cut on their way', () => {
+    const tail = new StderrTail({ secrets: ['hunter22-hunter22', 'hunter22'], lineLength: 12 })
+    for (const byte of Buffer.from('key: hunter22!\nkey: hunter22-hun')) tail.push(Buffer.from([byte]))
+    expect(tail.tail()).toEqual(['key: •••!', 'key: •••'])
+    tail.push(Buffer.from('ter22\n0123456 hunter22-hunter22\nhunte'))
+    expect(tail.tail()).toEqual(['key: •••!', 'key: •••', '0123456 •••', '•••'])
+    expect(tail.lastLine()).toBe('•••')
+  })
+
   it('finds the last line that says something', () => {
     expect(tailOf('fatal: no such table\n\n  \n').lastLine()).toBe('fatal: no such table')
     expect(new StderrTail().lastLine()).toBeUndefined()

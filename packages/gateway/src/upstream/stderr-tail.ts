@@ -1,9 +1,11 @@
-import { cutText, plainText } from '@sallyport/core'
+import { cutText, maskSecrets, plainText } from '@sallyport/core'
 
 export interface StderrTailOptions {
   readonly lines?: number
   /** A longer line is cut. */
   readonly lineLength?: number
+  /** What no line may show, as `secretsAmong` gives it. */
+  readonly secrets?: readonly string[]
 }
 
 const LINE_FEED = 0x0a
@@ -18,6 +20,7 @@ const MAX_BYTES_PER_CHARACTER = 4
 export class StderrTail {
   readonly #limit: number
   readonly #lineLength: number
+  readonly #secrets: readonly string[]
   readonly #kept: string[] = []
   #written = 0
   /** The line that has not ended yet, as bytes: a character may be cut between chunks. */
@@ -27,6 +30,7 @@ export class StderrTail {
   constructor(options: StderrTailOptions = {}) {
     this.#limit = options.lines ?? 100
     this.#lineLength = options.lineLength ?? 2_000
+    this.#secrets = options.secrets ?? []
   }
 
   /** How many lines were begun so far, kept or not. */
@@ -54,6 +58,11 @@ export class StderrTail {
   end(): void {
     if (this.#openUsed > 0) this.#endLine()
     this.#open = undefined
+  }
+
+  /** A text about the same server, without what its lines may not show either. */
+  mask(text: string): string {
+    return maskSecrets(text, this.#secrets)
   }
 
   /** Oldest first, harmless to print. The first one says how many came before, if any did. */
@@ -96,6 +105,7 @@ export class StderrTail {
 
   #openText(): string {
     const text = this.#open?.toString('utf8', 0, this.#openUsed) ?? ''
-    return cutText(plainText(text.endsWith('\r') ? text.slice(0, -1) : text), this.#lineLength)
+    // Before it is cut: half a secret would not be recognised as one.
+    return cutText(this.mask(plainText(text.endsWith('\r') ? text.slice(0, -1) : text)), this.#lineLength)
   }
 }

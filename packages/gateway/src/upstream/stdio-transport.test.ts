@@ -5,6 +5,7 @@ import type { SallyportError } from '@sallyport/core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { StdioServerConfig } from '../config/settings.ts'
 import { findProcesses, sweepProcesses } from './process-sweep.ts'
+import { StderrTail } from './stderr-tail.ts'
 import { Conversation, countMarked, freshMark, hostile, stdioConfig } from './stdio.test-kit.ts'
 import type { StdioTransportOptions } from './stdio-transport.ts'
 import { openWatchdog, type Watchdog } from './watchdog.ts'
@@ -170,6 +171,12 @@ describe('StdioTransport cannot start', () => {
 })
 
 describe('StdioTransport notices', () => {
+  it('an exit without the secret that was its last word', async () => {
+    const stderr = new StderrTail({ secrets: ['the database'] })
+    const subject = await talk(hostile('exit-at-start'), { stderr })
+    expect(await subject.heard.closed()).toBe('exited with code 3: cannot find •••')
+  })
+
   it('an exit at the start, with the code and the last words', async () => {
     const subject = await talk(hostile('exit-at-start'))
     expect(await subject.heard.closed()).toBe('exited with code 3: cannot find the database')

@@ -41,6 +41,7 @@ export function stdioConfig(changes: Partial<StdioServerConfig> = {}): StdioServ
     includeTools: undefined,
     excludeTools: [],
     maxMessageBytes: 64_000_000,
+    fromVariables: [],
     place: { file: 'config.yaml', line: 1 },
     command: process.execPath,
     args: [HOSTILE_SERVER],

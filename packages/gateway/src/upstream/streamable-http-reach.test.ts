@@ -52,7 +52,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
   it('sends the headers of the operator, without the line break that came with them', async () => {
     const server = await startServer('--token', 'right-token')
     const { transport, events } = await connect(server, {
-      headers: { Authorization: 'Bearer right-token\n', Accept: 'text/html' },
+      headers: { Authorization: 'Bearer right-token\n', Accept: 'text/html', Host: 'elsewhere.example' },
     })
     transport.agreed('2026-07-28')
     const request = toolCall('modern', 'headers')
@@ -60,6 +60,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     expect(JSON.parse(textOf(await events.answer(request.id)) ?? '')).toMatchObject({
       authorization: 'Bearer right-token',
       accept: 'application/json, text/event-stream',
+      host: expect.stringContaining('127.0.0.1'),
     })
   })
 

@@ -1,7 +1,9 @@
 import type { HttpServerConfig, ServerConfig } from '../config/config.ts'
 
 /** What stands in for an entry where the gateway itself is the server. */
-export type BuiltInConfig = Omit<HttpServerConfig, 'kind' | 'url' | 'headers'> & { readonly kind: 'built-in' }
+export type BuiltInConfig = Omit<HttpServerConfig, 'kind' | 'url' | 'headers' | 'fromVariables'> & {
+  readonly kind: 'built-in'
+}
 
 export type UpstreamConfig = ServerConfig | BuiltInConfig
 

@@ -24,4 +24,12 @@ export interface UpstreamStatus {
   readonly pid: number | undefined
   /** The last lines that it or we had to say about it. */
   readonly messages: readonly string[]
+  /** Of a server that sessions do not share. */
+  readonly sessions?: SessionProcesses
+}
+
+export interface SessionProcesses {
+  readonly processes: number
+  /** Of the ones that were used last. */
+  readonly pids: readonly number[]
 }

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { StdioServerConfig } from '../config/settings.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
-import { countMarked, freshMark, hostile } from './stdio.test-kit.ts'
+import { countMarked, freshMark, hostile, stdioConfig } from './stdio.test-kit.ts'
 import { openUpstream, openWatchdog, type ServerCatalogue, type Upstream } from './upstream.ts'
 
 const closers: (() => Promise<void>)[] = []
@@ -67,6 +67,21 @@ describe('a server that is a process', () => {
     expect(events.find(({ type }) => type === 'UPSTREAM_LOST')).toMatchObject({
       reason: expect.stringContaining('SIGKILL'),
     })
+  })
+
+  it('that repeats a secret at its end is not quoted with it, wherever its end is told', async () => {
+    const script = 'console.error("bad key", process.env.KEY, process.argv[1]); process.exit(1)'
+    const config = stdioConfig({
+      args: ['-e', script, 'argument-of-a-variable'],
+      env: { KEY: 'key-in-clear-text' },
+      fromVariables: ['argument-of-a-variable'],
+    })
+    const { upstream, events, until } = openServer(config)
+    upstream.start()
+    await until(() => events.some(({ type }) => type === 'UPSTREAM_LOST'))
+    const told = JSON.stringify([events, upstream.status()])
+    expect(told).toContain('bad key ••• •••')
+    expect(told).not.toMatch(/clear-text|argument-of/)
   })
 
   it('that cannot start says why, and is left alone after six attempts', async () => {

@@ -1,5 +1,5 @@
 import type { Era, JsonObject } from '@sallyport/core'
-import type { ServerConfig } from '../config/config.ts'
+import { type ServerConfig, secretsOf } from '../config/config.ts'
 import { LegacySseTransport } from './legacy-sse-transport.ts'
 import { createMark } from './process-mark.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
@@ -14,15 +14,15 @@ import type { UpstreamConfig } from './upstream-config.ts'
 import type { Watchdog } from './watchdog.ts'
 
 export { createBuiltInServer } from './built-in-server.ts'
-export { Fleet, type FleetChange } from './fleet.ts'
+export { Fleet } from './fleet.ts'
 export { InProcessTransport } from './in-process-transport.ts'
 export { createMark } from './process-mark.ts'
 export { sweepProcesses } from './process-sweep.ts'
-export type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
-export type { LeftOut, ServerCatalogue } from './server-catalogue.ts'
+export { createRandomPool } from './random-pool.ts'
+export type { Upstream, UpstreamListener, UpstreamRequest } from './server-behind.ts'
+export type { ServerCatalogue } from './server-catalogue.ts'
 export type { Frame } from './transport.ts'
 export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
-export type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
 export { openWatchdog, type Watchdog } from './watchdog.ts'
 
 /** What all servers of one gateway share. */
@@ -42,7 +42,7 @@ let started = 0
 /** Opens a server as its entry describes it. It is not started yet. */
 export function openUpstream(config: ServerConfig, listener: UpstreamListener, context: UpstreamContext): Upstream {
   const openOne = (one: ServerConfig, hearer: UpstreamListener): Upstream => {
-    const stderr = new StderrTail()
+    const stderr = new StderrTail({ secrets: secretsOf(one) })
     return openOver(
       { config: one, listener: hearer, messages: stderr, createTransport: () => transportOf(one, stderr, context) },
       context,

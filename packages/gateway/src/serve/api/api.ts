@@ -20,7 +20,6 @@ import { toolRoutes } from './tools.ts'
 import { unknownRoute } from './unknown-route.ts'
 
 export type { CallAnswer, CallProblem } from './call.ts'
-export type { DecisionView } from './decision-view.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
 export type { ServerView } from './server-view.ts'

@@ -75,6 +75,21 @@ describe('a call over the API', () => {
   })
 })
 
+describe('a call in the name of somebody', () => {
+  it.each([
+    { agent: 'co\ndex' },
+    { agent: ' ' },
+    { agent: '' },
+    { agent: 'x'.repeat(257) },
+    { agent: 'codex', profile: '\u202eevil' },
+  ])('is refused as %j, and not recorded', async (as) => {
+    const bench = await openAdminBench()
+    const { status, body } = await call(bench, { tool: 'echo', as })
+    expect({ status, code: body.error.code }).toEqual({ status: 400, code: 'INVALID_PARAMS' })
+    expect(await callsIn(bench)).toEqual([])
+  })
+})
+
 describe('a dry run', () => {
   it('decides, and neither calls nor records', async () => {
     const bench = await openAdminBench()

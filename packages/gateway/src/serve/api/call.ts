@@ -3,6 +3,7 @@ import { Cancellation, type JsonObject, type Principal, type SallyportError, tra
 import type { Context, TypedResponse } from 'hono'
 import type { ClientErrorStatusCode } from 'hono/utils/http-status'
 import type { Call } from '../../pipeline/pipeline.ts'
+import { isClaimText } from '../../sessions/sessions.ts'
 import type { Frame } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { problemOf } from '../problem.ts'
@@ -12,11 +13,14 @@ import { inputOf } from './invalid-input.ts'
 import { type ApiEnv, createRoutes, jsonOf, operatorOf, problemSchema } from './routes.ts'
 import { looseObject } from './tool-view.ts'
 
+/** Such as a token could carry: it stands in the record. */
+const claim = z.string().min(1).max(256).refine(isClaimText, 'expected printable text')
+
 const callBody = inputOf({
   tool: z.string().min(1).max(500).openapi({ description: 'Its name in any form.' }),
   arguments: looseObject.optional(),
   dryRun: z.boolean().optional().openapi({ description: 'Decide, and do nothing else.' }),
-  as: inputOf({ agent: z.string().min(1).max(256), profile: z.string().min(1).max(256).optional() })
+  as: inputOf({ agent: claim, profile: claim.optional() })
     .optional()
     .openapi({ description: 'Call as this agent would.' }),
 })

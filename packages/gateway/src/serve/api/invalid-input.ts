@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { didYouMean, SallyportError } from '@sallyport/core'
+import { didYouMean, quoteText, SallyportError } from '@sallyport/core'
 
 const PARTS: Readonly<Record<string, string>> = { json: 'the body', query: 'the query', param: 'the path' }
 
@@ -26,5 +26,4 @@ export function invalidInput(target: string, error: z.core.$ZodError): Sallyport
   })
 }
 
-/** What a stranger sent, made safe to show. */
-const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+const quote = (text: string): string => quoteText(text, 100)

@@ -1,5 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { maskSecrets } from '@sallyport/core'
 import type { CatalogSnapshot } from '../../catalog/catalog.ts'
+import { secretsOf } from '../../config/config.ts'
 import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
 
 export const serverSchema = z
@@ -13,6 +15,10 @@ export const serverSchema = z
     restarts: z.number().int(),
     era: z.string().optional(),
     pid: z.number().int().optional(),
+    sessions: z
+      .object({ processes: z.number().int(), pids: z.array(z.number().int()) })
+      .optional()
+      .openapi({ description: 'Of a server with one process for each session: how many there are, and the latest.' }),
     messages: z
       .array(z.string())
       .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
@@ -26,7 +32,7 @@ export const serverSchema = z
         enabled: z.boolean(),
         place: z.object({ file: z.string(), line: z.number() }),
         command: z.string().optional(),
-        args: z.array(z.string()).optional(),
+        args: z.array(z.string()).optional().openapi({ description: 'What came from variables is masked.' }),
         cwd: z.string().optional(),
         per: z.enum(['gateway', 'session']).optional(),
         url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
@@ -42,11 +48,12 @@ export const serverSchema = z
 export type ServerView = z.infer<typeof serverSchema>
 
 export function serverView(upstream: Upstream, snapshot: CatalogSnapshot): ServerView {
-  const { reason, retryAt, era, pid, messages, ...status } = upstream.status()
+  const { reason, retryAt, era, pid, sessions, messages, ...status } = upstream.status()
   const catalogue = snapshot.catalogueOf(status.id)
   return {
     ...status,
     ...given({ reason, retryAt, era, pid }),
+    ...(sessions && { sessions: { ...sessions, pids: [...sessions.pids] } }),
     messages: [...messages],
     tools: catalogue?.tools.length ?? 0,
     resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
@@ -70,9 +77,17 @@ function configView(config: UpstreamConfig): ServerView['config'] {
 
 function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
   if (config.kind === 'built-in') return {}
-  if (config.kind !== 'stdio') return { url: plainUrl(config.url), headers: Object.keys(config.headers) }
+  const secrets = secretsOf(config)
+  const mask = (text: string): string => maskSecrets(text, secrets)
+  if (config.kind !== 'stdio') return { url: mask(plainUrl(config.url)), headers: Object.keys(config.headers) }
   const { command, args, cwd, per, env } = config
-  return { command, args: [...args], per, env: Object.keys(env), ...given({ cwd }) }
+  return {
+    command: mask(command),
+    args: args.map(mask),
+    per,
+    env: Object.keys(env),
+    ...given({ cwd: cwd === undefined ? undefined : mask(cwd) }),
+  }
 }
 
 /** Tokens travel in the user part and in queries. */

@@ -20,6 +20,7 @@ it('shows an entry without anything that may be secret', async () => {
   const { body: hostile } = await api('/api/servers/hostile')
   expect(hostile.config).toMatchObject({ command: process.execPath, env: ['API_KEY'], excludeTools: ['die'] })
   expect(hostile.config.args[0]).toContain('hostile-server.mjs')
+  expect(hostile.config.args[1]).toBe('--key=•••')
   const { body: remote } = await api('/api/servers/remote')
   expect(remote.config).toMatchObject({ url: 'http://127.0.0.1:9/mcp', headers: ['authorization'] })
 })

@@ -1,4 +1,11 @@
-/** Cuts a byte stream into lines. A line over the limit is passed over and reported, whatever comes after it is read. */
+export interface LineReaderOptions {
+  readonly limit: number
+  /** Without its end, and never empty. */
+  readonly onLine: (line: Buffer) => void
+  readonly onOversized: () => void
+}
+
+/** Cuts a byte stream into lines. A line over the limit is passed over and reported; whatever comes after it is read. */
 export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: Buffer) => void
@@ -6,7 +13,7 @@ export class LineReader {
   #parts: Buffer[] = []
   #bytes = 0
 
-  constructor(options: { limit: number; onLine: (line: Buffer) => void; onOversized: () => void }) {
+  constructor(options: LineReaderOptions) {
     this.#limit = options.limit
     this.#onLine = options.onLine
     this.#onOversized = options.onOversized

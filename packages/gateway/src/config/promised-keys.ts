@@ -1,0 +1,14 @@
+import { joinKey } from './config-issue.ts'
+import { camelCase } from './config-schema.ts'
+import type { LocatedNode } from './located-tree.ts'
+
+/** Which of these keys a mapping has, as paths. `isolated: false` and a key without a value promise nothing. */
+export function promisesIn(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
+  if (node.kind !== 'map') return []
+  return node.entries
+    .filter((entry) => keys.includes(camelCase(entry.key)) && !isDeclined(entry.node))
+    .map((entry) => joinKey(path, entry.key))
+}
+
+const isDeclined = (node: LocatedNode): boolean =>
+  node.kind === 'scalar' && (node.value === null || node.value === false)
