@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROOT } from './repository.ts'
 
 const run = promisify(execFile)
-const PACKED_PARTS = ['package.json', 'README.md', 'dist', 'bin', 'demo', 'ui', 'scripts']
+const PACKED_PARTS = ['package.json', 'README.md', 'config.schema.json', 'dist', 'bin', 'demo', 'ui', 'scripts']
 
 /** Everything that `npm pack` of the gateway gives to somebody who has nothing but the registry. */
 describe('the packed gateway', () => {
