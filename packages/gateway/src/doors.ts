@@ -11,6 +11,7 @@ import {
   LineClient,
   openGatewaySocket,
   openHttpServer,
+  problemOf,
   type Routes,
   socketPath,
 } from './serve/serve.ts'
@@ -142,9 +143,8 @@ export class Doors {
       stream.once('close', () => void listener.close())
       stream.write(`${JSON.stringify({ url: listener.url, login: this.#gateway.logins.mintLoginCode() })}\n`)
     } catch (error) {
-      const { code, message, hint } =
-        error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
-      stream.end(`${JSON.stringify({ error: { code, message, hint } })}\n`)
+      const known = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+      stream.end(`${JSON.stringify(problemOf(known))}\n`)
     }
   }
 

@@ -10,6 +10,7 @@ import { connectTo, JOIN_PATIENCE, JOIN_PAUSE, refusalIn } from './gateway-conne
 import type { GlobalFlags } from './global-flags.ts'
 import { type OpenGateway, openWithDoors } from './open-with-doors.ts'
 import type { ServeFlags } from './serve-command.ts'
+import { unlessHeld } from './unless-held.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
@@ -39,11 +40,6 @@ async function serveAsHolder(context: CliContext, flags: Flags, opened: OpenGate
   context.process.stdout.write(bannerOf({ url, login: logins.mintLoginCode(), state, home: home.path, flags }))
   await stopped(context.signal)
   await close('it was told to stop')
-}
-
-function unlessHeld(error: unknown): undefined {
-  if (error instanceof SallyportError && error.code === 'STATE_HELD') return undefined
-  throw error
 }
 
 function portOf(flags: Flags, settings: { readonly host: string; readonly port: number }): Port {

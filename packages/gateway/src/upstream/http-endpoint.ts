@@ -50,7 +50,7 @@ export async function openHttpEndpoint(config: HttpServerConfig): Promise<HttpEn
 
 function endpointUrl(config: HttpServerConfig): URL {
   const url = URL.canParse(config.url) ? new URL(config.url) : undefined
-  const refusal = url === undefined ? 'it is no URL' : urlRefusal(url, 'operator')
+  const refusal = url === undefined ? 'it is no URL' : urlRefusal(url)
   if (url !== undefined && refusal === undefined) return url
   throw new SallyportError('CONFIG_INVALID', `The url of "${config.id}" cannot be used: ${refusal}.`, {
     hint: `Write it as https://host/path (${config.place.file}:${config.place.line}).`,

@@ -9,13 +9,13 @@ describe('the policy for URLs', () => {
     'javascript:alert(1)',
     'ws://example.com/',
   ])('refuses %s', (text) => {
-    expect(urlRefusal(new URL(text), 'operator')).toContain(new URL(text).protocol)
+    expect(urlRefusal(new URL(text))).toContain(new URL(text).protocol)
   })
 
   it.each(['https://example.com/mcp', 'http://127.0.0.1:8080/', 'http://user:pass@10.0.0.1/', 'http://[::1]/'])(
     'leaves %s to the operator',
     (text) => {
-      expect(urlRefusal(new URL(text), 'operator')).toBeUndefined()
+      expect(urlRefusal(new URL(text))).toBeUndefined()
     },
   )
 })
