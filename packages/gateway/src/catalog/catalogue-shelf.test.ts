@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { CatalogueCache } from '../store/store.ts'
-import { stdioConfig } from '../upstream/stdio.test-kit.ts'
+import { stdioConfig } from '../upstream/stdio/stdio.test-kit.ts'
 import { catalogueOf } from './catalogue.test-kit.ts'
 import { CatalogueShelf } from './catalogue-shelf.ts'
 

@@ -5,7 +5,7 @@ import type { ServerConfig } from '../config/settings.ts'
 import { Fleet } from './fleet.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
-import { stdioConfig } from './stdio.test-kit.ts'
+import { stdioConfig } from './stdio/stdio.test-kit.ts'
 
 interface Opened {
   readonly config: ServerConfig

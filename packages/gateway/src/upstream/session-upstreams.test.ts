@@ -3,7 +3,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
 import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { SessionUpstreams } from './session-upstreams.ts'
-import { stdioConfig } from './stdio.test-kit.ts'
+import { stdioConfig } from './stdio/stdio.test-kit.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
 const STATUS = {

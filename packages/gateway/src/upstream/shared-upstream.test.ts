@@ -8,7 +8,7 @@ import type { UpstreamRequest } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import { SharedUpstream, type SharedUpstreamOptions } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
-import { stdioConfig } from './stdio.test-kit.ts'
+import { stdioConfig } from './stdio/stdio.test-kit.ts'
 
 const TIMEOUTS: Timeouts = { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined }
 

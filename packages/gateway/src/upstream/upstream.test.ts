@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { StdioServerConfig } from '../config/settings.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
-import { countMarked, freshMark, hostile, stdioConfig } from './stdio.test-kit.ts'
+import { countMarked, freshMark, hostile, stdioConfig } from './stdio/stdio.test-kit.ts'
 import { openUpstream, openWatchdog, type ServerCatalogue, type Upstream } from './upstream.ts'
 
 const closers: (() => Promise<void>)[] = []

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { SallyportError } from '@sallyport/core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { StdioServerConfig } from '../config/settings.ts'
-import { findProcesses, sweepProcesses } from './process-sweep.ts'
-import { StderrTail } from './stderr-tail.ts'
+import type { StdioServerConfig } from '../../config/settings.ts'
+import { findProcesses, sweepProcesses } from '../processes/process-sweep.ts'
+import { openWatchdog, type Watchdog } from '../processes/watchdog.ts'
+import { StderrTail } from '../stderr-tail.ts'
 import { Conversation, countMarked, freshMark, hostile, stdioConfig } from './stdio.test-kit.ts'
 import type { StdioTransportOptions } from './stdio-transport.ts'
-import { openWatchdog, type Watchdog } from './watchdog.ts'
 
 const runMark = freshMark()
 const SHORT = { afterInputEnds: 50, afterTerminate: 50 }

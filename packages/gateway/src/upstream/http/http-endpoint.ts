@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import type { Pool } from 'undici'
-import { type HttpServerConfig, isTransportHeader, secretsOf } from '../config/config.ts'
+import { type HttpServerConfig, isTransportHeader, secretsOf } from '../../config/config.ts'
 import type { Peer } from './http-failure.ts'
 import { urlRefusal } from './url-policy.ts'
 

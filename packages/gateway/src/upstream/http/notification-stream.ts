@@ -1,10 +1,10 @@
+import type { Frame } from '../transport.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import { openSideStream } from './side-stream.ts'
-import type { Frame } from './transport.ts'
 
 export interface NotificationPort {
   readonly endpoint: HttpEndpoint

@@ -1,6 +1,6 @@
 import { type Envelope, SallyportError } from '@sallyport/core'
-import { FrameReader } from './frame-reader.ts'
-import type { TransportEvents } from './transport.ts'
+import { FrameReader } from '../frame-reader.ts'
+import type { TransportEvents } from '../transport.ts'
 
 export interface LineFramerOptions {
   readonly maxMessageBytes: number

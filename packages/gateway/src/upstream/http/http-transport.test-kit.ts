@@ -4,10 +4,10 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { SallyportError } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
-import type { HttpServerConfig } from '../config/settings.ts'
-import type { Frame, OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+import type { HttpServerConfig } from '../../config/settings.ts'
+import type { Frame, OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 
-const SCRIPT = fileURLToPath(new URL('../../../../tests/fixtures/http-server.mjs', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('../../../../../tests/fixtures/http-server.mjs', import.meta.url))
 
 export interface SeenRequest {
   readonly verb: string

@@ -1,4 +1,4 @@
-import { addMark, MARK_VARIABLE } from './process-mark.ts'
+import { addMark, MARK_VARIABLE } from '../processes/processes.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,7 +1,7 @@
 import { SallyportError } from '@sallyport/core'
 import type { Connection, McpServer } from '@sallyport/kit'
-import { FrameReader } from './frame-reader.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+import { FrameReader } from '../frame-reader.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 
 export interface InProcessOptions {
   readonly server: McpServer

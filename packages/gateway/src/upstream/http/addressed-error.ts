@@ -1,5 +1,5 @@
-import { FrameReader } from './frame-reader.ts'
-import type { Frame } from './transport.ts'
+import { FrameReader } from '../frame-reader.ts'
+import type { Frame } from '../transport.ts'
 
 /** The same error, as the answer to this request; nothing when the frame is no error. Servers that could not read a request do not know its id. */
 export function addressedError(frame: Frame, id: number): Frame | undefined {

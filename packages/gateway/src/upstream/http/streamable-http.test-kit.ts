@@ -1,4 +1,4 @@
-import type { HttpServerConfig } from '../config/settings.ts'
+import type { HttpServerConfig } from '../../config/settings.ts'
 import {
   httpConfig,
   initialize,

@@ -1,13 +1,13 @@
 import { cutText, SallyportError } from '@sallyport/core'
-import type { StdioServerConfig } from '../config/config.ts'
+import type { StdioServerConfig } from '../../config/config.ts'
+import type { Watchdog } from '../processes/processes.ts'
+import { type Exit, type Graces, openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
+import type { StderrTail } from '../stderr-tail.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 import { childEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'
-import { type Exit, type Graces, openProcessGroup, type ProcessGroup } from './process-group.ts'
 import { spawnFailure } from './spawn-failure.ts'
-import type { StderrTail } from './stderr-tail.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
-import type { Watchdog } from './watchdog.ts'
 
 export interface StdioTransportOptions {
   readonly config: StdioServerConfig

@@ -3,14 +3,16 @@ import { EventEmitter, once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { SallyportError } from '@sallyport/core'
-import type { StdioServerConfig } from '../config/settings.ts'
-import { createMark } from './process-mark.ts'
-import { StderrTail } from './stderr-tail.ts'
+import type { StdioServerConfig } from '../../config/settings.ts'
+import { createMark } from '../processes/process-mark.ts'
+import type { Watchdog } from '../processes/watchdog.ts'
+import { StderrTail } from '../stderr-tail.ts'
+import type { TransportEvents } from '../transport.ts'
 import { StdioTransport, type StdioTransportOptions } from './stdio-transport.ts'
-import type { TransportEvents } from './transport.ts'
-import type { Watchdog } from './watchdog.ts'
 
-export const HOSTILE_SERVER = fileURLToPath(new URL('../../../../tests/fixtures/hostile-server.mjs', import.meta.url))
+export const HOSTILE_SERVER = fileURLToPath(
+  new URL('../../../../../tests/fixtures/hostile-server.mjs', import.meta.url),
+)
 
 /** Every test has marks of its own, so that none can count or kill another's processes. */
 export function freshMark(...parts: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { MODERN_VERSION } from '@sallyport/core'
-import type { OutgoingRequest } from './transport.ts'
+import type { OutgoingRequest } from '../transport.ts'
 
 const POST = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 const STREAM = ['accept', 'text/event-stream']

@@ -1,24 +1,24 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { countMarked, HOSTILE_SERVER } from '../stdio/stdio.test-kit.ts'
 import { createMark } from './process-mark.ts'
 import { sweepProcesses } from './process-sweep.ts'
 import { readProcessTable } from './process-table.ts'
-import { countMarked, HOSTILE_SERVER } from './stdio.test-kit.ts'
 
-const REPOSITORY = fileURLToPath(new URL('../../../../', import.meta.url))
+/** The built rooms: what is killed here runs as it will run. */
+const BUILT = new URL('../../../dist/upstream/', import.meta.url).href
 
 /** As little of a gateway as can be killed: a watchdog, and servers that leave all kinds of processes behind. */
 const GATEWAY = `
-import { openWatchdog } from './upstream/watchdog.js'
-import { StderrTail } from './upstream/stderr-tail.js'
-import { StdioTransport } from './upstream/stdio-transport.js'
+import { openWatchdog } from '${BUILT}processes/watchdog.js'
+import { StderrTail } from '${BUILT}stderr-tail.js'
+import { StdioTransport } from '${BUILT}stdio/stdio-transport.js'
 
 const [runMark, ...args] = process.argv.slice(2)
 const watchdog = openWatchdog({ runMark, environment: process.env, onTrouble: () => console.log(watchdog.pid) })
@@ -42,19 +42,7 @@ setInterval(() => {}, 1_000_000)
 const folder = mkdtempSync(path.join(tmpdir(), 'gateway-death-'))
 const states: string[] = []
 
-beforeAll(() => {
-  const source = path.join(REPOSITORY, 'packages/gateway/src')
-  const tsconfig = {
-    extends: path.join(REPOSITORY, 'tsconfig.base.json'),
-    compilerOptions: { composite: false, declaration: false, noCheck: true, rootDir: source, outDir: folder },
-    files: ['stdio-transport.ts', 'watchdog.ts', 'stderr-tail.ts'].map((file) => path.join(source, 'upstream', file)),
-  }
-  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
-  writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-  writeFileSync(path.join(folder, 'gateway.js'), GATEWAY)
-  symlinkSync(path.join(REPOSITORY, 'node_modules'), path.join(folder, 'node_modules'))
-  execFileSync(path.join(REPOSITORY, 'node_modules/.bin/tsc'), ['-p', folder])
-})
+writeFileSync(path.join(folder, 'gateway.mjs'), GATEWAY)
 
 afterEach(() => Promise.all(states.splice(0).map((mark) => sweepProcesses({ mark }))))
 
@@ -70,7 +58,7 @@ interface Gateway {
 async function start(...switches: readonly string[]): Promise<Gateway> {
   const state = randomUUID()
   states.push(state)
-  const args = [path.join(folder, 'gateway.js'), createMark(state, 'run'), HOSTILE_SERVER, ...switches]
+  const args = [path.join(folder, 'gateway.mjs'), createMark(state, 'run'), HOSTILE_SERVER, ...switches]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   return { child, state, lines, watchdog: Number((await lines.next()).value) }

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
-import type { StdioServerConfig } from '../config/config.ts'
+import type { StdioServerConfig } from '../../config/config.ts'
 
 interface Explanation {
   readonly what: string

@@ -1,5 +1,6 @@
 import { isJsonObject, SallyportError } from '@sallyport/core'
-import type { HttpServerConfig } from '../config/config.ts'
+import type { HttpServerConfig } from '../../config/config.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 import { type CallPort, HttpCall, type UnansweredEnd } from './http-call.ts'
 import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange, type ResponseHeaders } from './http-exchange.ts'
@@ -9,7 +10,6 @@ import { InFlight } from './in-flight.ts'
 import { McpHeaders } from './mcp-headers.ts'
 import { NotificationStream } from './notification-stream.ts'
 import { isSessionLost } from './session-loss.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
 
 interface Connection {
   readonly endpoint: HttpEndpoint

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { countMarked, freshMark } from '../stdio/stdio.test-kit.ts'
 import { openProcessGroup, type ProcessGroup } from './process-group.ts'
 import { sweepProcesses } from './process-sweep.ts'
 import { readProcessTable } from './process-table.ts'
-import { countMarked, freshMark } from './stdio.test-kit.ts'
 import { openWatchdog, type Watchdog } from './watchdog.ts'
 
 const runMark = freshMark()

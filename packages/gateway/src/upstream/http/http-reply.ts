@@ -1,11 +1,11 @@
 import type { SallyportError } from '@sallyport/core'
-import { type FrameOutcome, FrameReader } from './frame-reader.ts'
+import { type FrameOutcome, FrameReader } from '../frame-reader.ts'
+import type { Frame } from '../transport.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import type { ExchangeListener, ResponseHeaders } from './http-exchange.ts'
 import { quotable, statusFailure, strangeBody } from './http-failure.ts'
 import { type ReplyKind, replyKind } from './reply-kind.ts'
 import { SseParser } from './sse-parser.ts'
-import type { Frame } from './transport.ts'
 
 /** How a response came to its end. */
 export type ReplyEnd =

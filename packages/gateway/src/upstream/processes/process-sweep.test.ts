@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { countMarked, freshMark } from '../stdio/stdio.test-kit.ts'
 import { findProcesses, sweepProcesses } from './process-sweep.ts'
-import { countMarked, freshMark } from './stdio.test-kit.ts'
 
 const started: ChildProcess[] = []
 

@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import type { SallyportError } from '@sallyport/core'
 import { createMcpServer, type McpServer, READ } from '@sallyport/kit'
 import { expect, test } from 'vitest'
+import type { Frame, TransportEvents } from '../transport.ts'
 import { InProcessTransport } from './in-process-transport.ts'
-import type { Frame, TransportEvents } from './transport.ts'
 
 /** Keeps what a transport tells, and wakes whoever waits for more of it. */
 class Recorder extends EventEmitter implements TransportEvents {

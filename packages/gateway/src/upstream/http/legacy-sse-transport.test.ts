@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { HttpServerConfig } from '../config/settings.ts'
+import type { HttpServerConfig } from '../../config/settings.ts'
 import {
   httpConfig,
   initialize,

@@ -1,4 +1,5 @@
 import { SallyportError } from '@sallyport/core'
+import type { Frame, OutgoingRequest } from '../transport.ts'
 import { addressedError } from './addressed-error.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange, type ResponseHeaders } from './http-exchange.ts'
@@ -8,7 +9,6 @@ import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import { isSessionLost } from './session-loss.ts'
 import { openSideStream } from './side-stream.ts'
-import type { Frame, OutgoingRequest } from './transport.ts'
 
 /** What the calls of one transport share, and whom they tell. */
 export interface CallPort {

@@ -5,10 +5,10 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { loadSettings, type StdioServerConfig } from '../config/config.ts'
+import { loadSettings, type StdioServerConfig } from '../../config/config.ts'
 import { createBuiltInServer } from './built-in-server.ts'
 
-const DEMO = fileURLToPath(new URL('../../demo', import.meta.url))
+const DEMO = fileURLToPath(new URL('../../../demo', import.meta.url))
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},

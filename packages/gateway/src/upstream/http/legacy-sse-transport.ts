@@ -1,6 +1,7 @@
 import { SallyportError } from '@sallyport/core'
-import type { HttpServerConfig } from '../config/config.ts'
-import { type FrameOutcome, FrameReader } from './frame-reader.ts'
+import type { HttpServerConfig } from '../../config/config.ts'
+import { type FrameOutcome, FrameReader } from '../frame-reader.ts'
+import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
 import { type ExchangeListener, HttpExchange, type ResponseHeaders } from './http-exchange.ts'
 import { statusFailure, strangeBody } from './http-failure.ts'
@@ -9,7 +10,6 @@ import type { ReplyEnd } from './http-reply.ts'
 import { McpHeaders } from './mcp-headers.ts'
 import { replyKind } from './reply-kind.ts'
 import { type SseEvent, SseParser } from './sse-parser.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
 
 interface Connection {
   readonly endpoint: HttpEndpoint

@@ -1,0 +1,2 @@
+export { LegacySseTransport } from './legacy-sse-transport.ts'
+export { StreamableHttpTransport } from './streamable-http-transport.ts'

@@ -1,0 +1,1 @@
+export { StdioTransport } from './stdio-transport.ts'
