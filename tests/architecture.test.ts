@@ -81,6 +81,21 @@ const DEPENDENCIES: readonly Trial[] = [
   refused(`${GATEWAY}/serve/api/probe.ts`, '../../cli/screen.ts'),
 ]
 
+/** The folders inside `upstream` are rooms too. */
+const TRANSPORTS: readonly Trial[] = [
+  trial('upstream enters its folders by their doors', `${GATEWAY}/upstream/probe.ts`, {
+    source: imports('./stdio/stdio.ts', './http/http.ts', './processes/processes.ts', './built-in/built-in.ts'),
+  }),
+  refused(`${GATEWAY}/upstream/probe.ts`, './stdio/line-framer.ts'),
+  refused(`${GATEWAY}/upstream/probe.ts`, './processes/watchdog.ts'),
+  refused(`${GATEWAY}/upstream/processes/probe.ts`, '../transport.ts'),
+  refused(`${GATEWAY}/upstream/stdio/probe.ts`, '../link.ts'),
+  refused(`${GATEWAY}/upstream/stdio/probe.ts`, '../http/http.ts'),
+  refused(`${GATEWAY}/upstream/stdio/probe.ts`, '../processes/watchdog.ts'),
+  refused(`${GATEWAY}/upstream/http/probe.ts`, '../processes/processes.ts'),
+  refused(`${GATEWAY}/upstream/built-in/probe.ts`, '../shared-upstream.ts'),
+]
+
 const COMPOSITION: readonly Trial[] = [
   trial('the composition enters every room', `${GATEWAY}/probe.ts`, {
     source: imports(...ROOMS.map((room) => `./${room}/${room}.ts`)),
@@ -171,7 +186,7 @@ const HABITS: readonly Trial[] = [
   }),
 ]
 
-const TRIALS = [...BETWEEN_ROOMS, ...PACKAGES, ...DEPENDENCIES, ...COMPOSITION, ...HABITS]
+const TRIALS = [...BETWEEN_ROOMS, ...PACKAGES, ...DEPENDENCIES, ...TRANSPORTS, ...COMPOSITION, ...HABITS]
 
 describe('the linter', () => {
   let copy: string
