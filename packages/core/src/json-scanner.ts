@@ -1,5 +1,6 @@
 import { type Envelope, EnvelopeNotes } from './envelope.ts'
 
+/** What nobody needs and some readers choke on. */
 const MAX_DEPTH = 128
 const MAX_SCALAR = 64
 
@@ -37,6 +38,7 @@ export class JsonScanner {
   failure: string | undefined
 
   readonly #notes = new EnvelopeNotes()
+  readonly #maxDepth: number
   #state = VALUE
   #offset = 0
   #depth = 0
@@ -48,6 +50,10 @@ export class JsonScanner {
   #scalar = ''
   #text = ''
   #keep = 0
+
+  constructor(maxDepth: number = MAX_DEPTH) {
+    this.#maxDepth = maxDepth
+  }
 
   feed(chunk: Uint8Array): void {
     let at = 0
@@ -126,7 +132,7 @@ export class JsonScanner {
 
   #open(object: boolean, place: number): void {
     if (!this.#takesValue()) this.#fail('an unexpected opening bracket')
-    else if (this.#depth === MAX_DEPTH) this.#fail(`nested deeper than ${MAX_DEPTH}`)
+    else if (this.#depth === this.#maxDepth) this.#fail(`nested deeper than ${this.#maxDepth}`)
     else {
       this.#notes.beginValue(this.#depth, place)
       this.#inObject[this.#depth++] = object

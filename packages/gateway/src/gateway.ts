@@ -241,7 +241,7 @@ export class Gateway {
   }
 
   #discovered(server: string, catalogue: ServerCatalogue): void {
-    const before = this.catalog.snapshot.catalogueOf(server)
+    const before = this.catalog.catalogueOf(server)
     this.catalog.put(server, catalogue)
     const config = this.#settings.servers.find(({ id }) => id === server)
     if (config) this.#shelf.save(config, catalogue)

@@ -69,7 +69,13 @@ describe(`a discovery (${promise('GOV-24')})`, () => {
       added: ['__proto__'],
       removed: ['goes'],
       changed: ['changes'],
+      tools: 3,
     })
+  })
+
+  it('names only so many, however many there are', () => {
+    const many = catalogueOf(Array.from({ length: 5_000 }, (_, index) => `t${index}`))
+    expect(discoveryOf('one', undefined, many)).toMatchObject({ added: { length: 100 }, tools: 5_000 })
   })
 
   it('is none where everything stayed as it was', () => {

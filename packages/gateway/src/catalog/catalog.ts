@@ -40,6 +40,10 @@ export class Catalog {
     return this.#snapshot
   }
 
+  catalogueOf(server: string): ServerCatalogue | undefined {
+    return this.#catalogues.get(server)
+  }
+
   knows(server: string): boolean {
     return this.#catalogues.has(server)
   }
@@ -48,8 +52,10 @@ export class Catalog {
   put(server: string, catalogue: ServerCatalogue): void {
     const before = this.#catalogues.get(server)
     this.#catalogues.set(server, catalogue)
-    this.#snapshot = undefined
-    this.#tell(changeBetween(before, catalogue))
+    const change = changeBetween(before, catalogue)
+    // A snapshot, and all that was decided and printed from it, stays good while nothing changed.
+    if (before === undefined || isChange(change) || !sameOpening(before, catalogue)) this.#snapshot = undefined
+    this.#tell(change)
   }
 
   /** The configuration changed: servers that it no longer names are gone. */
@@ -67,7 +73,7 @@ export class Catalog {
   }
 
   #tell(change: CatalogChange): void {
-    if (!change.tools && !change.resources && !change.prompts) return
+    if (!isChange(change)) return
     for (const listener of this.#listeners) listener(change)
   }
 }
@@ -76,4 +82,12 @@ function changeBetween(before: ServerCatalogue | undefined, after: ServerCatalog
   const differs = (lists: readonly (keyof ServerCatalogue)[]): boolean =>
     lists.some((list) => JSON.stringify(before?.[list] ?? []) !== JSON.stringify(after[list]))
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
+}
+
+const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts
+
+function sameOpening(a: ServerCatalogue, b: ServerCatalogue): boolean {
+  const opening = ({ instructions, capabilities, leftOut }: ServerCatalogue): string =>
+    JSON.stringify([instructions, capabilities, leftOut])
+  return opening(a) === opening(b)
 }

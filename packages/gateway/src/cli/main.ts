@@ -4,7 +4,12 @@ import module from 'node:module'
 const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
 enableCompileCache?.()
 
-const [{ createCliContext }, { runCli }] = await Promise.all([import('./cli-context.ts'), import('./run-cli.ts')])
+const [{ writeCarefully }, { createCliContext }, { runCli }] = await Promise.all([
+  import('./careful-stderr.ts'),
+  import('./cli-context.ts'),
+  import('./run-cli.ts'),
+])
+writeCarefully(process.stderr)
 
 // Node makes a crash of a failed write. That nobody reads on is the normal end of `sallyport audit | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -16,6 +16,8 @@ export interface RelayOptions {
 /** So often in a row may a gateway be lost right after it was joined. */
 const MAX_LOSSES = 5
 const STEADY_AFTER = 10_000
+const REJOIN_PATIENCE = 300_000
+const REJOIN_PAUSE = 1_000
 /** How long an agent that said all it has to say may wait for the rest of its answers: it may be dead. */
 const FAREWELL = 10_000
 
@@ -34,7 +36,7 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
   })
   input.pause()
   let losses = 0
-  for (let socket = await join(); ; socket = await join()) {
+  for (let socket = await join(); ; socket = await joinAgain({ join, onLost, signal })) {
     socket.on('error', () => socket.destroy())
     const joinedAt = Date.now()
     if (pending.handshake.length > 0) await pending.greetAgain(socket, output)
@@ -46,6 +48,18 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
       throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway was lost ${losses} times in a row.`)
     onLost('The gateway went away; joining it again.')
     await delay(50 * 2 ** losses)
+  }
+}
+
+/** What keeps the next gateway from starting may pass: a full disk, a configuration in the middle of an edit. */
+async function joinAgain({ join, onLost, signal }: Pick<RelayOptions, 'join' | 'onLost' | 'signal'>): Promise<Duplex> {
+  for (const until = Date.now() + REJOIN_PATIENCE; ; await delay(REJOIN_PAUSE)) {
+    try {
+      return await join()
+    } catch (error) {
+      if (!(error instanceof SallyportError) || Date.now() > until || signal.aborted) throw error
+      onLost(`The gateway cannot be joined yet: ${error.text}`)
+    }
   }
 }
 

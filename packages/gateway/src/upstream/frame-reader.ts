@@ -17,12 +17,15 @@ const SAMPLE_BYTES = 200
 const SMALL_BYTES = 1_024
 const BLOCK_BYTES = 16_384
 
+/** Answers pass as bytes, so that their depth is the client's affair; what we parse ourselves is bounded where it is used. */
+const MAX_DEPTH = 4_096
+
 /** Takes the pieces of one message as they come and proves it, holding on to no more than the limit. */
 export class FrameReader {
   readonly #limit: number
   #parts: Buffer[] = []
   #bytes = 0
-  #scanner = new JsonScanner()
+  #scanner = new JsonScanner(MAX_DEPTH)
   #utf8: Utf8Check | undefined
   #block: Buffer | undefined
   #blockUsed = 0
@@ -56,7 +59,7 @@ export class FrameReader {
     const outcome = this.#outcome()
     this.#parts = []
     this.#bytes = 0
-    this.#scanner = new JsonScanner()
+    this.#scanner = new JsonScanner(MAX_DEPTH)
     this.#utf8 = undefined
     this.#block = undefined
     this.#runStart = undefined

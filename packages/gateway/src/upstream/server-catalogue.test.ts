@@ -79,6 +79,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
         toolNamed('x'.repeat(257)),
         { ...toolNamed('wordy'), description: 5 },
         { ...toolNamed('huge'), description: 'x'.repeat(300_000) },
+        { ...toolNamed('deep'), inputSchema: { type: 'object', x: JSON.parse('['.repeat(3_000) + ']'.repeat(3_000)) } },
         toolNamed('also good'),
         toolNamed('__proto__'),
         toolNamed('constructor'),
@@ -97,6 +98,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
       'its name is longer than 256 characters',
       'its description is not a text',
       'its definition is larger than 256000 characters',
+      'its definition is nested deeper than 64',
     ])
   })
 

@@ -20,6 +20,7 @@ export interface ServerCatalogue extends Opening {
 const MAX_PAGES = 200
 const MAX_ITEMS = 20_000
 const MAX_ITEM_BYTES = 256_000
+const MAX_ITEM_DEPTH = 64
 const MAX_NAME_LENGTH = 256
 /** Templates are matched against what clients ask for: theirs is a product of lengths. */
 const MAX_URI_LENGTH = 4_096
@@ -117,8 +118,14 @@ function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json 
   if (known.has(name)) return 'it is listed twice'
   if (key === 'tools' && !isJsonObject(item.inputSchema)) return 'its inputSchema is not an object'
   if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'
+  if (isDeeper(item, MAX_ITEM_DEPTH)) return `its definition is nested deeper than ${MAX_ITEM_DEPTH}`
   if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
   return undefined
+}
+
+function isDeeper(value: Json | undefined, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1))
 }
 
 function shownName(item: Json, plan: ListPlan): string {
