@@ -175,6 +175,52 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     })
   })
 
+  it('is a result with its error: what is no call at all, from a program that nobody type-checked', async () => {
+    const { gateway, heard } = await open()
+    const circular: Record<string, unknown> = {}
+    circular.self = circular
+    const throwing = {
+      toJSON: () => {
+        throw new Error('no')
+      },
+    }
+    const execute = gateway.executeTool.bind(gateway) as (...call: unknown[]) => ReturnType<typeof gateway.executeTool>
+    const args = [{ x: 1n }, circular, throwing, { toJSON: () => 'text' }, [1], 'text', 5, null]
+    const options = [null, 'text', { signal: {} }, { signal: 5 }, { principal: null }, { principal: { user: 'x' } }]
+    const calls = [
+      ...[undefined, null, 5, {}, Symbol('x')].map((tool) => [tool, {}]),
+      ...args.map((bad) => ['mirror/mirror', bad]),
+      ...options.map((bad) => ['mirror/mirror', {}, bad]),
+    ]
+    for (const call of calls) {
+      const result = await execute(...call)
+      expect(result).toMatchObject({ success: false, output: undefined, error: { code: 'INVALID_PARAMS' } })
+      expect(result.metadata.call_id).not.toBe('')
+    }
+    expect(heard().filter((line) => line.includes('tools/call'))).toEqual([])
+    expect(await execute('mirror/mirror')).toMatchObject({ metadata: { server: 'mirror' } })
+  })
+
+  it('throws at once: tools under what is no server id, or the gateway’s own', async () => {
+    const { gateway } = await open()
+    const register = (server: unknown) => () =>
+      gateway.registerMcpTool({ server: server as string, name: 'x', permission: READ }, () => 'never')
+    for (const server of ['', '__proto__', 'Bad Server__X', 'x'.repeat(300), 'Sallyport', 'sallyport', 5, undefined]) {
+      expect(register(server), String(server)).toThrow(expect.objectContaining({ code: 'USAGE' }))
+    }
+    expect((await gateway.listTools()).filter(({ tool }) => tool === 'x')).toEqual([])
+  })
+
+  it('throws at once: tools for a gateway that is closed', async () => {
+    const { gateway } = await open()
+    await gateway.close()
+    const permission = READ
+    const late = expect.objectContaining({ code: 'USAGE' })
+    expect(() => gateway.registerMcpTool({ server: 'late', name: 'x', permission }, () => 'never')).toThrow(late)
+    expect(() => gateway.registerTool('late', { description: '', permission }, () => 'never')).toThrow(late)
+    expect(await gateway.executeTool('late/x', {})).toMatchObject({ success: false })
+  })
+
   it('reaches the server when the caller aborts', async () => {
     const { gateway, heard } = await open()
     const stop = new AbortController()

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import { Cancellation, isJsonObject, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
+import {
+  BUILT_IN_SERVER,
+  Cancellation,
+  isJsonObject,
+  isServerId,
+  type JsonObject,
+  type Principal,
+  SallyportError,
+} from '@sallyport/core'
 import {
   type ArgumentsOf,
   createMcpServer,
@@ -11,6 +19,7 @@ import {
   type ToolHandler,
   type ToolOptions,
 } from '@sallyport/kit'
+import { type AskedCall, readCall } from './asked-call.ts'
 import type { Offer } from './catalog/catalog.ts'
 import { type HomeContent, loadSettings, prepareState, readHome } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
@@ -93,14 +102,32 @@ interface Asked extends Pick<Call, 'id' | 'traceId' | 'principal' | 'method' | '
   readonly args: JsonObject
 }
 
+interface Executed {
+  readonly server: string | undefined
+  readonly told: Told
+}
+
 const isNamedInFull = ({ wire, recordName, server, name }: Offer, tool: string): boolean =>
   [wire, recordName, `${server}/${name}`].includes(tool)
+
+function requireServerId(id: unknown): void {
+  if (id === BUILT_IN_SERVER)
+    throw new SallyportError('USAGE', `The server ${BUILT_IN_SERVER} is the gateway itself.`, {
+      hint: 'Add to its tools with registerTool.',
+    })
+  if (typeof id === 'string' && isServerId(id)) return
+  const got = typeof id === 'string' ? JSON.stringify(id.slice(0, 60)) : `a ${typeof id}`
+  throw new SallyportError('USAGE', `A server id is expected, not ${got}.`, {
+    hint: 'It has at most 40 small letters, digits and single hyphens between them.',
+  })
+}
 
 export class EmbeddedGateway {
   readonly #gateway: Gateway
   readonly #hooks: { readonly onWarning: (text: string) => void; readonly release: () => void }
   readonly #adopted = new Map<string, McpServer>()
   readonly #originalSchemas = new Map<string, unknown>()
+  #closed = false
 
   constructor(gateway: Gateway, hooks: { readonly onWarning: (text: string) => void; readonly release: () => void }) {
     this.#gateway = gateway
@@ -108,21 +135,29 @@ export class EmbeddedGateway {
   }
 
   /** Calls a tool by any of its names. Never rejects: what goes wrong is in the result. */
-  async executeTool(tool: string, args: JsonObject, options: ExecuteOptions = {}): Promise<ToolResult> {
+  async executeTool(tool: string, args: JsonObject = {}, options: ExecuteOptions = {}): Promise<ToolResult> {
     const { ids } = this.#gateway
-    const { principal = standingPrincipal('agent'), signal } = options
-    const asked = { id: ids.callId(), traceId: ids.traceId(), principal, method: 'tools/call' } as const
+    const startedAt = performance.now()
+    const marks = { id: ids.callId(), traceId: ids.traceId() }
+    const { server, told } = await this.#execute({ tool, args, options }, marks)
+    const { success, output, error, ...rest } = told
+    const name = typeof tool === 'string' ? tool : ''
+    const metadata = { tool: name, server, call_id: marks.id, trace_id: marks.traceId, ...rest }
+    return { success, output, error, latency_ms: Math.round((performance.now() - startedAt) * 100) / 100, metadata }
+  }
+
+  async #execute(call: AskedCall, marks: Pick<Call, 'id' | 'traceId'>): Promise<Executed> {
+    const read = readCall(call)
+    if (read instanceof SallyportError) return { server: undefined, told: failedWith(read) }
+    const { tool: name, args, principal = standingPrincipal('agent'), signal } = read
     const cancellation = new Cancellation()
     const abort = (): void => cancellation.cancel('the caller aborted it')
     if (signal?.aborted) abort()
     signal?.addEventListener('abort', abort, { once: true })
-    const startedAt = performance.now()
     try {
-      const found = await this.#find(tool, cancellation)
-      const { success, output, error, ...rest } = await this.#run(found, { ...asked, name: tool, args, cancellation })
-      const server = found instanceof SallyportError ? undefined : found.server
-      const metadata = { tool, server, call_id: asked.id, trace_id: asked.traceId, ...rest }
-      return { success, output, error, latency_ms: Math.round((performance.now() - startedAt) * 100) / 100, metadata }
+      const found = await this.#find(name, cancellation)
+      const told = await this.#run(found, { ...marks, principal, method: 'tools/call', name, args, cancellation })
+      return { server: found instanceof SallyportError ? undefined : found.server, told }
     } finally {
       signal?.removeEventListener('abort', abort)
     }
@@ -144,12 +179,15 @@ export class EmbeddedGateway {
     options: ToolOptions<Schema>,
     handler: ToolHandler<ArgumentsOf<Schema>>,
   ): Registration {
+    this.#requireOpen()
     return this.#gateway.builtIns.tool(name, options, handler)
   }
 
   /** Adds a tool under a server's id, as if that server offered it. */
   registerMcpTool(definition: McpToolDefinition, handler: ToolHandler<JsonObject>): Registration {
+    this.#requireOpen()
     const { server, name, description = '', inputSchema, permission } = definition
+    requireServerId(server)
     const input = isJsonObject(inputSchema) && inputSchema.type === 'object' ? (inputSchema as InputSchema) : undefined
     if (input === undefined && inputSchema !== undefined) {
       this.#originalSchemas.set(`${server}/${name}`, inputSchema)
@@ -166,8 +204,13 @@ export class EmbeddedGateway {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     await this.#gateway.close('the program closed it')
     this.#hooks.release()
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new SallyportError('USAGE', 'The gateway is closed; it takes no more tools.')
   }
 
   #serverFor(id: string): McpServer {

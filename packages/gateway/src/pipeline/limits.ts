@@ -1,8 +1,14 @@
-import { ALLOW, type Step, type Verdict } from '@sallyport/core'
+import { ALLOW, type Principal, type Step, type Verdict } from '@sallyport/core'
 
-/** How many calls are under way in the whole gateway. */
+/** What one caller may have of all the calls at once: the rest is there for the others. */
+const SHARE = 0.75
+
+const ownerOf = ({ user, session }: Principal): string => `${user}\n${session}`
+
+/** How many calls are under way, in the whole gateway and for each caller. */
 export class CallGauge {
   readonly #most: () => number
+  readonly #byOwner = new Map<string, number>()
   #now = 0
 
   constructor(most: () => number) {
@@ -13,29 +19,39 @@ export class CallGauge {
     return this.#now
   }
 
-  get full(): boolean {
-    return this.#now >= this.#most()
-  }
-
-  enter(): void {
+  enter(principal: Principal): void {
+    const owner = ownerOf(principal)
     this.#now++
+    this.#byOwner.set(owner, this.#of(owner) + 1)
   }
 
-  leave(): void {
+  leave(principal: Principal): void {
+    const owner = ownerOf(principal)
+    const left = this.#of(owner) - 1
     this.#now--
+    if (left > 0) this.#byOwner.set(owner, left)
+    else this.#byOwner.delete(owner)
+  }
+
+  /** Why one more would be too many; undefined when it is not. */
+  refusal(principal: Principal): string | undefined {
+    const most = this.#most()
+    if (this.#now >= most) return `${this.#now} calls are under way, which is the limit (gateway.max_calls_in_flight).`
+    const own = this.#of(ownerOf(principal))
+    if (own < Math.max(1, Math.floor(most * SHARE))) return undefined
+    return `${own} calls of this session are under way, which is its share of gateway.max_calls_in_flight.`
+  }
+
+  #of(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0
   }
 }
 
 /** Refuses at once what would only wait behind too much else. */
-export function limits(gauge: CallGauge): Step<unknown> {
-  return { name: 'limits', judge: () => judgeLoad(gauge) }
+export function limits(gauge: CallGauge): Step<{ readonly principal: Principal }> {
+  return { name: 'limits', judge: ({ principal }) => judgeLoad(gauge.refusal(principal)) }
 }
 
-function judgeLoad(gauge: CallGauge): Verdict {
-  if (!gauge.full) return ALLOW
-  return {
-    outcome: 'deny',
-    code: 'OVERLOADED',
-    reason: `${gauge.inFlight} calls are under way, which is the limit (gateway.max_calls_in_flight).`,
-  }
+function judgeLoad(reason: string | undefined): Verdict {
+  return reason === undefined ? ALLOW : { outcome: 'deny', code: 'OVERLOADED', reason }
 }

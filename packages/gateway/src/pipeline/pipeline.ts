@@ -70,9 +70,9 @@ export class Pipeline {
     const syncing = this.#sync()
 
     const startedAt = performance.now()
-    gauge.enter()
+    gauge.enter(call.principal)
     const answer = await dispatch(call, this.#options.upstream)
-    gauge.leave()
+    gauge.leave(call.principal)
 
     const unsynced = await syncing
     const finished = this.#finish(call, answer, performance.now() - startedAt)

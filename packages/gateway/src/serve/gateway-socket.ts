@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -51,29 +51,43 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
     stream.once('close', () => streams.delete(stream))
     upgrade(request, stream, options)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) =>
-      reject(
-        new SallyportError('STATE_UNUSABLE', `Cannot open the socket ${path}.`, {
-          hint: 'Choose another state folder with --state.',
-          cause,
-        }),
-      ),
-    )
-    // The state folder keeps others out already; the mode says so once more.
-    const mask = process.umask(0o177)
-    server.listen(path, resolve)
-    process.umask(mask)
-  })
+  const inode = await listenAt(server, path)
   return {
     close: () =>
       new Promise((resolve) => {
+        // Another folder may stand in the state's place by now, with another gateway's socket.
+        if (inodeOf(path) === inode) rmSync(path, { force: true })
         server.close(() => resolve())
         server.closeAllConnections()
         for (const stream of streams) stream.destroy()
       }),
   }
 }
+
+/** Under a name of its own first: Node removes the name it listened at when it closes, whosever that is by then. */
+async function listenAt(server: Server, path: string): Promise<bigint | undefined> {
+  const first = `${path}.new`
+  try {
+    rmSync(first, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      // The state folder keeps others out already; the mode says so once more.
+      const mask = process.umask(0o177)
+      server.listen(first, resolve)
+      process.umask(mask)
+    })
+    renameSync(first, path)
+    return inodeOf(path)
+  } catch (cause) {
+    server.close()
+    throw new SallyportError('STATE_UNUSABLE', `Cannot open the socket ${path}.`, {
+      hint: 'Choose another state folder with --state.',
+      cause,
+    })
+  }
+}
+
+const inodeOf = (path: string): bigint | undefined => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino
 
 function upgrade(request: IncomingMessage, stream: Duplex, { judge, onLines, onPort }: GatewaySocketOptions): void {
   const wanted = request.headers.upgrade

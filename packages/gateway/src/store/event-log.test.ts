@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -187,3 +188,80 @@ describe('watchers', () => {
     expect((await warned).message).toContain('a bug')
   })
 })
+
+describe('a log file that loses its name', () => {
+  const messages = (folder: string) =>
+    scanLog(folder, {}).map(({ seq, ...event }) => [seq, 'message' in event && event.message])
+
+  test.each([
+    ['is removed', (folder: string) => rmSync(join(folder, FIRST))],
+    ['is moved away', (folder: string) => renameSync(join(folder, FIRST), join(folder, 'old'))],
+    ['is removed with its folder', (folder: string) => rmSync(folder, { recursive: true })],
+    [
+      'is replaced by a copy',
+      (folder: string) => {
+        const bytes = readFileSync(join(folder, FIRST))
+        rmSync(join(folder, FIRST))
+        writeFileSync(join(folder, FIRST), bytes)
+      },
+    ],
+  ])('because it %s is followed by a new one, and no later record is lost', async (_how, lose) => {
+    const folder = join(scratchFolder(), 'logs')
+    const log = openLog(folder)
+    log.append(noted('before'))
+    await outlive(40)
+    log.append(noted('seen'))
+    lose(folder)
+    for (const message of ['at once', 'again']) log.append(noted(message))
+    await outlive(40)
+    log.append(noted('later'))
+    expect(messages(folder).slice(-3)).toEqual([
+      [3, 'at once'],
+      [4, 'again'],
+      [5, 'later'],
+    ])
+    await log.close()
+    const again = openLog(folder)
+    again.append(noted('next run'))
+    expect(messages(folder).at(-1)).toEqual([6, 'next run'])
+  })
+
+  test('just before the end still hands its last records on', async () => {
+    const folder = join(scratchFolder(), 'logs')
+    const log = openLog(folder)
+    rmSync(folder, { recursive: true })
+    log.append(noted('last'))
+    await log.close()
+    expect(messages(folder)).toEqual([[1, 'last']])
+  })
+
+  test('and cannot be followed by a new one takes no record until it can', async () => {
+    const state = scratchFolder()
+    const folder = join(state, 'logs')
+    const log = openLog(folder)
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+    await outlive(40)
+    expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    rmSync(folder)
+    log.append(noted('y'))
+    expect(messages(folder)).toEqual([[1, 'y']])
+  })
+
+  test('with the whole state is not made again in a state that another may hold', async () => {
+    const state = join(scratchFolder(), 'state')
+    const folder = join(state, 'logs')
+    const log = openLog(folder)
+    renameSync(state, `${state}.old`)
+    mkdirSync(state)
+    await outlive(40)
+    expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    expect(readdirSync(state)).toEqual([])
+  })
+})
+
+/** The knowledge that a file has its name is that old at most. */
+async function outlive(milliseconds: number): Promise<void> {
+  const start = performance.now()
+  while (performance.now() - start <= milliseconds) await new Promise(setImmediate)
+}

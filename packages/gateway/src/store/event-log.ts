@@ -1,8 +1,21 @@
-import { closeSync, constants, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
-import { basename } from 'node:path'
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { type LoggedEvent, SallyportError, type SallyportEvent } from '@sallyport/core'
-import { diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
+import { causeCode, diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
 import { GroupSync } from './group-sync.ts'
+import { readAt } from './line-reader.ts'
 import { findTail, type LogTail } from './log-tail.ts'
 import { formatRecord } from './record-line.ts'
 import type { EventLog } from './records.ts'
@@ -20,6 +33,8 @@ export interface EventLogOptions {
 const SEGMENT_BYTES = 64 * 1024 * 1024
 /** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
 const SYNC_DELAY = { process: 40, power: 0 } as const
+/** So old may the knowledge be that the file still has its name. What was written since is still in our hands. */
+const NAMED_FOR = 40
 const { O_RDWR, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /** Opens the log for its one writer, and cuts off what a crash tore. */
@@ -59,9 +74,13 @@ export class SegmentedLog implements EventLog {
   #fd: number
   #size: number
   #nextSeq: number
+  /** Up to here the file was seen under its name: what stands behind would be lost with the name. */
+  #named: NamedUpTo
+  /** The folder of the folder: another one in its place may be another gateway's. */
+  readonly #around: BigIntStats
   /** Bytes of a failed write may stand behind the last whole record. */
   #torn = false
-  /** The file lost a sync or its name: nothing more is written to it. */
+  /** The file lost a sync: nothing more is written to it. */
   #abandoned = false
   #owed: SallyportEvent | undefined
   #closed = false
@@ -75,6 +94,8 @@ export class SegmentedLog implements EventLog {
     this.#fd = fd
     this.#size = tail.end
     this.#nextSeq = Math.max(segment.firstSeq, (tail.lastSeq ?? 0) + 1)
+    this.#named = { seq: this.#nextSeq, size: this.#size, at: performance.now() }
+    this.#around = statSync(dirname(options.folder), { bigint: true })
     this.#sync = new GroupSync({ fd, delay: SYNC_DELAY[options.durability], onFailure: () => this.#abandon() })
     if (tail.tornBytes > 0) this.#repaired(tail.tornBytes)
   }
@@ -95,6 +116,7 @@ export class SegmentedLog implements EventLog {
 
   async close(): Promise<void> {
     if (this.#closed) return
+    this.#keepNameAtEnd()
     this.#closed = true
     await this.#sync.close()
   }
@@ -124,7 +146,34 @@ export class SegmentedLog implements EventLog {
   #prepare(): void {
     if (this.#torn && !this.#cutTorn())
       throw unavailable(this.#segment.path, new Error('the rest of a failed write cannot be removed'))
+    if (performance.now() - this.#named.at > NAMED_FOR) this.#keepName()
     if (this.#size >= this.#segmentBytes || this.#abandoned) this.#startSegment()
+  }
+
+  /** A file without its name takes every record and keeps none: what it took since it was last seen goes into a new one. */
+  #keepName(): void {
+    if (!isNamed(this.#fd, this.#segment.path)) this.#replaceLost()
+    this.#named = { seq: this.#nextSeq, size: this.#size, at: performance.now() }
+  }
+
+  #keepNameAtEnd(): void {
+    try {
+      if (this.#size > this.#named.size) this.#keepName()
+    } catch {
+      // Nobody waits for these records any more, and there is no place for them.
+    }
+  }
+
+  #replaceLost(): void {
+    const segment = segmentAt(this.folder, this.#named.seq)
+    try {
+      const rescued = readAt(this.#fd, this.#named.size, this.#size - this.#named.size)
+      makeAgain(this.folder, this.#around)
+      this.#moveTo(segment, createSegment(this.folder, segment, rescued))
+      this.#size = rescued.length
+    } catch (cause) {
+      throw unavailable(segment.path, cause)
+    }
   }
 
   #cutTorn(): boolean {
@@ -141,8 +190,15 @@ export class SegmentedLog implements EventLog {
   #startSegment(): void {
     const segment = segmentAt(this.folder, this.#nextSeq)
     if (segment.firstSeq === this.#segment.firstSeq) return
-    const fd = createSegment(this.folder, segment)
-    if (fd === undefined) return
+    try {
+      this.#moveTo(segment, createSegment(this.folder, segment))
+    } catch {
+      return
+    }
+    this.#named = { seq: this.#nextSeq, size: 0, at: performance.now() }
+  }
+
+  #moveTo(segment: Segment, fd: number): void {
     this.#sync.moveTo(fd)
     this.#segment = segment
     this.#fd = fd
@@ -177,18 +233,42 @@ export class SegmentedLog implements EventLog {
 
 const openSegment = ({ path }: Segment): number => openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
 
-/** It must not stay behind when it cannot be used: its name claims the numbers that the old segment goes on with. */
-function createSegment(folder: string, segment: Segment): number | undefined {
-  let fd: number | undefined
+interface NamedUpTo {
+  readonly seq: number
+  readonly size: number
+  readonly at: number
+}
+
+function isNamed(fd: number, path: string): boolean {
+  const named = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  return named !== undefined && isSame(named, fstatSync(fd, { bigint: true }))
+}
+
+const isSame = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino
+
+/** Only where the log was before: whoever took the whole state away took its lock away too, and another may hold that. */
+function makeAgain(folder: string, around: BigIntStats): void {
+  const parent = dirname(folder)
+  if (!isSame(statSync(parent, { bigint: true }), around)) throw new Error(`${parent} is another folder than before`)
   try {
-    fd = openSync(segment.path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    mkdirSync(folder, { mode: 0o700 })
+    syncFolder(parent)
+  } catch (cause) {
+    if (causeCode(cause) !== 'EEXIST') throw cause
+  }
+}
+
+/** It must not stay behind when it cannot be used: its name claims the numbers that the old segment goes on with. */
+function createSegment(folder: string, segment: Segment, content: Uint8Array = new Uint8Array()): number {
+  const fd = openSync(segment.path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  try {
+    for (let written = 0; written < content.length; ) written += writeSync(fd, content, written)
     syncFolder(folder)
     return fd
-  } catch {
-    if (fd === undefined) return undefined
+  } catch (cause) {
     closeSync(fd)
     rmSync(segment.path, { force: true })
-    return undefined
+    throw cause
   }
 }
 

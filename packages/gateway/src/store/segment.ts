@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { causeCode } from '../disk/disk.ts'
 
 /** One file of the log. It is named by the first number it holds, so that even an empty one knows where the count stands. */
 export interface Segment {
@@ -19,10 +20,10 @@ export function segmentAt(folder: string, firstSeq: number): Segment {
   return { firstSeq, path: join(folder, `events-${String(firstSeq).padStart(12, '0')}.jsonl`) }
 }
 
-/** Every segment of the folder, oldest first. */
+/** Every segment of the folder, oldest first; none where somebody took the folder away. */
 export function listSegments(folder: string): readonly Segment[] {
   const found: Segment[] = []
-  for (const name of readdirSync(folder)) {
+  for (const name of namesIn(folder)) {
     const match = NAME.exec(name)
     if (match !== null) found.push({ firstSeq: Number(match[1]), path: join(folder, name) })
   }
@@ -31,4 +32,13 @@ export function listSegments(folder: string): readonly Segment[] {
 
 export function isAfter(a: Position, b: Position): boolean {
   return a.file > b.file || (a.file === b.file && a.offset > b.offset)
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (cause) {
+    if (causeCode(cause) === 'ENOENT') return []
+    throw cause
+  }
 }

@@ -77,3 +77,12 @@ test('of two in one process exactly one wins, 50 times', async () => {
     for (const lock of won) lock.release()
   }
 })
+
+test('the release leaves the name of another holder alone, when the state was put elsewhere meanwhile', async () => {
+  const state = scratchFolder()
+  const lock = await take(state)
+  const info = join(state, 'gateway.json')
+  writeFileSync(info, '{"pid":1}\n')
+  lock.release()
+  expect(readFileSync(info, 'utf8')).toBe('{"pid":1}\n')
+})

@@ -38,12 +38,13 @@ export async function lockState(state: string, options: LockOptions): Promise<St
   try {
     const { version, home, now = () => new Date() } = options
     const holder: StateHolder = { pid: process.pid, version, home, started: now().toISOString() }
-    await replaceFile(info, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
+    const text = `${JSON.stringify(holder)}\n`
+    await replaceFile(info, text, { mode: 0o600 })
+    return { held: false, release: releaseOnce(database, { info, text }) }
   } catch (cause) {
     database.close()
     throw cause
   }
-  return { held: false, release: releaseOnce(database, info) }
 }
 
 /** IMMEDIATE and not EXCLUSIVE: it is one atomic lock of one byte, so of two that race exactly one wins, while two that
@@ -68,13 +69,22 @@ function takeLock(path: string): Sqlite | undefined {
   }
 }
 
-function releaseOnce(database: Sqlite, info: string): () => void {
+function releaseOnce(database: Sqlite, { info, text }: { readonly info: string; readonly text: string }): () => void {
   let released = false
   return () => {
     if (released) return
     released = true
-    rmSync(info, { force: true })
+    // Another folder may stand in the state's place by now, with another holder.
+    if (readIfThere(info) === text) rmSync(info, { force: true })
     database.close()
+  }
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
   }
 }
 
