@@ -256,10 +256,38 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
   })
 })
 
+describe(`${promise('GW-25')} the configuration`, () => {
+  it('is what the program gives: a config.yaml in the working folder is nobody’s word', async () => {
+    const root = folder()
+    const mirror = { command: 'node', args: [fixture('mirror-server.mjs'), join(root, 'heard')] }
+    writeFileSync(join(root, 'config.yaml'), JSON.stringify({ mcp_servers: { mirror } }))
+    const before = process.cwd()
+    process.chdir(root)
+    undo.push(() => process.chdir(before))
+    const servers = async (more: Partial<EmbeddedOptions>): Promise<readonly string[]> => {
+      const gateway = await createGateway({ state: join(root, 'state'), onWarning: () => {}, ...more })
+      try {
+        return [...new Set((await gateway.listMcpTools()).map(({ server }) => server))]
+      } finally {
+        await gateway.close()
+      }
+    }
+    expect(await servers({})).toEqual([])
+    expect(await servers({ config: {} })).toEqual([])
+    expect(await servers({ home: root, config: {} })).toEqual([])
+    expect(await servers({ home: root })).toEqual(['mirror'])
+  })
+})
+
 describe(`${promise('GW-25')} closing`, () => {
   /** Without those of the index, which libsql lets go of only when its statements are collected. */
   const descriptors = (): number =>
     readdirSync('/proc/self/fd').filter((number) => !targetOf(number).includes('state.db')).length
+
+  const children = (): readonly string[] =>
+    readdirSync('/proc/self/task').flatMap((thread) =>
+      readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+    )
 
   const targetOf = (number: string): string => {
     try {
@@ -306,6 +334,31 @@ describe(`${promise('GW-25')} closing`, () => {
     for (let attempt = 0; attempt < 2; attempt++)
       await expect(createGateway({ config: {}, state })).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
     rmSync(join(state, 'logs'))
+    const last = await createGateway({ config: {}, state, onWarning: () => {} })
+    await last.close()
+  })
+
+  it('is not needed for what never opened: no process and no descriptor is left of it', async () => {
+    const state = join(folder(), 'state')
+    const jwt = { secret: '' }
+    const fail = async (): Promise<void> => {
+      await expect(createGateway({ config: { auth: { jwt } }, state })).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+      })
+      const blocked = join(state, 'tokens')
+      rmSync(blocked, { recursive: true, force: true })
+      writeFileSync(blocked, 'in the way')
+      await expect(createGateway({ config: {}, state })).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+      rmSync(blocked)
+    }
+    const first = await createGateway({ config: {}, state, onWarning: () => {} })
+    await expect(createGateway({ config: {}, state })).rejects.toMatchObject({ code: 'STATE_HELD' })
+    await first.close()
+    await fail()
+    const before = { open: descriptors(), children: children() }
+    for (let round = 0; round < 3; round++) await fail()
+    expect(children()).toEqual(before.children)
+    await eventually(descriptors, (count) => count <= before.open)
     const last = await createGateway({ config: {}, state, onWarning: () => {} })
     await last.close()
   })

@@ -6,7 +6,7 @@ import { errorCode, type FaultBench, type Json, openFaultBench, textOf } from '.
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
-import { REPOSITORY } from './run-gateway.ts'
+import { REPOSITORY, runGateway } from './run-gateway.ts'
 
 const HTTP_SERVER = join(REPOSITORY, 'tests/fixtures/http-server.mjs')
 
@@ -246,5 +246,29 @@ describe(`${promise('GW-9')} a server over HTTP that redirects`, () => {
     const seen = await bench.besiege(() => bench.server('nobody'))
     expect(['restarting', 'broken']).toContain(seen.state)
     expect(seen.reason).toContain('ECONNREFUSED')
+  })
+})
+
+describe(`${promise('GW-3')} a server over HTTP that wants a login`, () => {
+  it('has answered: no list waits for it any longer, and the log says what it wants', { timeout: 20_000 }, async () => {
+    const shut = await startHttp('--token', 'nobody-has-it')
+    const config = { mcp_servers: { shut: { url: shut.url() } }, gateway: { startup_wait: '10m' } }
+    const gateway = await runGateway({ config })
+    try {
+      const { message } = await modernRequest(gateway.mcp, 'tools/list')
+      const names = message.result.tools.map(({ name }: Json) => name)
+      expect(names).toContain('sallyport_read_file')
+      expect(names.filter((name: string) => name.startsWith('shut_'))).toEqual([])
+      expect(gateway.records()).toContainEqual(
+        expect.objectContaining({
+          type: 'UPSTREAM_NEEDS_LOGIN',
+          server: 'shut',
+          reason: expect.stringMatching(/log ?in|401/i),
+        }),
+      )
+    } finally {
+      await gateway.stop()
+      await shut.stop()
+    }
   })
 })

@@ -22,7 +22,7 @@ export { nameGlob } from './glob.ts'
 export { isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner } from './json-scanner.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
-export { foldName, NameTable, type Naming } from './names.ts'
+export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
 export type { Principal } from './principal.ts'
 export {
   type Era,

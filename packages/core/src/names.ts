@@ -143,12 +143,22 @@ function foldFor(claims: readonly Claim[], naming: Naming): (name: string) => st
 /** The names that a tool can have, from the plainest to the surest. */
 function nameAt(ref: ToolRef, level: number, { naming, digest }: NamingOptions): string | undefined {
   if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return level === 0 ? ref.tool : undefined
-  const plain = squeeze(`${ref.server}_${ref.tool}`)
-  if (level === 0) return plain.length <= MAX_LENGTH && squeeze(ref.tool) !== '' ? plain : undefined
-  const length = HASH_LENGTHS[level - 1]
-  if (length === undefined) return undefined
-  const head = plain.slice(0, MAX_LENGTH - length - 1).replace(/_+$/, '')
-  return `${head}_${digest(`${ref.server}\n${ref.tool}`).slice(0, length)}`
+  if (level > 0) return hashedNames(ref, digest)[level - 1]
+  const plain = plainName(ref)
+  return plain.length <= MAX_LENGTH && squeeze(ref.tool) !== '' ? plain : undefined
+}
+
+/** Server and tool as they stand on the wire, unless that is too long or others claim it too. */
+export const plainName = (ref: ToolRef): string => squeeze(`${ref.server}_${ref.tool}`)
+
+/** The names of a tool that cannot have its plain one. */
+export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): readonly string[] {
+  const plain = plainName(ref)
+  const hash = digest(`${ref.server}\n${ref.tool}`)
+  return HASH_LENGTHS.map((length) => {
+    const head = plain.slice(0, MAX_LENGTH - length - 1).replace(/_+$/, '')
+    return `${head}_${hash.slice(0, length)}`
+  })
 }
 
 /** Letters, digits and single underscores, beginning with a letter: what every agent leaves as it is. */

@@ -87,7 +87,7 @@ export class Gateway {
     this.pipeline = this.#createPipeline()
     this.methods = this.#createMethods()
     const most = (): number => this.#settings.gateway.maxSessions
-    this.sessions = new LegacySessions({ hub: this.hub, most, now: () => Date.now() })
+    this.sessions = new LegacySessions({ hub: this.hub, most, now: () => performance.now() })
     const maxBodyBytes = (): number => this.#settings.gateway.maxBodyBytes
     this.httpMcp = new HttpMcp({ methods: this.methods, sessions: this.sessions, maxBodyBytes })
     this.catalog.onChange((change) => this.hub.listsChanged(change))
@@ -226,7 +226,6 @@ export class Gateway {
     return new Fleet({
       open: (config, listener) => openUpstream(config, listener, this.#context),
       isKnown: (server) => this.catalog.knows(server),
-      now: () => Date.now(),
       listener: {
         onCatalogue: (server, catalogue) => this.#discovered(server, catalogue),
         onEvent: (event) => this.#happened(event),
@@ -261,11 +260,19 @@ export class Gateway {
   }
 }
 
-/** What the listening ports were opened with. */
-const FIXED_AT_START = ['host', 'port', 'allowedHosts', 'allowedOrigins'] as const
+/** What the listening ports were opened with, as it is written. */
+const FIXED_AT_START = {
+  host: 'host',
+  port: 'port',
+  allowedHosts: 'allowed_hosts',
+  allowedOrigins: 'allowed_origins',
+} as const
 
 function fixedAtStart({ gateway: before }: Settings, { gateway: after }: Settings): readonly string[] {
-  return FIXED_AT_START.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
+  const keys = Object.keys(FIXED_AT_START) as (keyof typeof FIXED_AT_START)[]
+  return keys
+    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
+    .map((key) => FIXED_AT_START[key])
 }
 
 export const traceOf = (error: unknown): string =>

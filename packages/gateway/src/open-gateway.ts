@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from './disk/disk.ts'
 import { Gateway, type GatewayParts, type OpenedParts, traceOf } from './gateway.ts'
 import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
 import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
@@ -38,6 +38,6 @@ function createMarks(path: string): OpenedParts['marks'] {
 
 function makeWorkspace(state: string): string {
   const root = join(state, 'workspaces', 'default')
-  mkdirSync(root, { recursive: true, mode: 0o700 })
+  makeFolder(root)
   return root
 }

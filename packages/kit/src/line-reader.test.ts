@@ -4,11 +4,14 @@ import { LineReader } from './line-reader.ts'
 
 function openReader(limit = 1_000) {
   const lines: string[] = []
-  const told = { oversized: 0 }
+  const told = { oversized: 0, passed: '' }
   const reader = new LineReader({
     limit,
     onLine: (line) => lines.push(line.toString()),
     onOversized: () => void told.oversized++,
+    onPassed: (piece) => {
+      told.passed += piece.toString()
+    },
   })
   return { reader, lines, told }
 }
@@ -30,7 +33,7 @@ describe('lines', () => {
     const { reader, lines, told } = openReader(5)
     for (const part of ['123', '456', '789', '\nab', 'c\n123456\n12345\n']) reader.feed(Buffer.from(part))
     expect(lines).toEqual(['abc', '12345'])
-    expect(told.oversized).toBe(2)
+    expect(told).toEqual({ oversized: 2, passed: '123456789123456' })
   })
 
   it('that have no end yet can be looked at', () => {

@@ -3,6 +3,8 @@ export interface LineReaderOptions {
   /** Without its end, and never empty. */
   readonly onLine: (line: Buffer) => void
   readonly onOversized: () => void
+  /** Takes the pieces of a line over the limit as they pass, from its beginning; nothing of it is kept. */
+  readonly onPassed?: (piece: Buffer) => void
 }
 
 /** Cuts a byte stream into lines. A line over the limit is passed over and reported; whatever comes after it is read. */
@@ -10,6 +12,7 @@ export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: Buffer) => void
   readonly #onOversized: () => void
+  readonly #onPassed: ((piece: Buffer) => void) | undefined
   #parts: Buffer[] = []
   #bytes = 0
 
@@ -17,6 +20,7 @@ export class LineReader {
     this.#limit = options.limit
     this.#onLine = options.onLine
     this.#onOversized = options.onOversized
+    this.#onPassed = options.onPassed
   }
 
   /** The beginning of a line whose end has not come yet. */
@@ -36,8 +40,11 @@ export class LineReader {
 
   #take(part: Buffer): void {
     this.#bytes += part.length
-    if (this.#bytes <= this.#limit) this.#parts.push(part)
-    else this.#parts = []
+    this.#parts.push(part)
+    if (this.#bytes <= this.#limit) return
+    const passed = this.#parts
+    this.#parts = []
+    if (this.#onPassed) for (const piece of passed) this.#onPassed(piece)
   }
 
   #endLine(): void {

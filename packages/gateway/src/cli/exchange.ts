@@ -1,6 +1,7 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { type Principal, SallyportError } from '@sallyport/core'
+import { SILENCE, silentGateway } from './silent-gateway.ts'
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -30,8 +31,17 @@ export function answers(socketPath: string): Promise<boolean> {
   })
 }
 
+export interface SocketExchangeOptions {
+  readonly socketPath: string
+  readonly state: string
+  readonly home?: string | undefined
+  /** How long the gateway may say nothing at all. */
+  readonly patience?: number
+}
+
 /** Speaks to the gateway that holds the state, over its own socket. */
-export function createSocketExchange(socketPath: string, home?: string): Exchange {
+export function createSocketExchange(options: SocketExchangeOptions): Exchange {
+  const { socketPath, state, home, patience = SILENCE } = options
   const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
   return ({ method, path, body, signal }) =>
     new Promise((resolve, reject) => {
@@ -50,8 +60,33 @@ export function createSocketExchange(socketPath: string, home?: string): Exchang
       request.once('response', (response) =>
         resolve({ status: response.statusCode ?? 500, body: readBody(response, signal) }),
       )
+      const unwatch = watchSilence(socketPath, patience, () => {
+        reject(silentGateway(state, patience))
+        request.destroy()
+      })
+      request.once('response', unwatch).once('close', unwatch)
       request.end(body)
     })
+}
+
+/** An answer may take its time: a tool works, a long log is searched. So a quick question beside it tells whether anybody is there. */
+function watchSilence(socketPath: string, patience: number, onSilence: () => void): () => void {
+  let asked: ClientRequest | undefined
+  const timer = setInterval(() => {
+    if (asked !== undefined) return onSilence()
+    asked = httpRequest({ socketPath, path: '/api/status', agent: false, headers: { host: 'localhost' } })
+    asked.once('response', (response) => response.resume())
+    asked.once('close', () => {
+      asked = undefined
+    })
+    // Who is gone ends the request itself as well.
+    asked.once('error', () => {})
+    asked.end()
+  }, patience / 2)
+  return () => {
+    clearInterval(timer)
+    asked?.destroy()
+  }
 }
 
 async function* readBody(response: IncomingMessage, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {

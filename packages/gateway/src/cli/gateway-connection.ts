@@ -3,11 +3,16 @@ import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import { SOCKET_PROTOCOLS, socketPath } from '../serve/gateway-socket.ts'
 import { errorIn } from '../serve/problem.ts'
+import { SILENCE, silentGateway } from './silent-gateway.ts'
 
 export interface ConnectionOptions {
   readonly state: string
   readonly home: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Who gives it goes on waiting for a gateway that says nothing; to anybody else that is a failure. */
+  readonly onSilence?: (error: SallyportError) => void
+  /** How long the gateway may say nothing at all. */
+  readonly patience?: number
 }
 
 /** A gateway that has the state but not its socket is about to open it, or about to be gone with its servers. */
@@ -30,7 +35,15 @@ export function connectTo(
   }
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath: socketPath(options.state), path: '/', headers })
+    const timer = setTimeout(() => {
+      const silent = silentGateway(options.state, options.patience)
+      if (options.onSilence) return options.onSilence(silent)
+      reject(silent)
+      asked.destroy()
+    }, options.patience ?? SILENCE)
+    asked.once('close', () => clearTimeout(timer))
     asked.once('upgrade', (_response, socket, head) => {
+      clearTimeout(timer)
       if (head.length > 0) socket.unshift(head)
       resolve(socket)
     })

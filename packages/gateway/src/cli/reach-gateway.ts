@@ -20,7 +20,8 @@ type Use<Result> = (client: GatewayClient, age: Age) => Promise<Result>
 /** The gateway that runs on a state, if one answers. With a home it is refused when it serves another. */
 export async function reachRunning(state: string, home?: string): Promise<GatewayClient | undefined> {
   const path = socketPath(state)
-  return (await answers(path)) ? new GatewayClient(createSocketExchange(path, home)) : undefined
+  if (!(await answers(path))) return undefined
+  return new GatewayClient(createSocketExchange({ socketPath: path, state, home }))
 }
 
 /** Uses the gateway of the home: the one that runs, or one in this process for as long as it is used. */
@@ -60,13 +61,13 @@ interface Ways<Result> {
 
 /** The holder of a state may come or go between the two questions, so both are asked again for a while. */
 async function eitherWay<Result>({ signal }: CliContext, { state, use, reach, open }: Ways<Result>): Promise<Result> {
-  for (const until = Date.now() + PATIENCE_MS; ; await delay(PAUSE_MS)) {
+  for (const until = performance.now() + PATIENCE_MS; ; await delay(PAUSE_MS)) {
     signal.throwIfAborted()
     const running = await reach()
     if (running) return use(running, 'running')
     const opened = await open().catch(unlessHeld)
     if (opened) return useHere(opened, use)
-    if (Date.now() > until) throw silent(state)
+    if (performance.now() > until) throw silent(state)
   }
 }
 

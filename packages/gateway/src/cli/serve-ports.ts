@@ -18,7 +18,7 @@ type Flags = ServeFlags & GlobalFlags
 export async function servePort(context: CliContext, flags: Flags): Promise<void> {
   // Asked for first of all: from here on Ctrl-C and SIGTERM end it in order.
   const { signal } = context
-  for (const until = Date.now() + JOIN_PATIENCE; !signal.aborted; await delay(JOIN_PAUSE)) {
+  for (const until = performance.now() + JOIN_PATIENCE; !signal.aborted; await delay(JOIN_PAUSE)) {
     const opened = await openWithDoors(context, flags, async (doors, gateway) => {
       await doors.openPort(portOf(flags, gateway.settings.gateway))
     }).catch(unlessHeld)
@@ -26,7 +26,7 @@ export async function servePort(context: CliContext, flags: Flags): Promise<void
     const { home, state } = await findHome(context, flags)
     const lender = await connectTo('port', { state, home: home.path, headers: portHeaders(flags) })
     if (lender) return serveThrough(lender, context, { flags, home: home.path, state })
-    if (Date.now() > until)
+    if (performance.now() > until)
       throw new SallyportError('GATEWAY_UNREACHABLE', `A gateway holds the state ${state} and does not answer.`, {
         hint: 'Try again, or stop it.',
       })

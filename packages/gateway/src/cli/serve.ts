@@ -50,9 +50,10 @@ async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise
 async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
   const { home, state } = await findHome(context, flags)
   const { environment, cwd } = context
+  const onLost = (reason: string): void => void context.process.stderr.write(`! ${reason}\n`)
   const join = async (): Promise<Duplex> => {
-    for (const until = Date.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
-      const joined = await connectTo('lines', { state, home: home.path })
+    for (const until = performance.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
+      const joined = await connectTo('lines', { state, home: home.path, onSilence: (error) => onLost(error.text) })
       if (joined) return joined
       await startBackgroundGateway({
         home: home.origin === 'project' ? undefined : home.path,
@@ -60,10 +61,9 @@ async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
         cwd,
         environment: { ...environment },
       })
-      if (Date.now() > until)
+      if (performance.now() > until)
         throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway on the state ${state} does not answer.`)
     }
   }
-  const onLost = (reason: string): void => void context.process.stderr.write(`! ${reason}\n`)
   await relayStdio({ input: process.stdin, output: process.stdout, join, onLost, signal: context.signal })
 }

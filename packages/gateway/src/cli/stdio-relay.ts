@@ -38,12 +38,12 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
   let losses = 0
   for (let socket = await join(); ; socket = await joinAgain({ join, onLost, signal })) {
     socket.on('error', () => socket.destroy())
-    const joinedAt = Date.now()
+    const joinedAt = performance.now()
     if (pending.handshake.length > 0) await pending.greetAgain(socket, output)
     await carry({ input, output, socket, pending, ended, signal })
     if (!inputOpen || signal.aborted) return void input.destroy()
     for (const line of pending.giveUp()) output.write(line)
-    losses = Date.now() - joinedAt > STEADY_AFTER ? 1 : losses + 1
+    losses = performance.now() - joinedAt > STEADY_AFTER ? 1 : losses + 1
     if (losses > MAX_LOSSES)
       throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway was lost ${losses} times in a row.`)
     onLost('The gateway went away; joining it again.')
@@ -53,11 +53,11 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
 
 /** What keeps the next gateway from starting may pass: a full disk, a configuration in the middle of an edit. */
 async function joinAgain({ join, onLost, signal }: Pick<RelayOptions, 'join' | 'onLost' | 'signal'>): Promise<Duplex> {
-  for (const until = Date.now() + REJOIN_PATIENCE; ; await delay(REJOIN_PAUSE)) {
+  for (const until = performance.now() + REJOIN_PATIENCE; ; await delay(REJOIN_PAUSE)) {
     try {
       return await join()
     } catch (error) {
-      if (!(error instanceof SallyportError) || Date.now() > until || signal.aborted) throw error
+      if (!(error instanceof SallyportError) || performance.now() > until || signal.aborted) throw error
       onLost(`The gateway cannot be joined yet: ${error.text}`)
     }
   }

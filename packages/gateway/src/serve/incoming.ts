@@ -66,7 +66,7 @@ function classifyResponse(message: JsonObject): Incoming | Misread {
   return { kind: 'response', id, message }
 }
 
-function isId(id: Json | undefined): id is string | number {
+export function isId(id: Json | undefined): id is string | number {
   return typeof id === 'string' ? id.length <= MAX_ID_LENGTH : Number.isSafeInteger(id)
 }
 

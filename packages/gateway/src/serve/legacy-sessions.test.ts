@@ -84,6 +84,18 @@ describe('legacy sessions', () => {
     expect(sessions.open(ANN)).not.toBe(session)
   })
 
+  it('keep to a limit that was lowered, once a new one comes', () => {
+    const clock = { now: 0, most: 5 }
+    const hub = new ChangeHub()
+    const sessions = new LegacySessions({ hub, most: () => clock.most, now: () => clock.now })
+    for (; clock.now < 5; clock.now++) sessions.open(ANN)
+    clock.most = 2
+    clock.now = 3_600_001
+    const last = sessions.open(ANN)
+    expect([sessions.size, hub.size]).toEqual([2, 2])
+    expect(sessions.find(last.id, ANN)).toBe(last)
+  })
+
   it('all end together', () => {
     const { hub, sessions } = openSessions()
     for (let index = 0; index < 3; index++) sessions.open(ANN)

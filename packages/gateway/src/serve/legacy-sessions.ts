@@ -80,14 +80,18 @@ export class LegacySessions {
       .map(({ session }) => session)
       .filter((session) => !session.stream && session.inFlight.size === 0)
     for (const session of idle) if (session.seenAt < before) this.end(session, 'the session was idle for too long')
-    if (this.#sessions.size < this.#most()) return
-    const oldest = oldestOfMost(idle)
-    if (!oldest)
-      throw new SallyportError(
-        'OVERLOADED',
-        `${this.#most()} sessions are open, which is the limit (gateway.max_sessions).`,
-      )
-    this.end(oldest, 'a newer session took its place')
+    const left = new Set(idle.filter(({ id }) => this.#sessions.has(id)))
+    // More than one has to go where the limit was lowered meanwhile.
+    while (this.#sessions.size >= this.#most()) {
+      const oldest = oldestOfMost([...left])
+      if (!oldest)
+        throw new SallyportError(
+          'OVERLOADED',
+          `${this.#most()} sessions are open, which is the limit (gateway.max_sessions).`,
+        )
+      left.delete(oldest)
+      this.end(oldest, 'a newer session took its place')
+    }
   }
 }
 

@@ -108,6 +108,32 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 7, result: {} })
   })
 
+  it('is told which of its requests was too large, however it came', async () => {
+    const { socket, next } = await openClient(undefined, 200)
+    const large = 'x'.repeat(100_000)
+    const refusal = { error: { code: -32600, data: { code: 'BODY_TOO_LARGE', retryable: false } } }
+    send(socket, call(7, { arguments: { large, id: 8 } }))
+    expect(await next()).toMatchObject({ id: 7, ...refusal })
+    send(socket, `{"jsonrpc":"2.0","method":"tools/call","params":{"large":"${large}"},"id":"late"}`)
+    expect(await next()).toMatchObject({ id: 'late', ...refusal })
+    for (const piece of [`{"id":"cut`, ` up","method":"ping","params":{"large":"`, large, large, '"}}\n'])
+      socket.write(piece)
+    expect(await next()).toMatchObject({ id: 'cut up', ...refusal })
+    for (const message of [
+      { id: 9, result: { large } },
+      { method: 'notifications/progress', params: { large } },
+      { id: 'i'.repeat(257), method: 'ping', params: { large } },
+      { id: 1.5, method: 'ping', params: { large } },
+    ]) {
+      send(socket, message)
+      expect(await next()).toMatchObject({ id: null, ...refusal })
+    }
+    send(socket, `{"id":10,"method":"ping","params":{"large":"${large}"`)
+    expect(await next()).toMatchObject({ id: null, ...refusal })
+    send(socket, { id: 11, method: 'ping' })
+    expect(await next()).toMatchObject({ id: 11, result: {} })
+  })
+
   it('may not use an id again while its request is under way', async () => {
     let finish = (): void => {}
     const { socket, next } = await openClient(

@@ -1,9 +1,17 @@
 import type { Duplex } from 'node:stream'
-import { Cancellation, type Era, isJsonObject, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
+import {
+  Cancellation,
+  type Era,
+  isJsonObject,
+  type JsonObject,
+  JsonScanner,
+  type Principal,
+  SallyportError,
+} from '@sallyport/core'
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { ChangeHub } from './change-hub.ts'
 import { failureReply } from './failure-reply.ts'
-import { type Incoming, readMessage } from './incoming.ts'
+import { type Incoming, isId, readMessage } from './incoming.ts'
 import type { Methods } from './methods.ts'
 import { envelopeFlaw, flawData, isModern } from './modern-envelope.ts'
 import { errorMessage, notificationMessage, resultMessage, type WireMessage } from './wire-message.ts'
@@ -28,6 +36,8 @@ export class LineClient {
   readonly #options: LineClientOptions
   readonly #inFlight = new Map<string | number, Cancellation>()
   readonly #subscriptions = new Set<string>()
+  /** Looks for the id in a message that is too large to be kept. */
+  #passing = new JsonScanner()
   #leaveHub: (() => void) | undefined
 
   constructor(options: LineClientOptions) {
@@ -40,10 +50,8 @@ export class LineClient {
     const reader = new LineReader({
       limit: maxMessageBytes,
       onLine: (line) => this.#receive(line),
-      onOversized: () =>
-        this.#write(
-          errorMessage(undefined, { code: -32600, message: `A message is larger than ${maxMessageBytes} bytes.` }),
-        ),
+      onPassed: (piece) => this.#passing.feed(piece),
+      onOversized: () => this.#passed(),
     })
     stream.on('data', (chunk: Buffer) => reader.feed(chunk))
     return new Promise((resolve) => {
@@ -60,6 +68,16 @@ export class LineClient {
   #ended(): void {
     this.#leaveHub?.()
     for (const cancellation of this.#inFlight.values()) cancellation.cancel('the client went away')
+  }
+
+  /** Over a pipe nothing but its id tells a client which of its requests was refused. */
+  #passed(): void {
+    const envelope = this.#passing.end()
+    this.#passing = new JsonScanner()
+    const id = envelope?.hasMethod ? (envelope.numericId ?? envelope.textId) : undefined
+    const { kind, code, text } = tooLarge(this.#options.maxMessageBytes)
+    const data = { code, retryable: kind.retryable }
+    this.#write(errorMessage(isId(id) ? id : undefined, { code: kind.rpc, message: text, data }))
   }
 
   #receive(line: Buffer): void {
@@ -130,6 +148,11 @@ export class LineClient {
     stream.once('drain', () => stream.resume())
   }
 }
+
+const tooLarge = (limit: number): SallyportError =>
+  new SallyportError('BODY_TOO_LARGE', `The message is larger than ${limit} bytes.`, {
+    hint: 'Send less, or raise gateway.max_body in config.yaml.',
+  })
 
 const duplicate = (id: string | number): SallyportError =>
   new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)

@@ -15,6 +15,8 @@ const MAX_RESOURCES = 1_000
 /** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions
+  /** Also those whose resources are still being asked for. Legacy sessions have a limit of their own. */
+  #listeners = 0
 
   constructor(options: SubscriptionsOptions) {
     this.#options = options
@@ -40,12 +42,20 @@ export class Subscriptions {
 
   /** Stays open until the client no longer listens. Only what it may hear of is acknowledged. */
   async listen(request: ClientRequest): Promise<Reply> {
-    const { hub, maxListeners } = this.#options
-    if (hub.size >= maxListeners())
+    if (this.#listeners >= this.#options.maxListeners())
       throw new SallyportError(
         'OVERLOADED',
-        `${hub.size} clients listen for changes, which is the limit (gateway.max_sessions).`,
+        `${this.#listeners} clients listen for changes, which is the limit (gateway.max_sessions).`,
       )
+    this.#listeners++
+    try {
+      return await this.#listenUntilCancelled(request)
+    } finally {
+      this.#listeners--
+    }
+  }
+
+  async #listenUntilCancelled(request: ClientRequest): Promise<Reply> {
     const wanted = isJsonObject(request.params.notifications) ? request.params.notifications : {}
     const uris = await this.#granted(request, wanted.resourceSubscriptions)
     const _meta = { [META.subscriptionId]: request.id }
@@ -54,7 +64,7 @@ export class Subscriptions {
     }
     const wants = familiesIn(wanted)
     tell({ method: 'notifications/subscriptions/acknowledged', params: { notifications: acknowledged(wants, uris) } })
-    const remove = hub.add({ wants, wantsResource: (uri) => uris.has(uri), tell })
+    const remove = this.#options.hub.add({ wants, wantsResource: (uri) => uris.has(uri), tell })
     return new Promise((resolve) => {
       request.cancellation.onCancel(() => {
         remove()

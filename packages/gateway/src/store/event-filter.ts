@@ -1,4 +1,5 @@
-import { canonicalName, type LoggedEvent, nameGlob } from '@sallyport/core'
+import { createHash } from 'node:crypto'
+import { canonicalName, hashedNames, type LoggedEvent, nameGlob, plainName, type ToolRef } from '@sallyport/core'
 import type { EventFilter } from './records.ts'
 
 type Test = (record: Readonly<Record<string, unknown>>) => boolean
@@ -50,12 +51,21 @@ function toolTest(pattern: string): Test {
 /** A tool may be named as it is recorded, as `server/tool`, as clients call it, or by its own name alone; each may be a glob. */
 export function toolMatcher(pattern: string): (toolName: unknown, server: unknown) => boolean {
   const matches = nameGlob(pattern)
-  return (toolName, server) => typeof toolName === 'string' && writingsOf(toolName, String(server)).some(matches)
+  // A hash is made for each record only where one is asked for: whatever leaves it open fits the plain name too.
+  const namesHash = /_[0-9a-f]{8,}$/.test(pattern)
+  return (toolName, server) => {
+    if (typeof toolName !== 'string') return false
+    if (matches(toolName)) return true
+    const ref = toolRecordedAs(toolName, String(server))
+    return ref !== undefined && (writingsOf(ref).some(matches) || (namesHash && hashedNames(ref, digest).some(matches)))
+  }
 }
 
-function writingsOf(recorded: string, server: string): readonly string[] {
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+function toolRecordedAs(recorded: string, server: string): ToolRef | undefined {
   const head = canonicalName({ server, tool: '' })
-  if (!recorded.startsWith(head)) return [recorded]
-  const tool = recorded.slice(head.length)
-  return [recorded, `${server}/${tool}`, `${server}_${tool}`.replaceAll(/[^A-Za-z0-9]+/g, '_'), tool]
+  return recorded.startsWith(head) ? { server, tool: recorded.slice(head.length) } : undefined
 }
+
+const writingsOf = (ref: ToolRef): readonly string[] => [`${ref.server}/${ref.tool}`, plainName(ref), ref.tool]

@@ -239,9 +239,13 @@ interface NamedUpTo {
   readonly at: number
 }
 
+/** Where the path cannot be looked at, a new file cannot be made either, and that says why. */
 function isNamed(fd: number, path: string): boolean {
-  const named = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  return named !== undefined && isSame(named, fstatSync(fd, { bigint: true }))
+  try {
+    return isSame(lstatSync(path, { bigint: true }), fstatSync(fd, { bigint: true }))
+  } catch {
+    return false
+  }
 }
 
 const isSame = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino

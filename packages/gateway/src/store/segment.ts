@@ -14,6 +14,7 @@ export interface Position {
   readonly offset: number
 }
 
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
 const NAME = /^events-(\d{12,15})\.jsonl$/
 
 export function segmentAt(folder: string, firstSeq: number): Segment {
@@ -38,7 +39,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (cause) {
-    if (causeCode(cause) === 'ENOENT') return []
+    if (GONE.has(causeCode(cause))) return []
     throw cause
   }
 }

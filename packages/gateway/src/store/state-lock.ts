@@ -32,9 +32,9 @@ export interface LockOptions {
 /** Takes the state for this process alone. The kernel gives it back when the process ends, however it ends. */
 export async function lockState(state: string, options: LockOptions): Promise<StateLock | StateHeld> {
   makeFolder(state)
-  const info = join(state, 'gateway.json')
+  const info = infoPath(state)
   const database = takeLock(join(state, 'gateway.lock'))
-  if (database === undefined) return { held: true, holder: readHolder(info) }
+  if (database === undefined) return { held: true, holder: readHolder(state) }
   try {
     const { version, home, now = () => new Date() } = options
     const holder: StateHolder = { pid: process.pid, version, home, started: now().toISOString() }
@@ -88,11 +88,13 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
+const infoPath = (state: string): string => join(state, 'gateway.json')
+
 /** What the last holder wrote, unless that one is dead: then the present one has not written yet. */
-function readHolder(path: string): StateHolder | undefined {
+export function readHolder(state: string): StateHolder | undefined {
   let value: unknown
   try {
-    value = JSON.parse(readFileSync(path, 'utf8'))
+    value = JSON.parse(readFileSync(infoPath(state), 'utf8'))
   } catch {
     return undefined
   }

@@ -302,3 +302,12 @@ function rebuildFile(path: string, spoil: (good: Buffer) => Buffer): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
   writeFileSync(path, spoil(good))
 }
+
+test('a folder of logs that was taken away leaves nothing to find, and is no failure', async () => {
+  const state = scratchFolder()
+  const store = openTestStore({ state })
+  store.log.append(noted('x'))
+  expect(await store.find({})).toHaveLength(1)
+  rmSync(join(state, 'logs'), { recursive: true })
+  expect(await store.find({})).toEqual([])
+})

@@ -12,7 +12,7 @@ import { closeStateDatabase, openStateDatabase, setAside } from './state-databas
 export { eventMatcher } from './event-filter.ts'
 export type { CatalogueCache, EventFilter, EventLog, Store } from './records.ts'
 export { loadSqlite } from './sqlite.ts'
-export { lockState, type StateHolder } from './state-lock.ts'
+export { lockState, readHolder, type StateHolder } from './state-lock.ts'
 
 export interface StoreOptions {
   readonly state: string

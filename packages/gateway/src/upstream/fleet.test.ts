@@ -38,7 +38,6 @@ function openFleet(known: readonly string[] = []) {
       onNotification: () => {},
     },
     isKnown: (server) => known.includes(server),
-    now: () => Date.now(),
   })
   const of = (id: string): Opened => opened.findLast(({ config }) => config.id === id) as Opened
   return { fleet, opened, catalogues, events, closing, of }
@@ -47,6 +46,7 @@ function openFleet(known: readonly string[] = []) {
 const configs = (...ids: readonly string[]): readonly ServerConfig[] => ids.map((id) => stdioConfig({ id }))
 const NONE: ReadonlySet<string> = new Set()
 const LOST = { type: 'UPSTREAM_LOST', server: 'a', reason: 'gone' } as const
+const WANTS_LOGIN = { type: 'UPSTREAM_NEEDS_LOGIN', server: 'a', reason: 'it answered 401' } as const
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => {
@@ -106,6 +106,17 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     await fleet.close()
   })
 
+  it('ends when the last of them wants a login: it has been heard of', async () => {
+    const { fleet, of, events } = openFleet()
+    fleet.arrange(configs('a'), NONE)
+    const waiting = fleet.untilKnown(60_000)
+    of('a').listener.onEvent(WANTS_LOGIN)
+    expect(fleet.untilKnown(60_000)).toBeUndefined()
+    await waiting
+    expect(events).toEqual([WANTS_LOGIN])
+    await fleet.close()
+  })
+
   it('ends after its patience, counted from their start, and then nobody waits again', async () => {
     const { fleet } = openFleet()
     fleet.arrange(configs('silent'), NONE)
@@ -116,6 +127,20 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     expect(known).toBe(false)
     await vi.advanceTimersByTimeAsync(1)
     expect(known).toBe(true)
+    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    await fleet.close()
+  })
+
+  it('takes no longer when somebody sets the clock meanwhile', async () => {
+    const { fleet } = openFleet()
+    fleet.arrange(configs('silent'), NONE)
+    await vi.advanceTimersByTimeAsync(600)
+    vi.setSystemTime(Date.now() - 3_600_000)
+    let known = false
+    void fleet.untilKnown(1_000)?.then(() => (known = true))
+    await vi.advanceTimersByTimeAsync(400)
+    expect(known).toBe(true)
+    vi.setSystemTime(Date.now() - 3_600_000)
     expect(fleet.untilKnown(1_000)).toBeUndefined()
     await fleet.close()
   })

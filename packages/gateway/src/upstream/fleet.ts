@@ -13,7 +13,6 @@ export interface FleetOptions {
   readonly open: (config: ServerConfig, listener: UpstreamListener) => Upstream
   readonly listener: FleetListener
   readonly isKnown: (server: string) => boolean
-  readonly now: () => number
 }
 
 export interface FleetChange {
@@ -26,7 +25,7 @@ export interface FleetChange {
 export class Fleet {
   readonly #options: FleetOptions
   readonly #upstreams = new Map<string, Upstream>()
-  /** Servers of which nothing is known yet, and since when they have had the chance to tell. */
+  /** Servers of which nothing is known yet, and since when they have had the chance to tell: by a clock that nobody sets. */
   readonly #unknown = new Map<string, number>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #waiters = new Set<() => void>()
@@ -52,7 +51,7 @@ export class Fleet {
 
   /** These are about to come: a list that is asked for meanwhile waits for those of which nothing is known. */
   expect(servers: readonly string[]): void {
-    for (const server of servers) if (!this.#options.isKnown(server)) this.#unknown.set(server, this.#options.now())
+    for (const server of servers) if (!this.#options.isKnown(server)) this.#unknown.set(server, performance.now())
   }
 
   arrange(configs: readonly ServerConfig[], own: ReadonlySet<string>): FleetChange {
@@ -75,7 +74,8 @@ export class Fleet {
 
   /** Resolves when every server has been heard of, or has had `patience` to be; undefined when nobody need wait. */
   untilKnown(patience: number): Promise<void> | undefined {
-    const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + patience - this.#options.now()))
+    const now = performance.now()
+    const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + patience - now))
     if (left <= 0) return undefined
     return new Promise((resolve) => {
       const wake = (): void => {

@@ -36,6 +36,7 @@ export interface RestartPlan {
 }
 
 export interface Death {
+  /** By a clock that nobody sets. */
   readonly at: number
   /** How long it had been healthy before. */
   readonly healthyFor: number

@@ -69,7 +69,7 @@ const unhandled: unknown[] = []
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason)
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
   process.on('unhandledRejection', onUnhandled)
 })
 afterEach(async () => {
@@ -147,12 +147,16 @@ describe(`starting a server (${promise('GW-3')})`, () => {
 
   it('asks for a login where the server wants one, and looks again later whether that has been mended', async () => {
     const refusal = new SallyportError('UPSTREAM_NEEDS_LOGIN', 'It wants a login.')
-    const { upstream, opened, call } = bench({
-      transports: [() => new MemoryTransport({ open: () => Promise.reject(refusal) })],
+    const { upstream, opened, events, call } = bench({
+      transports: [() => new MemoryTransport({ open: () => Promise.reject(refusal) }), scripted()],
     })
     expect(await codeOf(call())).toBe('UPSTREAM_NEEDS_LOGIN')
     expect(upstream.status()).toMatchObject({ state: 'needs-login', retryAt: expect.any(Number) })
     expect(opened[0]?.closed).toBe(1)
+    expect(events).toEqual([{ type: 'UPSTREAM_NEEDS_LOGIN', server: 'memory', reason: 'It wants a login.' }])
+    await vi.advanceTimersByTimeAsync(DEFAULT_RESTART_POLICY.probeEvery)
+    await call()
+    expect(upstream.status().state).toBe('ready')
     await upstream.close()
   })
 })

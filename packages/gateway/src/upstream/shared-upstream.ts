@@ -32,6 +32,8 @@ export class SharedUpstream implements Upstream {
   readonly #options: SharedUpstreamOptions
   #state: UpstreamState
   #since: number
+  /** When it became what it is, by a clock that nobody sets; `since` is for being shown. */
+  #becameAt = performance.now()
   #reason: string | undefined
   #retryAt: number | undefined
   #link: Link | undefined
@@ -119,7 +121,7 @@ export class SharedUpstream implements Upstream {
   }
 
   async #connect(): Promise<void> {
-    const startedAt = this.#options.now()
+    const startedAt = performance.now()
     let link: Link | undefined
     try {
       link = this.#createLink()
@@ -127,7 +129,7 @@ export class SharedUpstream implements Upstream {
       await link.open()
       const catalogue = await this.#acquaint(link)
       if (link.closedBecause !== undefined) throw new SallyportError('UPSTREAM_DIED', `It ${link.closedBecause}.`)
-      this.#connected(link, catalogue, this.#options.now() - startedAt)
+      this.#connected(link, catalogue, performance.now() - startedAt)
     } catch (error) {
       if (this.#link === link) this.#failed(error)
     }
@@ -213,8 +215,8 @@ export class SharedUpstream implements Upstream {
 
   #lost(reason: string): void {
     this.#dropLink()
-    const now = this.#options.now()
-    const healthyFor = this.#state === 'ready' ? now - this.#since : 0
+    const now = performance.now()
+    const healthyFor = this.#state === 'ready' ? now - this.#becameAt : 0
     const plan = planRestart(
       this.#deaths,
       { at: now, healthyFor, random: this.#options.random() },
@@ -235,6 +237,7 @@ export class SharedUpstream implements Upstream {
   #become(state: UpstreamState, reason?: string): void {
     this.#state = state
     this.#since = this.#options.now()
+    this.#becameAt = performance.now()
     this.#reason = reason
     this.#retryAt = undefined
     clearTimeout(this.#restartTimer)

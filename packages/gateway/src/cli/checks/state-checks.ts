@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { prepareState } from '../../config/config.ts'
 import { lockState } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
+import { isStopped } from '../silent-gateway.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 import { attempt } from './home-checks.ts'
 
@@ -42,6 +43,12 @@ async function checkHolder({ state, running }: StateQuestion): Promise<Check> {
     return ok('gateway', 'No gateway runs on this state')
   }
   const who = lock.holder === undefined ? 'Another process' : `The process ${lock.holder.pid}`
+  if (lock.holder !== undefined && isStopped(lock.holder.pid))
+    return wrong(
+      'gateway',
+      `${who} holds the state, but is stopped.`,
+      `Let it go on with \`kill -CONT ${lock.holder.pid}\`, or end it.`,
+    )
   return wrong(
     'gateway',
     `${who} holds the state, but its gateway does not answer.`,

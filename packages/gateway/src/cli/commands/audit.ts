@@ -58,7 +58,7 @@ export const auditCommand = defineCommand<AuditFlags>({
     agent: text('name', 'Of this agent'),
     session: text('id', 'Of this session'),
     server: text('name', 'Of this server'),
-    tool: text('glob', 'Of tools with this canonical name, or a glob over them'),
+    tool: text('name', 'Of the tool with this name, or of those that a glob fits: clock/*'),
     type: text('types', 'Of these types, with commas between: TOOL_CALL_FAILED, UPSTREAM_LOST, …'),
     verdict: { kind: 'enum', values: VERDICTS, optional: true, brief: 'Calls with this verdict' },
     trace: text('id', 'Of this trace'),

@@ -187,6 +187,21 @@ describe('audit and explain', () => {
     expect(types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
   })
 
+  it('find a tool by any of its names while no gateway runs', async () => {
+    const at = place()
+    await cli(['call', 'countdown', '--args', '{"seconds":1}'], { at })
+    await cli(['call', 'current_time'], { at })
+    const found = async (tool: string): Promise<readonly string[]> => {
+      const { out } = await cli(['audit', '--tool', tool, '--type', 'TOOL_CALL_STARTED', '--json'], { at })
+      const lines = out.split('\n').filter(Boolean)
+      return lines.map((line) => JSON.parse(line).tool_name)
+    }
+    for (const name of ['mcp__clock__countdown', 'clock/countdown', 'clock_countdown', 'countdown', 'clock/co*'])
+      expect(await found(name), name).toEqual(['mcp__clock__countdown'])
+    expect(await found('clock/*')).toEqual(['mcp__clock__countdown', 'mcp__clock__current_time'])
+    expect(await found('clock')).toEqual([])
+  })
+
   it('say it when there is nothing, with nothing on stdout', async () => {
     const at = place()
     expect(await cli(['audit'], { at })).toEqual({ exit: 0, out: '', words: 'Nothing of that kind is recorded.\n' })

@@ -1,3 +1,4 @@
+import { SallyportError } from '@sallyport/core'
 import type { Check } from '../checks/check.ts'
 import { checkHome } from '../checks/home-checks.ts'
 import { checkMachine } from '../checks/machine-checks.ts'
@@ -38,12 +39,17 @@ async function examine(context: CliContext, flags: GlobalFlags): Promise<readonl
   const { checks, settings } = await checkHome(context, flags)
   const state = stateOf(context, flags)
   const gateway = await reachRunning(state)
-  const status = await gateway?.status()
-  const stateChecks = await checkState({ state, running: gateway !== undefined })
+  const status = await gateway?.status().catch(unlessSilent)
+  const stateChecks = await checkState({ state, running: status !== undefined })
   if (settings === undefined) return [...machine, ...checks, ...stateChecks]
   const { host, port } = settings.gateway
   const portCheck = await checkPort({ host, port, ours: status?.urls ?? [] })
   return [...machine, ...checks, ...stateChecks, portCheck, ...checkServers(settings.servers, environment)]
+}
+
+/** A gateway that does not answer is a finding, not a failure of the search. */
+function unlessSilent(error: unknown): undefined {
+  if (!(error instanceof SallyportError) || error.code !== 'GATEWAY_UNREACHABLE') throw error
 }
 
 function show(screen: Screen, checks: readonly Check[]): void {

@@ -58,9 +58,9 @@ async function showServer(context: CliContext, { flags, screen, name }: ShowOpti
 
 /** In a gateway of our own every server is just being started, and that is not what was asked. */
 async function settled(client: GatewayClient, signal: AbortSignal): Promise<readonly ServerView[]> {
-  for (const until = Date.now() + SETTLE_MS; ; await delay(SETTLE_PAUSE_MS, undefined, { signal })) {
+  for (const until = performance.now() + SETTLE_MS; ; await delay(SETTLE_PAUSE_MS, undefined, { signal })) {
     const servers = await client.servers(signal)
-    if (Date.now() > until || !servers.some(({ state }) => state === 'starting')) return servers
+    if (performance.now() > until || !servers.some(({ state }) => state === 'starting')) return servers
   }
 }
 

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { canonicalName, NameTable, type ToolRef } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { toolMatcher } from './event-filter.ts'
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+const matches = (pattern: string, ref: ToolRef): boolean => toolMatcher(pattern)(canonicalName(ref), ref.server)
+
+const wireNames = (refs: readonly ToolRef[]): readonly string[] => {
+  const table = new NameTable(refs, { naming: 'prefixed', digest })
+  return refs.map((ref) => table.wireName(ref) ?? '')
+}
+
+const RUN: ToolRef = { server: 'my-db', tool: 'run__all.now' }
+
+describe(`asking the records for a tool (${promise('GW-15')})`, () => {
+  it.each([
+    'mcp__my-db__run__all.now',
+    'my-db/run__all.now',
+    'my_db_run_all_now',
+    'run__all.now',
+    'mcp__my-db__*',
+    'mcp__*__run*',
+    'my-db/*',
+    'my_db_*',
+    '*_run_all_now',
+    'run__*',
+    'run__all?now',
+    '*',
+  ])('finds it by %s', (pattern) => {
+    expect(matches(pattern, RUN)).toBe(true)
+  })
+
+  it.each(['mcp__my-db', 'my-db', 'my-db/', 'run', 'my_db', 'other/run__all.now', 'MY-DB/run__all.now', 'all.now', ''])(
+    'does not find it by %j',
+    (pattern) => {
+      expect(matches(pattern, RUN)).toBe(false)
+    },
+  )
+
+  it('takes the server from the record: a name is never taken apart', () => {
+    const found = (pattern: string): readonly boolean[] =>
+      ['a', 'a__b'].map((server) => toolMatcher(pattern)('mcp__a__b__c', server))
+    expect(found('a/b__c')).toEqual([true, false])
+    expect(found('a__b/c')).toEqual([false, true])
+    expect(found('c')).toEqual([false, true])
+  })
+
+  it('finds what nobody offered, a prompt and a resource by the name that was asked for', () => {
+    expect(toolMatcher('files_raed')('files_raed', '')).toBe(true)
+    expect(toolMatcher('a://*')('a://b', 'files')).toBe(true)
+    expect(toolMatcher('*')(undefined, 'files')).toBe(false)
+    expect(toolMatcher('*')(null, null)).toBe(false)
+  })
+
+  it.each([
+    RUN,
+    { server: '1st', tool: 'a' },
+    { server: 'db', tool: '_init_' },
+    { server: 'db', tool: 'what?' },
+    { server: 'db', tool: 'long_'.repeat(20) },
+    { server: 'db', tool: '日本語' },
+  ])('finds $server/$tool by the name that clients call it by', (ref) => {
+    const wire = wireNames([ref])[0] ?? ''
+    expect(matches(wire, ref), wire).toBe(true)
+    expect(matches(wire.replace(/^./, '?'), ref), wire).toBe(true)
+    expect(matches(wire, { ...ref, server: 'other' })).toBe(false)
+  })
+
+  it('tells apart by their hashes those whose names clash', () => {
+    const refs = [
+      { server: 'git', tool: 'hub_search' },
+      { server: 'git-hub', tool: 'search' },
+    ]
+    const wires = wireNames(refs)
+    expect(wires.map((wire) => refs.map((ref) => matches(wire, ref)))).toEqual([
+      [true, false],
+      [false, true],
+    ])
+  })
+})
