@@ -204,8 +204,9 @@ export class SharedUpstream implements Upstream {
     const reason = this.#options.messages.mask(failure.text)
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
       this.#dropLink()
+      const isNews = this.#state !== 'needs-login'
       this.#become('needs-login', reason)
-      this.#options.listener.onEvent({ type: 'UPSTREAM_NEEDS_LOGIN', server: this.config.id, reason })
+      if (isNews) this.#options.listener.onEvent({ type: 'UPSTREAM_NEEDS_LOGIN', server: this.config.id, reason })
       this.#retryIn(this.#options.policy.probeEvery)
       this.#waiting.wakeAll()
       return
