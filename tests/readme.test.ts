@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -52,5 +52,20 @@ describe('the README', () => {
     const here = commands.replaceAll('--state .sallyport-demo', `--state ${gateway.state}`)
     const { stdout } = await run('sh', ['-ec', here], { cwd: ROOT })
     expect(stdout).toContain('mcp__clock__current_time')
+  })
+})
+
+describe('the page on embedding', () => {
+  it('shows a program that runs', async () => {
+    const folder = mkdtempSync(join(ROOT, 'packages/gateway/.embedding-'))
+    try {
+      const [, program = ''] = /```ts\n([\s\S]*?)```/.exec(textOf('docs/embedding.md')) ?? []
+      cpSync(join(ROOT, 'packages/gateway/demo/servers/clock.mjs'), join(folder, 'clock.mjs'))
+      writeFileSync(join(folder, 'program.mjs'), program)
+      const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder })
+      expect(stdout).toBe('true 0\ntrue 32\n')
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 })

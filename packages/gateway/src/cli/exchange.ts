@@ -61,8 +61,7 @@ export function createSocketExchange(options: SocketExchangeOptions): Exchange {
         resolve({ status: response.statusCode ?? 500, body: readBody(response, signal) }),
       )
       const unwatch = watchSilence(socketPath, patience, () => {
-        reject(silentGateway(state, patience))
-        request.destroy()
+        void silentGateway(state, patience).then((error) => request.destroy(error))
       })
       request.once('response', unwatch).once('close', unwatch)
       request.end(body)
@@ -133,6 +132,7 @@ async function unlessAborted<Value>(work: Value | Promise<Value>, signal: AbortS
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
 function unreachable(cause: unknown): SallyportError {
+  if (cause instanceof SallyportError) return cause
   return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
     hint: 'Try again: the next command starts what is needed.',
     cause,

@@ -35,8 +35,8 @@ export function connectTo(
   }
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath: socketPath(options.state), path: '/', headers })
-    const timer = setTimeout(() => {
-      const silent = silentGateway(options.state, options.patience)
+    const timer = setTimeout(async () => {
+      const silent = await silentGateway(options.state, options.patience)
       if (options.onSilence) return options.onSilence(silent)
       reject(silent)
       asked.destroy()

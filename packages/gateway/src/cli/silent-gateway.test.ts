@@ -11,7 +11,7 @@ const SERVER = `
   const { createServer } = require('node:http')
   const server = createServer((request, response) => {
     if (request.url === '/api/status') response.end('{}')
-    if (request.url === '/slow') setTimeout(() => response.end('{}'), 500)
+    if (request.url === '/slow') setTimeout(() => response.end('{}'), 2_500)
   })
   server.listen(process.argv[1], () => console.log('ready'))
 `
@@ -61,6 +61,6 @@ describe('a gateway that is stopped', () => {
 
 it('a gateway that answers other questions may take any time for one', async () => {
   const { state, socketPath } = await listening()
-  const ask = createSocketExchange({ socketPath, state, patience: 100 })
+  const ask = createSocketExchange({ socketPath, state, patience: 2_000 })
   expect(await ask({ method: 'GET', path: '/slow' })).toMatchObject({ status: 200 })
 })

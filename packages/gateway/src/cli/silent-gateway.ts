@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { SallyportError } from '@sallyport/core'
-import { readHolder } from '../store/store.ts'
 
 /** So long may a gateway that is well take for the first byte of an answer that needs no work. */
 export const SILENCE = 10_000
 
 /** Somebody holds the socket and says nothing: who it is, and what is the matter as far as the system knows it. */
-export function silentGateway(state: string, patience = SILENCE): SallyportError {
+export async function silentGateway(state: string, patience = SILENCE): Promise<SallyportError> {
+  // Only now: hardly a command ever needs it.
+  const { readHolder } = await import('../store/store.ts')
   const holder = readHolder(state)
   const who = holder === undefined ? 'The gateway' : `The gateway with pid ${holder.pid}`
   const stopped = holder !== undefined && isStopped(holder.pid)

@@ -92,6 +92,10 @@ async function audit(context: CliContext, flags: AuditFlags & GlobalFlags): Prom
     query: withoutLimit(query),
     after: events.at(-1),
     onEvent: (event) => matcherOf(flags)(event) && print(event),
+    onSkipped: (count) =>
+      screen.say(
+        `! Up to ${count} records came too quickly to be shown; \`sallyport audit\` without --follow finds them.`,
+      ),
     onWaiting: () => screen.say('No gateway runs on this state: waiting for one.'),
     signal: context.signal,
   })
