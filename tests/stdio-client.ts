@@ -107,9 +107,18 @@ export class StdioClient {
 }
 
 /** Starts `serve --stdio` as an agent would. */
-export function openWindow({ home, state }: Pick<Place, 'home' | 'state'>, cwd?: string): StdioClient {
+export interface WindowOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export function openWindow(
+  { home, state }: Pick<Place, 'home' | 'state'>,
+  { cwd, env }: WindowOptions = {},
+): StdioClient {
   const args = [MAIN, 'serve', '--stdio', '--home', home, '--state', state]
-  return new StdioClient(spawn(process.execPath, args, { stdio: 'pipe', ...(cwd !== undefined && { cwd }) }))
+  const options = { stdio: 'pipe', env: { ...process.env, ...env }, ...(cwd !== undefined && { cwd }) } as const
+  return new StdioClient(spawn(process.execPath, args, options))
 }
 
 export function isToolChange(message: Message): boolean {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -295,6 +295,31 @@ describe(`${promise('GW-27')} windows and ports`, () => {
     expect(serverPids(at)).toHaveLength(2)
     await Promise.all([client?.leave(), endProcess(one.child), endProcess(other.child)])
     await untilNothingRuns(at)
+  })
+
+  it('share one gateway on a state with a long path, wherever each keeps its temporary files', async () => {
+    const made = place()
+    const at = { ...made, state: join(made.state, 'x'.repeat(150)) }
+    const temporary = ['a', 'b', 'y'.repeat(120)].map((name) => join(made.home, name))
+    for (const folder of temporary) mkdirSync(folder)
+    const clients = temporary.map((TMPDIR) => {
+      const client = openWindow(at, { env: { TMPDIR } })
+      undo.push(() => client.kill())
+      return client
+    })
+    for (const client of clients) {
+      await client.initialize()
+      expect(await client.call('one_echo')).toMatchObject({ content: [{ text: '{}' }] })
+    }
+    expect(backgroundPids(at)).toHaveLength(1)
+    const flags = ['--json', '--home', at.home, '--state', at.state]
+    const asked = await runCommand(['servers', ...flags], { env: { TMPDIR: made.home } })
+    expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining('one') })
+    expect(backgroundPids(at)).toHaveLength(1)
+    for (const folder of temporary) expect(readdirSync(folder)).toEqual([])
+    await Promise.all(clients.map((client) => client.leave()))
+    await untilNothingRuns(at)
+    expect(readdirSync(at.state)).not.toContain('gateway.sock')
   })
 
   it('cannot be brought down over the socket by words that make no sense', async () => {

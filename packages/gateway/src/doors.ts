@@ -13,7 +13,6 @@ import {
   openHttpServer,
   problemOf,
   type Routes,
-  socketPath,
 } from './serve/serve.ts'
 import { standingPrincipal } from './sessions/sessions.ts'
 import { VERSION } from './version.ts'
@@ -57,7 +56,7 @@ export class Doors {
 
   async openSocket(): Promise<void> {
     this.#socket = await openGatewaySocket({
-      path: socketPath(this.#gateway.state),
+      state: this.#gateway.state,
       judge: (request) => this.#judgeHome(request),
       onRequest: (request, response) =>
         void this.#admin(request, response, standingPrincipal('operator')).catch((error) =>

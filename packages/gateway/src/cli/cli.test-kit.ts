@@ -47,7 +47,7 @@ export interface Run {
 export interface RunOptions {
   readonly at?: Place
   readonly cwd?: string
-  readonly stdin?: string
+  readonly stdin?: string | Buffer
   readonly environment?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
   /** The width of a terminal that stdout and stderr are to be. */
@@ -120,6 +120,6 @@ function environmentFor({ at, environment }: RunOptions): Record<string, string>
   return { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...places, ...environment }
 }
 
-async function* stdinOf(text: string): AsyncGenerator<Buffer> {
-  if (text !== '') yield Buffer.from(text)
+async function* stdinOf(text: string | Buffer): AsyncGenerator<Buffer> {
+  if (text.length > 0) yield Buffer.from(text as string)
 }

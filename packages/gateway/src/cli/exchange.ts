@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
 import { type Principal, SallyportError } from '@sallyport/core'
+import { connectSocket } from '../serve/gateway-socket.ts'
 import { SILENCE, silentGateway } from './silent-gateway.ts'
 
 export interface ApiRequest {
@@ -19,20 +20,20 @@ export interface ApiReply {
 /** One request to a gateway's API, wherever that gateway is. */
 export type Exchange = (request: ApiRequest) => Promise<ApiReply>
 
-/** Whether anybody listens on a socket. A socket file without a listener is what a killed gateway leaves behind. */
-export function answers(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(socketPath)
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
+/** Whether anybody listens on the socket of a state. A socket file without a listener is what a killed gateway leaves behind. */
+export async function answers(state: string): Promise<boolean> {
+  try {
+    const socket = connectSocket(state)
+    await once(socket, 'connect')
+    socket.destroy()
+    return true
+  } catch {
+    // Where there is no way to a socket, opening the state says what is wrong with it.
+    return false
+  }
 }
 
 export interface SocketExchangeOptions {
-  readonly socketPath: string
   readonly state: string
   readonly home?: string | undefined
   /** How long the gateway may say nothing at all. */
@@ -41,15 +42,14 @@ export interface SocketExchangeOptions {
 
 /** Speaks to the gateway that holds the state, over its own socket. */
 export function createSocketExchange(options: SocketExchangeOptions): Exchange {
-  const { socketPath, state, home, patience = SILENCE } = options
+  const { state, home, patience = SILENCE } = options
   const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
   return ({ method, path, body, signal }) =>
     new Promise((resolve, reject) => {
       const request = httpRequest({
-        socketPath,
+        createConnection: () => connectSocket(state),
         method,
         path,
-        agent: false,
         headers: { host: 'localhost', ...ofHome, ...(body !== undefined && { 'content-type': 'application/json' }) },
       })
       const stop = (): void => void request.destroy(signal?.reason)
@@ -60,20 +60,25 @@ export function createSocketExchange(options: SocketExchangeOptions): Exchange {
       request.once('response', (response) =>
         resolve({ status: response.statusCode ?? 500, body: readBody(response, signal) }),
       )
-      const unwatch = watchSilence(socketPath, patience, () => {
+      const unwatch = watchSilence(state, patience, () => {
         void silentGateway(state, patience).then((error) => request.destroy(error))
       })
-      request.once('response', unwatch).once('close', unwatch)
+      // One that was never connected does not close.
+      request.once('response', unwatch).once('close', unwatch).once('error', unwatch)
       request.end(body)
     })
 }
 
 /** An answer may take its time: a tool works, a long log is searched. So a quick question beside it tells whether anybody is there. */
-function watchSilence(socketPath: string, patience: number, onSilence: () => void): () => void {
+function watchSilence(state: string, patience: number, onSilence: () => void): () => void {
   let asked: ClientRequest | undefined
   const timer = setInterval(() => {
     if (asked !== undefined) return onSilence()
-    asked = httpRequest({ socketPath, path: '/api/status', agent: false, headers: { host: 'localhost' } })
+    asked = httpRequest({
+      createConnection: () => connectSocket(state),
+      path: '/api/status',
+      headers: { host: 'localhost' },
+    })
     asked.once('response', (response) => response.resume())
     asked.once('close', () => {
       asked = undefined

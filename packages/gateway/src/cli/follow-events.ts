@@ -97,7 +97,9 @@ async function missedAfter(
     const page = await gateway.events({ ...query, since: last.time, ...until, limit: PAGE }, signal)
     const fresh = page.filter(({ seq }) => seq > last.seq && (first === undefined || seq < first.seq))
     events = [...fresh, ...events]
-    if (page.length < PAGE || fresh[0] === undefined || fresh[0].seq === last.seq + 1) return { events, skipped: 0 }
+    if (page.length < PAGE || fresh[0]?.seq === last.seq + 1) return { events, skipped: 0 }
+    // More than a page in one millisecond: time leads no further back.
+    if (fresh.length === 0) break
   }
   return { events, skipped: (events[0]?.seq ?? 0) - last.seq - 1 }
 }

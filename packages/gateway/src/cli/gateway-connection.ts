@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
-import { SOCKET_PROTOCOLS, socketPath } from '../serve/gateway-socket.ts'
+import { connectSocket, SOCKET_PROTOCOLS } from '../serve/gateway-socket.ts'
 import { errorIn } from '../serve/problem.ts'
 import { SILENCE, silentGateway } from './silent-gateway.ts'
 
@@ -34,7 +34,7 @@ export function connectTo(
     ...options.headers,
   }
   return new Promise((resolve, reject) => {
-    const asked = request({ socketPath: socketPath(options.state), path: '/', headers })
+    const asked = request({ createConnection: () => connectSocket(options.state), path: '/', headers })
     const timer = setTimeout(async () => {
       const silent = await silentGateway(options.state, options.patience)
       if (options.onSilence) return options.onSilence(silent)
@@ -55,7 +55,10 @@ export function connectTo(
       response.once('end', () => reject(refusalIn(body)))
     })
     asked.once('error', (error: NodeJS.ErrnoException) => {
+      // One that was never connected does not close.
+      clearTimeout(timer)
       if (NOBODY_THERE.has(error.code ?? '')) resolve(undefined)
+      else if (error instanceof SallyportError) reject(error)
       else
         reject(
           new SallyportError('GATEWAY_UNREACHABLE', `The gateway's socket cannot be used: ${error.message}.`, {

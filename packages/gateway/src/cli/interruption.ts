@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty'
 import { SallyportError } from '@sallyport/core'
 
 /** How long an interrupted command may take to put things away. */
@@ -13,15 +14,23 @@ export interface Interruption {
   readonly signal: AbortSignal
 }
 
+export type InterruptedProcess = Pick<NodeJS.Process, 'exit'> & {
+  readonly on: (name: NodeJS.Signals, listener: () => void) => unknown
+  readonly stdout: Pick<NodeJS.Process['stdout'], 'on'>
+}
+
 /** Turns Ctrl-C into an orderly end; a second one, or one that is not obeyed in time, ends the process at once. */
-export function openInterruption(process: NodeJS.Process): Interruption {
+export function openInterruption(process: InterruptedProcess, isTerminal = isatty): Interruption {
   const controller = new AbortController()
   const interrupt = (): void => {
     if (controller.signal.aborted) process.exit(EXIT_INTERRUPTED)
     setTimeout(() => process.exit(EXIT_INTERRUPTED), GRACE_MS).unref()
     controller.abort(new SallyportError('CALL_CANCELLED', 'Interrupted.'))
   }
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt)
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt)
+  // `nohup` has SIGHUP ignored, which Node undoes before we can see it. It also takes every terminal away, and one that
+  // never had a terminal cannot lose it. Asked now, for a terminal that hung up is none any more.
+  process.on('SIGHUP', [0, 1, 2].some(isTerminal) ? interrupt : () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') controller.abort(new OutputClosed())
   })

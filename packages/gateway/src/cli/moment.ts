@@ -6,9 +6,11 @@ const ISO = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}
 export function parseMoment(text: string, now: Date): Date {
   const ago = parseDuration(text, 's')
   // A bare number is more likely a mistyped year or a Unix time than a number of seconds.
-  if (ago !== undefined && /[a-z]/.test(text)) return new Date(now.getTime() - ago)
-  const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00` : text)
-  if (ISO.test(text) && !Number.isNaN(moment.getTime())) return moment
+  const isAgo = ago !== undefined && /[a-z]/.test(text)
+  const moment = isAgo
+    ? new Date(now.getTime() - ago)
+    : new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00` : text)
+  if ((isAgo || ISO.test(text)) && !Number.isNaN(moment.getTime())) return moment
   throw new SallyportError('USAGE', `"${text}" is no time.`, {
     hint: 'Write how long ago (30s, 15m, 1h, 7d) or a date and time (2026-05-01, 2026-05-01T10:00:00Z).',
   })

@@ -1,12 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import {
-  describeIssue,
-  loadSettings,
-  prepareState,
-  requireTrust,
-  type SettingsChange,
-  watchSettings,
-} from '../config/config.ts'
+import { describeIssue, loadSettings, prepareState, requireTrust, watchSettings } from '../config/config.ts'
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
 import { lockState, openStore, type StateHolder } from '../store/store.ts'
@@ -14,6 +7,7 @@ import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
 import type { GlobalFlags } from './global-flags.ts'
+import { SettingsReload } from './settings-reload.ts'
 
 export interface OpenedHome {
   readonly gateway: Gateway
@@ -44,22 +38,16 @@ export async function openHome(
   try {
     const store = openStore({ state, durability: loaded.settings.audit.durability })
     const gateway = await openGateway({ home, state, loaded, environment, store, onWarning })
+    const reload = new SettingsReload({ home, state, gateway })
     const watch = watchSettings({
       home: home.path,
       environment,
       current: loaded,
-      onChange: (change) => void reload(change),
+      onChange: (change) => void reload.take(change),
     })
-    const reload = async (change: SettingsChange): Promise<void> => {
-      if (!change.ok) return gateway.keepSettings(change.error.text)
-      const trusted = await requireTrust({ home, content: change.loaded, state }).catch(
-        (error: SallyportError) => error.text,
-      )
-      if (trusted === undefined) gateway.reload(change.loaded)
-      else gateway.keepSettings(trusted)
-    }
     const close = async (reason = 'the command ended'): Promise<void> => {
       await watch.close()
+      reload.close()
       await gateway.close(reason)
       lock.release()
     }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import type { Gateway } from '../gateway.ts'
-import { socketPath } from '../serve/gateway-socket.ts'
 import type { CliContext } from './cli-context.ts'
 import { answers, createLocalExchange, createSocketExchange } from './exchange.ts'
 import { findHome, stateOf } from './find-home.ts'
@@ -19,9 +18,7 @@ type Use<Result> = (client: GatewayClient, age: Age) => Promise<Result>
 
 /** The gateway that runs on a state, if one answers. With a home it is refused when it serves another. */
 export async function reachRunning(state: string, home?: string): Promise<GatewayClient | undefined> {
-  const path = socketPath(state)
-  if (!(await answers(path))) return undefined
-  return new GatewayClient(createSocketExchange({ socketPath: path, state, home }))
+  return (await answers(state)) ? new GatewayClient(createSocketExchange({ state, home })) : undefined
 }
 
 /** Uses the gateway of the home: the one that runs, or one in this process for as long as it is used. */

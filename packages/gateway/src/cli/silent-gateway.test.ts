@@ -28,14 +28,14 @@ async function listening() {
   await once(child.stdout, 'data')
   const pid = child.pid ?? 0
   writeFileSync(join(state, 'gateway.json'), JSON.stringify({ pid, version: '0', home: '/', started: '' }))
-  return { state, socketPath, pid, stop: () => child.kill('SIGSTOP'), goOn: () => child.kill('SIGCONT') }
+  return { state, pid, stop: () => child.kill('SIGSTOP'), goOn: () => child.kill('SIGCONT') }
 }
 
 describe('a gateway that is stopped', () => {
   it('is told of with its pid, whatever was asked', async () => {
-    const { state, socketPath, pid, stop } = await listening()
+    const { state, pid, stop } = await listening()
     stop()
-    const ask = createSocketExchange({ socketPath, state, patience: 100 })
+    const ask = createSocketExchange({ state, patience: 100 })
     const told = expect.objectContaining({
       code: 'GATEWAY_UNREACHABLE',
       message: expect.stringMatching(new RegExp(`pid ${pid} .* is stopped`)),
@@ -60,7 +60,7 @@ describe('a gateway that is stopped', () => {
 })
 
 it('a gateway that answers other questions may take any time for one', async () => {
-  const { state, socketPath } = await listening()
-  const ask = createSocketExchange({ socketPath, state, patience: 2_000 })
+  const { state } = await listening()
+  const ask = createSocketExchange({ state, patience: 2_000 })
   expect(await ask({ method: 'GET', path: '/slow' })).toMatchObject({ status: 200 })
 })

@@ -1,8 +1,15 @@
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { type AdminBench, type Ask, logIn, openAdminBench } from './admin.test-kit.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type AdminBench, type Ask, logIn, OPERATOR, openAdminBench } from './admin.test-kit.ts'
+import { createAdmin } from './admin.ts'
 import { UI_FOLDER } from './ui-files.ts'
+
+const answerPlainly = async (_request: IncomingMessage, response: ServerResponse): Promise<void> =>
+  void response.end('ok')
 
 const browser = (cookie: string, bench: AdminBench): Ask => ({
   headers: { cookie, origin: bench.origin, 'x-sallyport': '1' },
@@ -37,6 +44,24 @@ describe('the admin plane, asked by nobody', () => {
     const cookie = `sallyport=${'A'.repeat(43)}`
     expect((await ask('/api/status', { headers: { cookie } })).status).toBe(401)
   })
+})
+
+it('loads its API again for the next who asks, when that failed', async () => {
+  const { context } = await openAdminBench()
+  let loads = 0
+  const admin = createAdmin(context, async () => {
+    if (++loads === 1) throw new Error('too many open files')
+    return answerPlainly
+  })
+  const server = createServer((request, response) => {
+    admin(request, response, OPERATOR).catch((error: Error) => response.writeHead(500).end(error.message))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/status`
+  const ask = async (): Promise<string> => (await fetch(url)).text()
+  expect([await ask(), await ask(), await ask()]).toEqual(['too many open files', 'ok', 'ok'])
+  expect(loads).toBe(2)
 })
 
 it('refuses an agent’s token everywhere, even beside a good cookie', async () => {

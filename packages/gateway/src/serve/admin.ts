@@ -7,6 +7,7 @@ import { setAdminHeaders } from './admin-headers.ts'
 import { pathOf, type Routes } from './http-server.ts'
 import { LOGIN_PAGE } from './login-page.ts'
 import { sendProblem } from './problem.ts'
+import { requireDescriptors } from './spare-descriptors.ts'
 import { sendUiFile } from './ui-files.ts'
 
 interface Visit {
@@ -17,12 +18,28 @@ interface Visit {
 
 type ApiListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => Promise<void>
 
+type LoadApi = (context: AdminContext) => Promise<ApiListener>
+
+/** So many files are open at once while the API is loaded. */
+const FILES_OF_API = 128
+
+const loadListener: LoadApi = async (context) => {
+  // Node remembers for ever that a module could not be read.
+  requireDescriptors(FILES_OF_API)
+  const { createApiListener } = await import('./api/api-listener.ts')
+  return createApiListener(context)
+}
+
 /** The admin plane: the web UI and the API, for the operator and nobody else. */
-export function createAdmin(context: AdminContext): Routes['admin'] {
+export function createAdmin(context: AdminContext, load: LoadApi = loadListener): Routes['admin'] {
   let api: Promise<ApiListener> | undefined
   // Loading Hono and the schemas takes longer than the whole start may: the first request pays for it.
   const loadApi = (): Promise<ApiListener> => {
-    api ??= import('./api/api-listener.ts').then(({ createApiListener }) => createApiListener(context))
+    api ??= load(context).catch((error: unknown) => {
+      // What failed for one may succeed for the next.
+      api = undefined
+      throw error
+    })
     return api
   }
   return async (request, response, bearer) => {

@@ -1,28 +1,18 @@
-import { createHash } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import { problemOf, sendProblem } from './problem.ts'
+import { openSocketPlace, requireOwn, type SocketPlace } from './socket-place.ts'
+
+export { connectSocket } from './socket-place.ts'
 
 /** What a connection to the gateway's own socket can become, besides HTTP. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port' } as const
 
-/** The kernel takes no longer path for a socket (sun_path, with its final NUL). */
-const MAX_PATH = 100
-
-/** Where the gateway of a state listens for its own user's programs. */
-export function socketPath(state: string): string {
-  const path = join(state, 'gateway.sock')
-  if (Buffer.byteLength(path) <= MAX_PATH) return path
-  const name = createHash('sha256').update(state).digest('hex').slice(0, 16)
-  return join(tmpdir(), `sallyport-${process.getuid?.() ?? 0}`, `${name}.sock`)
-}
-
 export interface GatewaySocketOptions {
-  readonly path: string
+  readonly state: string
   /** Says why this caller is not let in. */
   readonly judge: (request: IncomingMessage) => SallyportError | undefined
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
@@ -37,8 +27,6 @@ export interface GatewaySocket {
 
 /** Only the holder of the state's lock may call this: a socket that is already there is a dead gateway's. */
 export async function openGatewaySocket(options: GatewaySocketOptions): Promise<GatewaySocket> {
-  const { path } = options
-  preparePlace(path)
   const streams = new Set<Duplex>()
   const server = createServer((request, response) => {
     const refused = options.judge(request)
@@ -51,13 +39,21 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
     stream.once('close', () => streams.delete(stream))
     upgrade(request, stream, options)
   })
-  const inode = await listenAt(server, path)
+  const place = openSocketPlace(options.state)
+  const { path } = place
+  const inode = await listenAt(server, place).catch((error: unknown) => {
+    place.close()
+    throw error
+  })
   return {
     close: () =>
       new Promise((resolve) => {
         // Another folder may stand in the state's place by now, with another gateway's socket.
         if (inodeOf(path) === inode) rmSync(path, { force: true })
-        server.close(() => resolve())
+        server.close(() => {
+          place.close()
+          resolve()
+        })
         server.closeAllConnections()
         for (const stream of streams) stream.destroy()
       }),
@@ -65,7 +61,9 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
 }
 
 /** Under a name of its own first: Node removes the name it listened at when it closes, whosever that is by then. */
-async function listenAt(server: Server, path: string): Promise<bigint | undefined> {
+async function listenAt(server: Server, place: SocketPlace): Promise<bigint | undefined> {
+  prepareFolder(place)
+  const { folder, name, path } = place
   const first = `${path}.new`
   try {
     rmSync(first, { force: true })
@@ -80,7 +78,7 @@ async function listenAt(server: Server, path: string): Promise<bigint | undefine
     return inodeOf(path)
   } catch (cause) {
     server.close()
-    throw new SallyportError('STATE_UNUSABLE', `Cannot open the socket ${path}.`, {
+    throw new SallyportError('STATE_UNUSABLE', `Cannot open the socket ${join(folder, name)}.`, {
       hint: 'Choose another state folder with --state.',
       cause,
     })
@@ -112,15 +110,9 @@ function refuse(stream: Duplex, error: SallyportError): void {
   stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-function preparePlace(path: string): void {
-  const folder = dirname(path)
+function prepareFolder({ folder, name }: SocketPlace): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const { uid, mode } = lstatSync(folder)
-  if (process.getuid && uid !== process.getuid()) {
-    throw new SallyportError('STATE_UNUSABLE', `${folder} belongs to another user.`, {
-      hint: 'Choose a shorter state folder with --state.',
-    })
-  }
-  if ((mode & 0o077) !== 0) chmodSync(folder, 0o700)
-  rmSync(path, { force: true })
+  requireOwn(folder)
+  if ((lstatSync(folder).mode & 0o077) !== 0) chmodSync(folder, 0o700)
+  rmSync(join(folder, name), { force: true })
 }

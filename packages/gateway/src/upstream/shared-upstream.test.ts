@@ -251,6 +251,18 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
     await upstream.close()
   })
 
+  it('is counted the same when somebody sets the clock meanwhile', async () => {
+    const { upstream, opened } = bench({ transports: [() => new MemoryTransport({ serve: (_, s) => s.die() })] })
+    upstream.start()
+    for (const delay of [250, 500, 1_000, 2_000, 4_000]) {
+      await vi.advanceTimersByTimeAsync(delay)
+      vi.setSystemTime(Date.now() + 3_600_000)
+    }
+    expect(opened).toHaveLength(6)
+    expect(upstream.status().state).toBe('broken')
+    await upstream.close()
+  })
+
   it('in the very moment in which it became ready is noticed too', async () => {
     const answers = {
       'tools/list': (message: { id?: number }, server: MemoryTransport) => {

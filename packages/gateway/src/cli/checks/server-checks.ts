@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import type { Environment, ServerConfig, StdioServerConfig } from '../../config/config.ts'
 import { serverLine } from '../server-line.ts'
@@ -17,8 +17,12 @@ function checkServer(config: ServerConfig, environment: Environment): Check {
   const name = `server ${config.id}`
   if (config.kind !== 'stdio') return ok(name, `${serverLine(config)} (not asked)`)
   const { cwd } = config
-  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
-    return wrong(name, `Its working folder ${cwd} does not exist.`, 'Create it, or correct `cwd`.')
+  if (cwd !== undefined && !statIfSeen(cwd)?.isDirectory())
+    return wrong(
+      name,
+      `Its working folder ${cwd} does not exist, or cannot be looked at.`,
+      'Create it, or correct `cwd`.',
+    )
   const program = findProgram(config, environment)
   if (program !== undefined) return ok(name, program)
   return wrong(
@@ -32,5 +36,14 @@ function findProgram({ command, cwd, env }: StdioServerConfig, environment: Envi
   const candidates = command.includes('/')
     ? [resolve(cwd ?? '.', command)]
     : (env.PATH ?? environment.PATH ?? DEFAULT_PATH).split(delimiter).map((folder) => join(folder, command))
-  return candidates.find((file) => statSync(file, { throwIfNoEntry: false })?.isFile() && isExecutable(file))
+  return candidates.find((file) => statIfSeen(file)?.isFile() && isExecutable(file))
+}
+
+/** What may not be looked at is not there for a program either: the search goes on, as the system's does. */
+function statIfSeen(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { ERRORS, formatDuration, isJsonObject, parseDuration, SallyportError } from '@sallyport/core'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
@@ -88,7 +89,9 @@ async function readAll(stdin: CliContext['stdin']): Promise<string> {
       })
     chunks.push(bytes)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = Buffer.concat(chunks)
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  throw notAnObject('What stands on stdin is not UTF-8, as JSON is')
 }
 
 function notAnObject(problem: string, cause?: unknown): SallyportError {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -99,6 +99,12 @@ describe('call', () => {
       expect({ args, exit }).toEqual({ args, exit: 2 })
       expect(words).not.toContain('s3cr3t')
     }
+  })
+
+  it('exits with 2 for arguments on stdin that are not UTF-8, which would change on their way', async () => {
+    const stdin = Buffer.from([...Buffer.from('{"zone":"'), 0xff, ...Buffer.from('"}')])
+    const { exit, words } = await cli(['call', 'current_time', '--args', '-'], { at: place(), stdin })
+    expect({ exit, words }).toEqual({ exit: 2, words: expect.stringContaining('UTF-8') })
   })
 
   it('does not let a number change on its way: one that cannot be kept is refused', async () => {
@@ -290,6 +296,14 @@ describe('doctor', () => {
     expect(out).toMatch(/^✗ server missing +There is no program sallyport-no-such-program.*\n +→ Install it/m)
     expect(out).toMatch(/^✓ server clock/m)
     expect(() => statSync(at.state)).toThrow()
+  })
+
+  it('passes over a folder of PATH that cannot be looked into', async () => {
+    const loop = join(scratchFolder(), 'loop')
+    symlinkSync(loop, loop)
+    const { exit, out } = await cli(['doctor'], { at: place(), environment: { PATH: `${loop}:${process.env.PATH}` } })
+    expect(exit).toBe(6)
+    expect(out).toMatch(/^✗ server missing +There is no program/m)
   })
 
   it('shows a config that cannot be read, line by line', async () => {

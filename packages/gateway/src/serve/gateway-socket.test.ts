@@ -1,0 +1,35 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { openGatewaySocket } from './gateway-socket.ts'
+
+async function opened() {
+  const state = mkdtempSync(join(tmpdir(), 'sallyport-socket-'))
+  onTestFinished(() => rmSync(state, { recursive: true, force: true }))
+  const nobody = (): void => {}
+  const socket = await openGatewaySocket({
+    state,
+    judge: () => undefined,
+    onRequest: nobody,
+    onLines: nobody,
+    onPort: nobody,
+  })
+  return { socket, path: join(state, 'gateway.sock') }
+}
+
+it('the socket is gone when its gateway is', async () => {
+  const { socket, path } = await opened()
+  expect(existsSync(path)).toBe(true)
+  await socket.close()
+  expect(existsSync(path)).toBe(false)
+  expect(existsSync(`${path}.new`)).toBe(false)
+})
+
+it('a socket that another gateway put in its place is left alone', async () => {
+  const { socket, path } = await opened()
+  rmSync(path)
+  writeFileSync(path, 'of another')
+  await socket.close()
+  expect(readFileSync(path, 'utf8')).toBe('of another')
+})
