@@ -1,3 +1,4 @@
+import { SallyportError } from '@sallyport/core'
 import type { StricliProcess } from '@stricli/core'
 import type { Environment } from '../config/config.ts'
 import { type Interruption, openInterruption } from './interruption.ts'
@@ -32,12 +33,23 @@ export function createCliContext(process: NodeJS.Process): CliContext {
   return {
     process: { stdout: process.stdout, stderr: process.stderr, env: process.env },
     environment: process.env,
-    cwd: process.cwd(),
+    get cwd() {
+      return workingFolder(process)
+    },
     stdin: process.stdin,
     now: () => new Date(),
     get signal() {
       interruption ??= openInterruption(process)
       return interruption.signal
     },
+  }
+}
+
+/** Somebody may have removed it under us. */
+function workingFolder(process: NodeJS.Process): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    throw new SallyportError('USAGE', 'The working folder no longer exists.', { hint: 'Change to another one.', cause })
   }
 }
