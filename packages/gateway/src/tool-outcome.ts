@@ -35,15 +35,11 @@ export type Told = Pick<ToolResult, 'success' | 'output' | 'error'> & {
 
 export function failedWith(error: SallyportError): Told {
   const { code, message, hint } = error
-  const failure = { code, message, hint, retryable: error.kind.retryable }
-  return {
-    success: false,
-    output: undefined,
-    error: failure,
-    content: [],
-    structured_content: undefined,
-    meta: undefined,
-  }
+  return nothingBut({ code, message, hint, retryable: error.kind.retryable })
+}
+
+function nothingBut(error: ToolFailure): Told {
+  return { success: false, output: undefined, error, content: [], structured_content: undefined, meta: undefined }
 }
 
 /** Reads a server's answer to `tools/call`. */
@@ -73,18 +69,10 @@ function plainOutput(contents: readonly Json[]): Json {
 }
 
 function refused({ code, message }: JsonObject): Told {
-  const failure = {
+  return nothingBut({
     code: `RPC${String(code ?? '')}`,
     message: String(message ?? 'The server gave no reason.'),
     hint: undefined,
     retryable: false,
-  }
-  return {
-    success: false,
-    output: undefined,
-    error: failure,
-    content: [],
-    structured_content: undefined,
-    meta: undefined,
-  }
+  })
 }
