@@ -26,7 +26,7 @@ describe(`${promise('GW-22')} the hot path`, () => {
       expect(message.result).toMatchObject({ resultType: 'complete' })
       await endProcess(gateway.child)
       const scripts = loadedScripts(coverage)
-      expect(scripts.some((url) => url.endsWith('/pipeline/pipeline.js'))).toBe(true)
+      expect(scripts.some((url) => url.includes('/gateway/dist/cli/joined/'))).toBe(true)
       expect(scripts.filter((url) => /node_modules\/(zod|hono|@hono|@modelcontextprotocol|jose)\//.test(url))).toEqual(
         [],
       )

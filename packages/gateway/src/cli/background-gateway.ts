@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { SallyportError } from '@sallyport/core'
+import { MAIN_FILE } from '../package-root.ts'
 import { refusalIn } from './gateway-connection.ts'
 
 export interface BackgroundOptions {
@@ -21,9 +21,8 @@ const MAX_LOG_BYTES = 1_000_000
 /** Starts a gateway of its own process that outlives us, and waits until it can be joined. False when another one was quicker. */
 export async function startBackgroundGateway({ home, state, cwd, environment }: BackgroundOptions): Promise<boolean> {
   const args = ['serve', '--background', '--state', state, ...(home === undefined ? [] : ['--home', home])]
-  const main = fileURLToPath(new URL('./main.js', import.meta.url))
   const words = openWords(state)
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [MAIN_FILE, ...args], {
     detached: true,
     cwd,
     env: environment,

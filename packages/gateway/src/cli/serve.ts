@@ -1,8 +1,9 @@
 import { closeSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { SallyportError } from '@sallyport/core'
+import { PACKAGE_ROOT } from '../package-root.ts'
 import { problemOf } from '../serve/problem.ts'
 import { REPORT_DESCRIPTOR, startBackgroundGateway } from './background-gateway.ts'
 import type { CliContext } from './cli-context.ts'
@@ -14,7 +15,7 @@ import { relayStdio } from './stdio-relay.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
-const DEMO_HOME = fileURLToPath(new URL('../../demo', import.meta.url))
+const DEMO_HOME = join(PACKAGE_ROOT, 'demo')
 const DEMO_STATE = '.sallyport-demo'
 
 export async function serve(context: CliContext, given: Flags): Promise<void> {

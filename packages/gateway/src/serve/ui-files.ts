@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { SallyportError } from '@sallyport/core'
+import { PACKAGE_ROOT } from '../package-root.ts'
 
-/** Where the built web UI lies, seen from the source and from the built program alike. */
-export const UI_FOLDER = fileURLToPath(new URL('../../ui/', import.meta.url))
+/** Where the built web UI lies. */
+export const UI_FOLDER = join(PACKAGE_ROOT, 'ui')
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

@@ -18,7 +18,7 @@ const SMALL_BYTES = 1_024
 const BLOCK_BYTES = 16_384
 
 /** Answers pass as bytes, so that their depth is the client's affair; what we parse ourselves is bounded where it is used. */
-const MAX_DEPTH = 4_096
+const MAX_DEPTH = 1_000
 
 /** Takes the pieces of one message as they come and proves it, holding on to no more than the limit. */
 export class FrameReader {

@@ -1,0 +1,13 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The folder of this package, wherever in it the running file lies: built file by file, or joined into one. */
+export const PACKAGE_ROOT: string = rootAbove(dirname(fileURLToPath(import.meta.url)))
+
+/** The program itself, for whoever has to start it again. */
+export const MAIN_FILE: string = join(PACKAGE_ROOT, 'dist/cli/main.js')
+
+function rootAbove(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : rootAbove(dirname(folder))
+}
