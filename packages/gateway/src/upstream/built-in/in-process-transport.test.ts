@@ -48,7 +48,7 @@ function createServer(): McpServer {
   server.tool('huge', { description: '', permission: READ }, () => 'x'.repeat(10_000))
   server.tool('deep', { description: '', permission: READ }, () => {
     let value: unknown = 0
-    for (let depth = 0; depth < 1_500; depth++) value = [value]
+    for (let depth = 0; depth < 1_010; depth++) value = [value]
     return value
   })
   server.tool('wait', { description: '', permission: READ }, () => new Promise(() => undefined))
