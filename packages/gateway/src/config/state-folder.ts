@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makePrivateFolder, stateUnusable } from '../disk/disk.ts'
+import { makePrivateFolder, stateUnusable, temporaryName } from '../disk/disk.ts'
 
 export interface StateFolder {
   readonly path: string
@@ -21,7 +20,7 @@ export async function prepareState(path: string): Promise<StateFolder> {
 
 /** Only a write shows a full disk, a quota or a read-only mount. */
 async function probe(path: string): Promise<void> {
-  const file = join(path, `.probe-${randomUUID()}`)
+  const file = join(path, temporaryName('probe'))
   const handle = await open(file, 'wx', 0o600)
   try {
     await handle.write('.')

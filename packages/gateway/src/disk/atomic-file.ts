@@ -78,7 +78,8 @@ async function writeSynced(temporary: string, target: string, { data, mode }: Co
   await chown(temporary, before.uid, before.gid).catch(() => undefined)
 }
 
-const temporaryName = (target: string): string =>
+/** A name beside the target that tells whose it is: what a killed writer leaves is swept at the next start. */
+export const temporaryName = (target: string): string =>
   `.${basename(target)}.${process.pid}-${randomBytes(6).toString('hex')}.sallyport-tmp`
 
 /** The file behind all symbolic links, be it there or not. A ring of links is an error of `realpath`. */

@@ -1,3 +1,3 @@
-export { removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts'
+export { removeFile, replaceFile, sweepLeftovers, temporaryName } from './atomic-file.ts'
 export { causeCode, diskFix, diskReason, stateUnusable } from './disk-trouble.ts'
 export { createPrivateFile, makeFolder, makePrivateFolder, syncFolder } from './folder.ts'
