@@ -1,14 +1,7 @@
-import module from 'node:module'
+import { writeCarefully } from './careful-stderr.ts'
+import { createCliContext } from './cli-context.ts'
+import { runCli } from './run-cli.ts'
 
-// From Node 22.8 on the compiled code is kept between runs, which makes the next start quicker.
-const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
-enableCompileCache?.()
-
-const [{ writeCarefully }, { createCliContext }, { runCli }] = await Promise.all([
-  import('./careful-stderr.ts'),
-  import('./cli-context.ts'),
-  import('./run-cli.ts'),
-])
 writeCarefully(process.stderr)
 
 // Node makes a crash of a failed write. That nobody reads on is the normal end of `sallyport audit | head`.
