@@ -154,21 +154,25 @@ describe('a server over HTTP whose answers are wrong', () => {
   })
 })
 
+const hangingCalls = ({ requests }: Json): number =>
+  requests.filter(({ message }: Json) => message?.method === 'tools/call' && message.params.name === 'hang').length
+
 describe(`${promise('GW-8')} a call that its client cancels`, () => {
   it.each(['legacy', 'modern'] as const)('is cancelled at a server of the %s era', async (era) => {
     const upstream = era === 'legacy' ? legacy : modern
     const before = await upstream.seen()
     const client = await LegacyClient.open(bench.gateway.mcp)
     const asked = client.request('tools/call', { name: `${era}_hang` }, 'mine')
+    // An earlier call that was given up may still be on its way out: what counts is that ours came and went.
     await eventually(
       () => upstream.seen(),
-      (seen) => seen.hanging === before.hanging + 1,
+      (seen) => hangingCalls(seen) === hangingCalls(before) + 1,
     )
     await client.notify('notifications/cancelled', { requestId: 'mine' })
     expect((await asked).message.error.data.code).toBe('CALL_CANCELLED')
     const after = await eventually(
       () => upstream.seen(),
-      (seen) => seen.hanging === before.hanging,
+      (seen) => seen.hanging <= before.hanging,
     )
     const told = after.requests.filter(({ message }: Json) => message?.method === 'notifications/cancelled')
     // In the modern era the closed stream is the cancellation.
