@@ -23,7 +23,7 @@ export { isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner } from './json-scanner.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
-export type { Principal } from './principal.ts'
+export { ownerOf, type Principal } from './principal.ts'
 export {
   type Era,
   LATEST_LEGACY_VERSION,

@@ -10,3 +10,6 @@ export interface Principal {
   /** The operator may use the admin plane; an agent never. */
   readonly role: 'operator' | 'agent'
 }
+
+/** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */
+export const ownerOf = ({ user, session }: Pick<Principal, 'user' | 'session'>): string => `${user}\n${session}`

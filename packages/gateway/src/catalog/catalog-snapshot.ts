@@ -86,10 +86,6 @@ export class CatalogSnapshot {
     return this.templates.find((offer) => offer.name === uriTemplate)
   }
 
-  catalogueOf(server: string): ServerCatalogue | undefined {
-    return this.#entries.find((entry) => entry.server === server)?.catalogue
-  }
-
   /** What the servers want the model to know, each under its name. */
   instructions(servers: ReadonlySet<string>): string | undefined {
     const parts = this.#entries

@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { ownerOf, SallyportError } from '@sallyport/core'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 
@@ -9,9 +9,7 @@ export async function dispatch(call: Call, upstream: (server: string) => Upstrea
   if (!server)
     return failure(new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${offer.server} is no longer configured.`))
   try {
-    // Sessions are unique only together with their user; neither holds a line break.
-    const session = `${principal.user}\n${principal.session}`
-    const request = { method, params, name: offer.name, session, cancellation, onProgress }
+    const request = { method, params, name: offer.name, session: ownerOf(principal), cancellation, onProgress }
     return { kind: 'frame', ...(await server.request(request)) }
   } catch (error) {
     if (error instanceof SallyportError) return failure(error)

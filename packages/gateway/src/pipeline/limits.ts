@@ -1,9 +1,7 @@
-import { ALLOW, type Principal, type Step, type Verdict } from '@sallyport/core'
+import { ALLOW, ownerOf, type Principal, type Step, type Verdict } from '@sallyport/core'
 
 /** What one caller may have of all the calls at once: the rest is there for the others. */
 const SHARE = 0.75
-
-const ownerOf = ({ user, session }: Principal): string => `${user}\n${session}`
 
 /** How many calls are under way, in the whole gateway and for each caller. */
 export class CallGauge {

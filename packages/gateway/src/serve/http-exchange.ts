@@ -47,20 +47,17 @@ export function sendMessage(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if (response.headersSent || response.destroyed) return
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': messageBytes(message),
-    ...headers,
-  })
-  writePieces(response, message)
+  const bytes = messageBytes(message)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes, ...headers })
+  writePieces(response, message, bytes)
 }
 
 /** Below this one copy is cheaper than several writes. */
 const ONE_WRITE = 16_384
 
 /** Node sends a text together with the head in one write; buffers it does not join. */
-function writePieces(response: ServerResponse, message: WireMessage): void {
-  if (messageBytes(message) <= ONE_WRITE) {
+function writePieces(response: ServerResponse, message: WireMessage, bytes: number): void {
+  if (bytes <= ONE_WRITE) {
     response.end(message.map(asLatin1).join(''), 'latin1')
     return
   }

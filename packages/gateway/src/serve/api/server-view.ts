@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { maskSecrets } from '@sallyport/core'
-import type { CatalogSnapshot } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
 import { secretsOf } from '../../config/config.ts'
 import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
 
@@ -47,9 +47,9 @@ export const serverSchema = z
 
 export type ServerView = z.infer<typeof serverSchema>
 
-export function serverView(upstream: Upstream, snapshot: CatalogSnapshot): ServerView {
+export function serverView(upstream: Upstream, catalog: Catalog): ServerView {
   const { reason, retryAt, era, pid, sessions, messages, ...status } = upstream.status()
-  const catalogue = snapshot.catalogueOf(status.id)
+  const catalogue = catalog.catalogueOf(status.id)
   return {
     ...status,
     ...given({ reason, retryAt, era, pid }),

@@ -27,12 +27,9 @@ const getServer = createRoute({
 export const serverRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listServers, (c) => {
-      const { snapshot } = context.catalog
-      return c.json({ servers: context.fleet.all().map((upstream) => serverView(upstream, snapshot)) }, 200)
+      return c.json({ servers: context.fleet.all().map((upstream) => serverView(upstream, context.catalog)) }, 200)
     })
-    .openapi(getServer, (c) =>
-      c.json(serverView(findServer(context, c.req.valid('param').id), context.catalog.snapshot), 200),
-    )
+    .openapi(getServer, (c) => c.json(serverView(findServer(context, c.req.valid('param').id), context.catalog), 200))
 
 function findServer({ fleet }: AdminContext, id: string): Upstream {
   const upstream = fleet.get(id)
