@@ -26,8 +26,11 @@ export { foldName, hashedNames, NameTable, type Naming, plainName } from './name
 export { ownerOf, type Principal } from './principal.ts'
 export {
   type Era,
+  isLogLevel,
   LATEST_LEGACY_VERSION,
   LEGACY_VERSIONS,
+  LOG_LEVELS,
+  type LogLevel,
   META,
   MODERN_VERSION,
   traceIdOf,

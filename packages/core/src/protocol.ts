@@ -6,6 +6,13 @@ export const MODERN_VERSION = '2026-07-28'
 export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 export const LATEST_LEGACY_VERSION = '2025-11-25'
 
+/** From the least to the most severe. */
+export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export const isLogLevel = (value: unknown): value is LogLevel => LOG_LEVELS.includes(value as LogLevel)
+
 /** Keys of `_meta` that the protocol reserves. */
 export const META = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',

@@ -99,7 +99,7 @@ export class Gateway {
       environment: this.#parts.environment,
       watchdog: this.#opened.watchdog,
       runMark: this.#opened.marks.run,
-      knownEra: (server) => this.#shelf.eraOf(server),
+      lastKnown: (server) => this.#shelf.lastKnown(server),
       now: () => Date.now(),
       random: () => Math.random(),
     }

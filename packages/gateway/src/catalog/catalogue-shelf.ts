@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
-import { type Era, isJsonObject } from '@sallyport/core'
+import { isJsonObject } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { CatalogueCache } from '../store/store.ts'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
+import type { LastKnown, ServerCatalogue } from '../upstream/upstream.ts'
 
 /** What servers offered the last time, kept so that a start need not wait for them. */
 export class CatalogueShelf {
   readonly #cache: CatalogueCache
-  readonly #eras = new Map<string, Era>()
+  readonly #lastKnown = new Map<string, LastKnown>()
 
   constructor(cache: CatalogueCache) {
     this.#cache = cache
   }
 
-  eraOf(server: string): Era | undefined {
-    return this.#eras.get(server)
+  lastKnown(server: string): LastKnown | undefined {
+    return this.#lastKnown.get(server)
   }
 
   load(config: ServerConfig): ServerCatalogue | undefined {
@@ -22,12 +22,12 @@ export class CatalogueShelf {
     if (text === undefined) return undefined
     const catalogue = readCatalogue(text)
     if (catalogue === undefined) return undefined
-    this.#eras.set(config.id, catalogue.era)
+    this.#lastKnown.set(config.id, catalogue)
     return catalogue
   }
 
   save(config: ServerConfig, catalogue: ServerCatalogue): void {
-    this.#eras.set(config.id, catalogue.era)
+    this.#lastKnown.set(config.id, catalogue)
     this.#cache.save(config.id, fingerprint(config), JSON.stringify(catalogue))
   }
 }

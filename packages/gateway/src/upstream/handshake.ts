@@ -25,7 +25,6 @@ export interface Opening {
 export interface HandshakeOptions {
   readonly era: 'auto' | Era
   readonly timeout: number
-  readonly clientInfo: JsonObject
 }
 
 /** A server that knows no `server/discover` usually says so at once; some stay silent. */
@@ -71,8 +70,9 @@ async function discover(link: Link, timeout: number): Promise<Opening> {
   return opening('modern', MODERN_VERSION, result)
 }
 
-async function initialize(link: Link, { timeout, clientInfo }: HandshakeOptions): Promise<Opening> {
-  const params = { protocolVersion: LATEST_LEGACY_VERSION, capabilities: {}, clientInfo }
+async function initialize(link: Link, { timeout }: HandshakeOptions): Promise<Opening> {
+  const { capabilities, clientInfo } = link.speaker
+  const params = { protocolVersion: LATEST_LEGACY_VERSION, capabilities, clientInfo }
   const result = resultOf(await link.request({ method: 'initialize', params, timeout, maximum: timeout }), 'initialize')
   const version = result.protocolVersion
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {

@@ -1,5 +1,4 @@
 import {
-  type Cancellation,
   type Era,
   formatDuration,
   isJsonObject,
@@ -8,34 +7,31 @@ import {
   MODERN_VERSION,
   SallyportError,
 } from '@sallyport/core'
+import type { Client } from './client.ts'
+import { Exchange, type LinkRequest } from './exchange.ts'
+import { wantsToHear } from './log-level.ts'
+import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
 import type { Frame, Transport } from './transport.ts'
 
-export interface LinkRequest {
-  readonly method: string
-  readonly params: JsonObject
-  /** The tool, prompt or URI it is about. */
-  readonly name?: string | undefined
-  /** Without progress, and at the most, in milliseconds. */
-  readonly timeout: number
-  readonly maximum: number
-  readonly cancellation?: Cancellation | undefined
-  readonly onProgress?: ((progress: JsonObject) => void) | undefined
+export type { LinkRequest } from './exchange.ts'
+
+/** As whom we speak to a server. */
+export interface Speaker {
+  readonly clientInfo: JsonObject
+  readonly capabilities: JsonObject
+  /** The one client for whom the connection is there, where it can be reached outside of calls. */
+  readonly client?: Client | undefined
+  /** All calls over it are one client's. */
+  readonly isOneClient?: boolean
 }
 
 export interface LinkEvents {
   onNotification(notification: JsonObject): void
+  /** The server asked something of its client. */
+  onAsked(): void
   onTrouble(text: string): void
   onClose(reason: string): void
-}
-
-interface Exchange {
-  readonly request: LinkRequest
-  readonly startedAt: number
-  readonly resolve: (frame: Frame) => void
-  readonly reject: (error: SallyportError) => void
-  timer: NodeJS.Timeout | undefined
-  lastTimer: NodeJS.Timeout | undefined
 }
 
 /** What a message with a method may weigh: it has to be parsed, unlike an answer. */
@@ -47,20 +43,28 @@ const MAX_METHOD_BYTES = 4_000_000
  */
 const MODERN_ENVELOPE = [META.protocolVersion, META.clientInfo, META.clientCapabilities, META.logLevel]
 
+const CHANGES = /^notifications\/((tools|prompts|resources)\/list_changed|resources\/updated|subscriptions\/.*)$/
+
 /** Many requests over one transport, each with exactly one outcome. */
 export class Link {
   readonly #transport: Transport
   readonly #events: LinkEvents
   readonly #nextId = createRequestIds()
   readonly #exchanges = new Map<number, Exchange>()
-  readonly #clientInfo: JsonObject
+  readonly #questions: Questions
+  readonly #speaker: Speaker
   #era: Era = 'legacy'
   #closedBecause: string | undefined
 
-  constructor(transport: Transport, events: LinkEvents, clientInfo: JsonObject) {
+  constructor(transport: Transport, events: LinkEvents, speaker: Speaker) {
     this.#transport = transport
     this.#events = events
-    this.#clientInfo = clientInfo
+    this.#speaker = speaker
+    this.#questions = new Questions((text) => this.#transport.send(text))
+  }
+
+  get speaker(): Speaker {
+    return this.#speaker
   }
 
   /** Requests that somebody waits for; listening for changes is not one. */
@@ -77,7 +81,7 @@ export class Link {
 
   open(): Promise<void> {
     return this.#transport.open({
-      onFrame: (frame) => this.#receive(frame),
+      onFrame: (frame, during) => this.#receive(frame, during),
       onFailure: (id, error) => this.#settle(id)?.reject(error),
       onTrouble: (text) => this.#events.onTrouble(text),
       onClose: (reason) => this.#closed(reason),
@@ -98,16 +102,8 @@ export class Link {
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const text = this.#write(id, request)
-      const exchange: Exchange = {
-        request,
-        startedAt: performance.now(),
-        resolve,
-        reject,
-        timer: undefined,
-        lastTimer: undefined,
-      }
-      this.#exchanges.set(id, exchange)
-      exchange.timer = setTimeout(() => this.#timedOut(id, request.timeout), request.timeout)
+      const onLate = (limit: number): void => this.#timedOut(id, limit)
+      this.#exchanges.set(id, new Exchange(request, { resolve, reject, onLate }))
       this.#transport.request({ id, method: request.method, name: request.name, text })
       request.cancellation?.onCancel((reason) => this.#cancel(id, reason))
     })
@@ -129,22 +125,23 @@ export class Link {
     return id
   }
 
-  #write(id: number, { method, params, onProgress }: LinkRequest): string {
+  #write(id: number, { method, params, client, onProgress }: LinkRequest): string {
     const { progressToken: _theirs, ...meta } = isJsonObject(params._meta) ? params._meta : {}
     const ours: Record<string, unknown> = meta
     if (this.#era === 'modern' || method === 'server/discover') {
       ours[META.protocolVersion] = MODERN_VERSION
-      ours[META.clientInfo] ??= this.#clientInfo
-      ours[META.clientCapabilities] ??= {}
+      ours[META.clientInfo] ??= client?.clientInfo ?? this.#speaker.clientInfo
+      ours[META.clientCapabilities] ??= client?.capabilities ?? {}
+      if (client?.logLevel !== undefined) ours[META.logLevel] ??= client.logLevel
     } else for (const key of MODERN_ENVELOPE) delete ours[key]
     if (onProgress) ours.progressToken = id
     const body = Object.keys(ours).length > 0 ? { ...params, _meta: ours } : withoutMeta(params)
     return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${JSON.stringify(body)}}`
   }
 
-  #receive(frame: Frame): void {
+  #receive(frame: Frame, during: number | undefined): void {
     const { envelope } = frame
-    if (envelope.hasMethod) return this.#message(frame)
+    if (envelope.hasMethod) return this.#message(frame, during)
     if (envelope.numericId === undefined) return this.#events.onTrouble('an answer without a usable id')
     const exchange = this.#settle(envelope.numericId)
     if (!exchange) return this.#events.onTrouble(`an answer to no open request (id ${envelope.numericId})`)
@@ -157,38 +154,68 @@ export class Link {
     exchange.resolve(frame)
   }
 
-  #message(frame: Frame): void {
+  #message(frame: Frame, during: number | undefined): void {
     if (frame.envelope.bytes > MAX_METHOD_BYTES)
       return this.#events.onTrouble(`a notification of ${frame.envelope.bytes} bytes`)
     const message: unknown = JSON.parse(Buffer.concat(frame.parts).toString('utf8'))
     if (!isJsonObject(message) || typeof message.method !== 'string')
       return this.#events.onTrouble('a message without a method')
-    if (message.id !== undefined) return this.#asked(message)
+    if (message.id !== undefined) return this.#asked(message, during)
     if (message.method === 'notifications/progress') return this.#progress(message)
-    this.#events.onNotification(message)
+    if (message.method === 'notifications/cancelled') return this.#takenBack(message)
+    if (CHANGES.test(message.method)) return this.#events.onNotification(message)
+    const client = this.#exchangeOf(during)?.request.client ?? this.#speaker.client
+    if (client && wantsToHear(client, message)) client.notify(message)
   }
 
   #progress(message: JsonObject): void {
     const { progressToken, ...progress } = isJsonObject(message.params) ? message.params : {}
     const exchange = typeof progressToken === 'number' ? this.#exchanges.get(progressToken) : undefined
     if (!exchange) return
-    exchange.timer?.refresh()
-    const id = progressToken as number
-    const { request, startedAt } = exchange
-    exchange.lastTimer ??= setTimeout(
-      () => this.#timedOut(id, request.maximum),
-      request.maximum - (performance.now() - startedAt),
-    )
-    request.onProgress?.(progress)
+    exchange.progressed()
+    exchange.request.onProgress?.(progress)
   }
 
   /** A request of the server's own. Only `ping` has an answer that concerns no client. */
-  #asked(message: JsonObject): void {
-    const answer =
-      message.method === 'ping'
-        ? { result: {} }
-        : { error: { code: -32601, message: `The client offers no ${String(message.method)}.` } }
-    this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answer }))
+  #asked(message: JsonObject, during: number | undefined): void {
+    if (message.method === 'ping')
+      return this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: {} }))
+    this.#events.onAsked()
+    const id = this.#callOf(during)
+    this.#questions.relay(message, this.#addressee(id), id)
+  }
+
+  #takenBack({ params }: JsonObject): void {
+    if (isJsonObject(params)) this.#questions.cancel(params.requestId)
+  }
+
+  #exchangeOf(during: number | undefined): Exchange | undefined {
+    const id = this.#callOf(during)
+    return id === undefined ? undefined : this.#exchanges.get(id)
+  }
+
+  /** A shared pipe cannot tell: then it is known only while one call is under way, or where all are one client's. */
+  #callOf(during: number | undefined): number | undefined {
+    if (during !== undefined) return during
+    let found: number | undefined
+    for (const [id, { request }] of this.#exchanges) {
+      if (request.name === undefined) continue
+      if (found !== undefined && !this.#speaker.isOneClient) return undefined
+      found = id
+    }
+    return found
+  }
+
+  #addressee(id: number | undefined): Addressee | undefined {
+    const exchange = id === undefined ? undefined : this.#exchanges.get(id)
+    const client = exchange?.request.client ?? this.#speaker.client
+    if (!client) return undefined
+    return {
+      client,
+      ask: exchange?.request.ask ?? ((question) => client.ask(question)),
+      onOpen: () => exchange?.pause(),
+      onClosed: () => id !== undefined && this.#exchanges.has(id) && exchange?.resume(),
+    }
   }
 
   #timedOut(id: number, limit: number): void {
@@ -223,9 +250,9 @@ export class Link {
     const exchange = this.#exchanges.get(id)
     if (!exchange) return undefined
     this.#exchanges.delete(id)
-    clearTimeout(exchange.timer)
-    clearTimeout(exchange.lastTimer)
+    exchange.stop()
     exchange.request.cancellation?.onCancel(undefined)
+    this.#questions.endOf(id)
     return exchange
   }
 
@@ -233,6 +260,7 @@ export class Link {
     if (this.#closedBecause !== undefined) return
     this.#closedBecause = reason
     for (const id of [...this.#exchanges.keys()]) this.#settle(id)?.reject(gone(reason))
+    this.#questions.endOf(undefined)
     this.#events.onClose(reason)
   }
 }

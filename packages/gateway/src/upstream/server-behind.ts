@@ -1,4 +1,5 @@
 import type { Cancellation, Era, JsonObject, SallyportEvent } from '@sallyport/core'
+import type { Client, Question, QuestionAnswer } from './client.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -10,6 +11,10 @@ export interface UpstreamRequest {
   readonly name: string
   /** Whose work it is, user and session: servers that must not be shared keep one process for each. */
   readonly session: string
+  /** The client for whom it is made; none where a program of ours asks. */
+  readonly client?: Client | undefined
+  /** Puts a question of the server to that client. */
+  readonly ask?: ((question: Question) => Promise<QuestionAnswer>) | undefined
   readonly cancellation?: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
 }
@@ -26,11 +31,16 @@ export interface UpstreamListener {
   onNotification(notification: JsonObject): void
 }
 
+/** `over`: nobody will use what was kept for it. */
+export type ConversationNotice = 'notifications/roots/list_changed' | 'over'
+
 /** A server behind the gateway, whatever it runs on and whatever state it is in. */
 export interface Upstream {
   readonly config: UpstreamConfig
   status(): UpstreamStatus
   start(): void
   request(request: UpstreamRequest): Promise<UpstreamReply>
+  /** A client's conversation with us has something to say to the servers that it has to itself. */
+  tell(conversation: string, notification: ConversationNotice): void
   close(): Promise<void>
 }

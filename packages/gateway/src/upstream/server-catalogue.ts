@@ -15,6 +15,8 @@ export interface ServerCatalogue extends Opening {
   readonly prompts: readonly JsonObject[]
   /** What it listed and we do not offer, and why. */
   readonly leftOut: readonly LeftOut[]
+  /** It is a legacy server that asks things of its clients: they do not share one connection to it. */
+  readonly asks?: boolean
 }
 
 const MAX_PAGES = 200

@@ -1,10 +1,13 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
+import { Condition } from './condition.ts'
 import { type Opening, shakeHands } from './handshake.ts'
-import { Link } from './link.ts'
+import { IdleTimer } from './idle-timer.ts'
+import { Link, type Speaker } from './link.ts'
 import { listenForChanges } from './list-changes.ts'
+import { LogLevelSetting } from './log-level.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
-import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
 import { stateRefusal } from './state-refusal.ts'
 import type { StderrTail } from './stderr-tail.ts'
@@ -18,7 +21,9 @@ export interface SharedUpstreamOptions {
   readonly createTransport: () => Transport & { readonly pid?: number | undefined }
   readonly messages: StderrTail
   readonly listener: UpstreamListener
-  readonly clientInfo: JsonObject
+  readonly speaker: Speaker
+  /** The server asked something of its client. */
+  readonly onAsked: () => void
   readonly policy: RestartPolicy
   readonly now: () => number
   readonly random: () => number
@@ -30,12 +35,7 @@ export interface SharedUpstreamOptions {
 export class SharedUpstream implements Upstream {
   readonly config: UpstreamConfig
   readonly #options: SharedUpstreamOptions
-  #state: UpstreamState
-  #since: number
-  /** When it became what it is, by a clock that nobody sets; `since` is for being shown. */
-  #becameAt = performance.now()
-  #reason: string | undefined
-  #retryAt: number | undefined
+  readonly #condition: Condition
   #link: Link | undefined
   #transport: { readonly pid?: number | undefined } | undefined
   #era: 'legacy' | 'modern' | undefined
@@ -43,8 +43,9 @@ export class SharedUpstream implements Upstream {
   #restarts = 0
   readonly #waiting = new WaitingRoom()
   #restartTimer: NodeJS.Timeout | undefined
-  #idleTimer: NodeJS.Timeout | undefined
+  readonly #idle: IdleTimer
   #opening: Opening | undefined
+  #logLevel: LogLevelSetting | undefined
   /** A list changed while the lists were being read. */
   #changedMeanwhile = false
   readonly #refresh = new CatalogueRefresh(() => this.#lookAgain())
@@ -56,23 +57,28 @@ export class SharedUpstream implements Upstream {
     this.#options = options
     this.config = options.config
     this.#era = options.knownEra
-    this.#state = options.config.enabled ? 'stopped' : 'disabled'
-    this.#since = options.now()
+    this.#idle = new IdleTimer(options.config.timeouts.idle, () => this.#rest())
+    this.#condition = new Condition(options.config.enabled ? 'stopped' : 'disabled', options.now)
   }
 
   status(): UpstreamStatus {
+    const { state, since, reason, retryAt } = this.#condition
     return {
       id: this.config.id,
       kind: this.config.kind,
-      state: this.#state,
-      since: this.#since,
-      reason: this.#reason,
-      retryAt: this.#retryAt,
+      state,
+      since,
+      reason,
+      retryAt,
       restarts: this.#restarts,
-      era: this.#state === 'ready' ? this.#era : undefined,
+      era: state === 'ready' ? this.#era : undefined,
       pid: this.#transport?.pid,
       messages: this.#options.messages.tail(),
     }
+  }
+
+  get #state(): UpstreamState {
+    return this.#condition.state
   }
 
   start(): void {
@@ -86,12 +92,19 @@ export class SharedUpstream implements Upstream {
     if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
     if (this.#state !== 'ready' || !this.#link) throw this.#refusal()
     const { call, callMaximum } = this.config.timeouts
+    const link = this.#link
+    const level = request.client?.logLevel
     try {
-      const frame = await this.#link.request({ ...request, timeout: call, maximum: callMaximum })
+      if (level !== undefined) await this.#logLevel?.atLeast(level)
+      const frame = await link.request({ ...request, timeout: call, maximum: callMaximum })
       return { frame, era: this.#era ?? 'legacy' }
     } finally {
-      this.#restIfIdle()
+      if (this.#state === 'ready') this.#idle.restart()
     }
+  }
+
+  tell(_conversation: string, notice: ConversationNotice): void {
+    if (notice !== 'over') this.#link?.notify(notice)
   }
 
   close(): Promise<void> {
@@ -101,7 +114,7 @@ export class SharedUpstream implements Upstream {
 
   async #shutDown(): Promise<void> {
     clearTimeout(this.#restartTimer)
-    clearTimeout(this.#idleTimer)
+    this.#idle.stop()
     this.#refresh.stop()
     this.#become('closed', 'the gateway closed it')
     this.#dropLink()
@@ -141,7 +154,7 @@ export class SharedUpstream implements Upstream {
     const link: Link = new Link(
       transport,
       this.#linkEvents(() => link),
-      this.#options.clientInfo,
+      this.#options.speaker,
     )
     return link
   }
@@ -149,7 +162,7 @@ export class SharedUpstream implements Upstream {
   async #acquaint(link: Link): Promise<ServerCatalogue> {
     const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
     const timeout = this.config.timeouts.startup
-    const opening = await shakeHands(link, { era, timeout, clientInfo: this.#options.clientInfo })
+    const opening = await shakeHands(link, { era, timeout })
     return fetchCatalogue(link, opening, timeout)
   }
 
@@ -157,6 +170,7 @@ export class SharedUpstream implements Upstream {
     const isCurrent = (): boolean => this.#link === link()
     return {
       onNotification: (notification: JsonObject) => isCurrent() && this.#notified(notification),
+      onAsked: () => isCurrent() && this.#options.onAsked(),
       onTrouble: (text: string) => this.#note(text),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#lost(reason),
     }
@@ -165,6 +179,8 @@ export class SharedUpstream implements Upstream {
   #connected(link: Link, catalogue: ServerCatalogue, took: number): void {
     this.#era = catalogue.era
     this.#opening = catalogue
+    const mayLog = catalogue.era === 'legacy' && catalogue.capabilities.logging !== undefined
+    this.#logLevel = mayLog ? new LogLevelSetting(link, this.config.timeouts.call) : undefined
     const { id } = this.config
     const { attempt } = this.#deaths
     // One that rested was started on purpose, whatever befell it earlier.
@@ -182,7 +198,7 @@ export class SharedUpstream implements Upstream {
     if (catalogue.era === 'modern')
       listenForChanges(link, catalogue, () => this.#link === link && this.#state === 'ready')
     this.#waiting.wakeAll()
-    this.#restIfIdle()
+    this.#idle.restart()
   }
 
   /** The connection could not be made, or not be understood. */
@@ -216,11 +232,10 @@ export class SharedUpstream implements Upstream {
 
   #lost(reason: string): void {
     this.#dropLink()
-    const now = performance.now()
-    const healthyFor = this.#state === 'ready' ? now - this.#becameAt : 0
+    const healthyFor = this.#state === 'ready' ? this.#condition.age : 0
     const plan = planRestart(
       this.#deaths,
-      { at: now, healthyFor, random: this.#options.random() },
+      { at: performance.now(), healthyFor, random: this.#options.random() },
       this.#options.policy,
     )
     this.#deaths = plan.record
@@ -231,16 +246,12 @@ export class SharedUpstream implements Upstream {
   }
 
   #retryIn(delay: number): void {
-    this.#retryAt = this.#options.now() + delay
+    this.#condition.retryAt = this.#options.now() + delay
     this.#restartTimer = setTimeout(() => void this.#connect(), delay)
   }
 
   #become(state: UpstreamState, reason?: string): void {
-    this.#state = state
-    this.#since = this.#options.now()
-    this.#becameAt = performance.now()
-    this.#reason = reason
-    this.#retryAt = undefined
+    this.#condition.become(state, reason)
     clearTimeout(this.#restartTimer)
   }
 
@@ -267,25 +278,17 @@ export class SharedUpstream implements Upstream {
     this.#options.messages.push(Buffer.from(`[sallyport] ${text}\n`))
   }
 
-  #restIfIdle(): void {
-    const { idle } = this.config.timeouts
-    if (idle === undefined || this.#state !== 'ready') return
-    clearTimeout(this.#idleTimer)
-    this.#idleTimer = setTimeout(() => this.#rest(), idle)
-  }
-
   #rest(): void {
     const link = this.#link
     if (!link || this.#state !== 'ready') return
-    if (link.inFlight > 0) return this.#restIfIdle()
+    if (link.inFlight > 0) return this.#idle.restart()
     this.#become('stopped', 'nobody called it for a while; it comes back on the next call')
     this.#dropLink()
     this.#deaths = { ...this.#deaths, attempt: 0 }
   }
 
   #refusal(): SallyportError {
-    const { id } = this.config
-    return stateRefusal({ id, state: this.#state, reason: this.#reason, retryAt: this.#retryAt }, this.#options.now())
+    return stateRefusal(this.status(), this.#options.now())
   }
 }
 

@@ -4,8 +4,10 @@ import { LegacySseTransport, StreamableHttpTransport } from './http/http.ts'
 import type { Watchdog } from './processes/processes.ts'
 import { createMark } from './processes/processes.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
+import type { Speaker } from './link.ts'
+import { openSpeaker } from './seat.ts'
+import { SeatedUpstream } from './seated-upstream.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
-import { SessionUpstreams } from './session-upstreams.ts'
 import { SharedUpstream } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { StdioTransport } from './stdio/stdio.ts'
@@ -16,10 +18,16 @@ export { createBuiltInServer, InProcessTransport } from './built-in/built-in.ts'
 export { Fleet } from './fleet.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { createRandomPool } from './random-pool.ts'
-export type { Upstream, UpstreamListener, UpstreamRequest } from './server-behind.ts'
+export { canBeAsked, type Client, lackedBy, type Question, type QuestionAnswer } from './client.ts'
+export type { ConversationNotice, Upstream, UpstreamListener, UpstreamRequest } from './server-behind.ts'
 export type { ServerCatalogue } from './server-catalogue.ts'
 export type { Frame } from './transport.ts'
 export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
+
+export interface LastKnown {
+  readonly era: Era
+  readonly asks?: boolean
+}
 
 /** What all servers of one gateway share. */
 export interface UpstreamContext {
@@ -28,7 +36,8 @@ export interface UpstreamContext {
   readonly watchdog: Watchdog
   /** Under this stand the marks of all processes that we start. */
   readonly runMark: string
-  readonly knownEra: (server: string) => Era | undefined
+  /** What was found out about a server the last time. */
+  readonly lastKnown: (server: string) => LastKnown | undefined
   readonly now: () => number
   readonly random: () => number
 }
@@ -37,35 +46,39 @@ let started = 0
 
 /** Opens a server as its entry describes it. It is not started yet. */
 export function openUpstream(config: ServerConfig, listener: UpstreamListener, context: UpstreamContext): Upstream {
-  const openOne = (one: ServerConfig, hearer: UpstreamListener): Upstream => {
-    const stderr = new StderrTail({ secrets: secretsOf(one) })
-    return openOver(
-      { config: one, listener: hearer, messages: stderr, createTransport: () => transportOf(one, stderr, context) },
-      context,
-    )
-  }
-  if (config.kind === 'stdio' && config.per === 'session') return new SessionUpstreams({ config, listener, openOne })
-  return openOne(config, listener)
+  return new SeatedUpstream({
+    config,
+    listener,
+    clientInfo: context.clientInfo,
+    knownToAsk: context.lastKnown(config.id)?.asks === true,
+    openOne: ({ config: one, ...own }) => {
+      const messages = new StderrTail({ secrets: secretsOf(one) })
+      return openOver({ ...own, config: one, messages, createTransport: () => transportOf(one, messages, context) }, context)
+    },
+  })
 }
 
 export interface OwnUpstream {
   readonly config: UpstreamConfig
   readonly listener: UpstreamListener
+  readonly speaker?: Speaker
+  readonly onAsked?: () => void
   readonly messages?: StderrTail
   readonly createTransport: () => Transport
 }
 
 /** Opens a server over any transport: the gateway's own tools come this way. */
-export function openOver({ messages = new StderrTail(), ...own }: OwnUpstream, context: UpstreamContext): Upstream {
+export function openOver(own: OwnUpstream, context: UpstreamContext): Upstream {
   const { clientInfo, now, random } = context
   return new SharedUpstream({
+    messages: new StderrTail(),
+    speaker: openSpeaker(clientInfo),
+    onAsked: () => {},
     ...own,
-    messages,
-    clientInfo,
     now,
     random,
     policy: DEFAULT_RESTART_POLICY,
-    knownEra: context.knownEra(own.config.id),
+    knownEra: context.lastKnown(own.config.id)?.era,
   })
 }
 

@@ -1,0 +1,58 @@
+import { type Cancellation, type Era, isJsonObject, type Json, type JsonObject, type LogLevel } from '@sallyport/core'
+
+/** A request that a server makes of a client. */
+export interface Question {
+  readonly method: string
+  readonly params: JsonObject
+  /** The server took it back, or the call that it belongs to is over. */
+  readonly cancellation: Cancellation
+}
+
+/** What the client said to it, as JSON-RPC writes it. */
+export type QuestionAnswer = { readonly result: Json } | { readonly error: JsonObject }
+
+/** A client of the gateway as the servers behind see it: what it declared, and the way to it. */
+export interface Client {
+  readonly era: Era
+  readonly capabilities: JsonObject
+  readonly clientInfo: JsonObject | undefined
+  /** Names its conversation with us, and no other; a modern client has none. */
+  readonly conversation: string | undefined
+  /** From which level on it wants to hear log messages. Unset means all to a legacy client, none to a modern one. */
+  readonly logLevel: LogLevel | undefined
+  ask(question: Question): Promise<QuestionAnswer>
+  notify(notification: JsonObject): void
+  /** The same client outside of any call; a modern one cannot be reached there. */
+  readonly standing?: Client | undefined
+}
+
+/** What a server can ask of a client, and the capability that allows it. */
+const ASKABLE: ReadonlyMap<string, string> = new Map([
+  ['elicitation/create', 'elicitation'],
+  ['sampling/createMessage', 'sampling'],
+  ['roots/list', 'roots'],
+])
+
+export const canBeAsked = ({ capabilities }: Pick<Client, 'capabilities'>): boolean =>
+  capabilities.elicitation !== undefined || capabilities.sampling !== undefined || capabilities.roots !== undefined
+
+/** What this client would have to declare before it can be asked this; undefined when it has. */
+export function lackedBy(
+  { capabilities }: Pick<Client, 'capabilities'>,
+  { method, params }: Pick<Question, 'method' | 'params'>,
+): string | undefined {
+  const family = ASKABLE.get(method)
+  if (family === undefined) return method
+  const declared = capabilities[family]
+  if (!isJsonObject(declared)) return family
+  // A page to open is more than a form to fill in: a client must have said that it can do that.
+  const wantsPage = family === 'elicitation' && params.mode === 'url'
+  return wantsPage && declared.url === undefined ? 'elicitation.url' : undefined
+}
+
+/** All that any client can be asked. A server is told so at first, so that it lists everything that it has. */
+export const EVERY_CAPABILITY: JsonObject = {
+  elicitation: { form: {}, url: {} },
+  sampling: { context: {}, tools: {} },
+  roots: { listChanged: true },
+}

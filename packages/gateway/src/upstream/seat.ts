@@ -1,0 +1,49 @@
+import type { JsonObject } from '@sallyport/core'
+import { canBeAsked, EVERY_CAPABILITY } from './client.ts'
+import type { Speaker } from './link.ts'
+import type { UpstreamRequest } from './server-behind.ts'
+
+/** What decides who shares a connection to a server. */
+export interface SharingRules {
+  readonly kind: 'stdio' | 'http' | 'sse'
+  /** The operator wants one for each session. */
+  readonly perSession: boolean
+  /** It is a legacy server that asks things of its clients. */
+  readonly asks: boolean
+  readonly clientInfo: JsonObject
+}
+
+/** A connection of a server, by whom it may be used and as whom it speaks. */
+export interface Seat {
+  readonly name: string
+  readonly speaker: Speaker
+  readonly conversation: string | undefined
+}
+
+/** As whom we speak where nobody in particular is behind us. */
+export const openSpeaker = (clientInfo: JsonObject): Speaker => ({ clientInfo, capabilities: EVERY_CAPABILITY })
+
+/** The seat for a request; undefined where everybody shares the one connection. */
+export function seatFor({ session, client }: Pick<UpstreamRequest, 'session' | 'client'>, rules: SharingRules) {
+  const { kind, perSession, asks, clientInfo } = rules
+  if (!asks) return perSession ? seat(session, openSpeaker(clientInfo)) : undefined
+  const prefix = perSession ? `${session}\n` : ''
+  // Whoever cannot be asked anything need not be told apart, and the server can know it from the start.
+  if (!client || !canBeAsked(client)) return seat(`${prefix}mute`, { clientInfo, capabilities: {} })
+  const { capabilities } = client
+  const declared = JSON.stringify(capabilities)
+  // Over HTTP a question comes on the stream of its call. Roots may be asked for outside of any.
+  if (kind === 'http' && capabilities.roots === undefined)
+    return seat(`${prefix}\n${declared}`, { clientInfo, capabilities })
+  const speaker = {
+    clientInfo: client.clientInfo ?? clientInfo,
+    capabilities,
+    client: client.standing,
+    isOneClient: true,
+  }
+  return seat(`${session}\n${client.conversation ?? ''}\n${declared}`, speaker, client.conversation)
+}
+
+function seat(name: string, speaker: Speaker, conversation?: string): Seat {
+  return { name, speaker, conversation }
+}

@@ -1,0 +1,179 @@
+import { type JsonObject, SallyportError } from '@sallyport/core'
+import type { ServerConfig } from '../config/config.ts'
+import type { Speaker } from './link.ts'
+import { openSpeaker, type Seat, type SharingRules, seatFor } from './seat.ts'
+import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { ServerCatalogue } from './server-catalogue.ts'
+import type { UpstreamStatus } from './upstream-status.ts'
+
+/** One connection to open: as whom, and who hears of it. */
+export interface Opened {
+  readonly config: ServerConfig
+  readonly listener: UpstreamListener
+  readonly speaker: Speaker
+  readonly onAsked: () => void
+}
+
+export interface SeatedUpstreamOptions {
+  readonly config: ServerConfig
+  readonly listener: UpstreamListener
+  readonly clientInfo: JsonObject
+  /** It asked its clients something the last time. */
+  readonly knownToAsk: boolean
+  readonly openOne: (one: Opened) => Upstream
+  /** So many may have a connection of their own at the same time. */
+  readonly most?: number
+}
+
+/** A connection of somebody's own rests after this, unless the entry says otherwise. */
+const DEFAULT_IDLE = 600_000
+const DEFAULT_MOST = 100
+/** Of so many sessions' processes the status tells, and so many lines of each. */
+const MOST_SHOWN = 10
+const LINES_SHOWN = 10
+
+interface Taken {
+  readonly upstream: Upstream
+  readonly conversation: string | undefined
+  calls: number
+}
+
+/**
+ * A server, and a connection of their own for those who must not share the first one: where the operator says so, and
+ * where the server asks things of its clients, so that each is asked on its own behalf and for what it declared.
+ */
+export class SeatedUpstream implements Upstream {
+  readonly config: ServerConfig
+  readonly #options: SeatedUpstreamOptions
+  readonly #perSession: boolean
+  readonly #scout: Upstream
+  /** The one that was used the longest time ago stands first. */
+  readonly #taken = new Map<string, Taken>()
+  readonly #leaving = new Set<Promise<void>>()
+  #rules: SharingRules
+  #catalogue: ServerCatalogue | undefined
+  #closed = false
+
+  constructor(options: SeatedUpstreamOptions) {
+    const { config, listener, clientInfo } = options
+    this.config = config
+    this.#options = options
+    this.#perSession = config.kind === 'stdio' && config.per === 'session'
+    this.#rules = { kind: config.kind, perSession: this.#perSession, asks: options.knownToAsk, clientInfo }
+    this.#scout = options.openOne({
+      config: this.#perSession ? resting(config) : config,
+      listener: { ...listener, onCatalogue: (catalogue) => this.#discovered(catalogue) },
+      speaker: openSpeaker(clientInfo),
+      onAsked: () => this.#learn(),
+    })
+  }
+
+  /** As the first connection is, with what the latest of the others have to say. */
+  status(): UpstreamStatus {
+    const scout = this.#scout.status()
+    if (!this.#perSession && this.#taken.size === 0) return scout
+    const latest = [...this.#taken.values()].slice(-MOST_SHOWN).map(({ upstream }) => upstream.status())
+    return {
+      ...scout,
+      messages: [...scout.messages, ...latest.flatMap(wordsOf)],
+      sessions: { processes: this.#taken.size, pids: latest.flatMap(({ pid }) => pid ?? []) },
+    }
+  }
+
+  start(): void {
+    this.#scout.start()
+  }
+
+  request(request: UpstreamRequest): Promise<UpstreamReply> {
+    const seat = seatFor(request, this.#rules)
+    return seat ? this.#requestFrom(seat, request) : this.#scout.request(request)
+  }
+
+  tell(conversation: string, notice: ConversationNotice): void {
+    for (const [name, taken] of [...this.#taken]) {
+      if (taken.conversation !== conversation) continue
+      if (notice === 'over') this.#free(name, taken)
+      else taken.upstream.tell(conversation, notice)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const upstreams = [this.#scout, ...[...this.#taken.values()].map(({ upstream }) => upstream)]
+    await Promise.all([...upstreams.map((upstream) => upstream.close()), ...this.#leaving])
+  }
+
+  /** Only a legacy server can ask; one that has become modern is shared again. */
+  #discovered(catalogue: ServerCatalogue): void {
+    this.#rules = { ...this.#rules, asks: this.#rules.asks && catalogue.era === 'legacy' }
+    this.#catalogue = { ...catalogue, asks: this.#rules.asks }
+    this.#options.listener.onCatalogue(this.#catalogue)
+  }
+
+  #learn(): void {
+    if (this.#rules.asks) return
+    this.#rules = { ...this.#rules, asks: true }
+    if (this.#catalogue) this.#discovered(this.#catalogue)
+  }
+
+  async #requestFrom(seat: Seat, request: UpstreamRequest): Promise<UpstreamReply> {
+    const taken = this.#take(seat)
+    taken.calls++
+    try {
+      return await taken.upstream.request(request)
+    } finally {
+      taken.calls--
+    }
+  }
+
+  #take({ name, speaker, conversation }: Seat): Taken {
+    const { openOne, listener } = this.#options
+    const known = this.#taken.get(name)
+    if (!known) this.#makeRoom()
+    const taken = known ?? {
+      upstream: openOne({
+        config: resting(this.config),
+        listener: { ...listener, onCatalogue: () => {} },
+        speaker,
+        onAsked: () => this.#learn(),
+      }),
+      conversation,
+      calls: 0,
+    }
+    this.#taken.delete(name)
+    this.#taken.set(name, taken)
+    return taken
+  }
+
+  /** Whoever has nothing under way gets a new connection when it comes back. */
+  #makeRoom(): void {
+    const { id } = this.config
+    if (this.#closed) throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${id} is closed.`)
+    const { most = DEFAULT_MOST } = this.#options
+    if (this.#taken.size < most) return
+    const idle = [...this.#taken].find(([, { calls }]) => calls === 0)
+    if (!idle)
+      throw new SallyportError(
+        'OVERLOADED',
+        `${most} sessions have calls under way at server ${id}, which is the limit.`,
+      )
+    this.#free(...idle)
+  }
+
+  #free(name: string, { upstream }: Taken): void {
+    this.#taken.delete(name)
+    const gone = upstream.close().finally(() => this.#leaving.delete(gone))
+    this.#leaving.add(gone)
+  }
+}
+
+/** Sessions have no names here: who may see a server need not know who is using it. */
+function wordsOf({ pid, state, reason, messages }: UpstreamStatus): readonly string[] {
+  const who = `[session${pid === undefined ? '' : `, pid ${pid}`}]`
+  const why = reason === undefined ? [] : [`${state}: ${reason}`]
+  return [...messages.slice(-LINES_SHOWN), ...why].map((line) => `${who} ${line}`)
+}
+
+function resting(config: ServerConfig): ServerConfig {
+  return { ...config, timeouts: { ...config.timeouts, idle: config.timeouts.idle ?? DEFAULT_IDLE } }
+}
