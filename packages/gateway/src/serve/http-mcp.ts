@@ -6,6 +6,7 @@ import { type Incoming, readMessage } from './incoming.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
 import type { Methods } from './methods.ts'
 import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
+import { readOpening } from './session-opening.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 import { resultMessage } from './wire-message.ts'
 
@@ -128,8 +129,9 @@ export class HttpMcp {
   }
 
   #initialize({ response, principal }: Visit, message: ClientCall): void {
-    const session = this.#options.sessions.open(principal)
     const result = this.#options.methods.initializeResult(principal, message.params.protocolVersion)
+    const opening = readOpening(message.params, String(result.protocolVersion))
+    const session = this.#options.sessions.open(principal, opening)
     sendMessage(response, { message: resultMessage(message.id, result), status: 200 }, { 'mcp-session-id': session.id })
   }
 

@@ -3,12 +3,14 @@ import type { ServerResponse } from 'node:http'
 import { type Cancellation, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
 import type { ChangeHub } from './change-hub.ts'
 import { writeEvent } from './event-stream.ts'
+import type { SessionOpening } from './session-opening.ts'
 import { notificationMessage } from './wire-message.ts'
 
 /** A conversation that began with `initialize` over HTTP. It carries no label: see Principal.session for that. */
 export interface LegacySession {
   readonly id: string
   readonly principal: Principal
+  readonly opening: SessionOpening
   readonly subscriptions: Set<string>
   /** Requests under way, by the client's id. */
   readonly inFlight: Map<string | number, Cancellation>
@@ -35,11 +37,12 @@ export class LegacySessions {
     return this.#sessions.size
   }
 
-  open(principal: Principal): LegacySession {
+  open(principal: Principal, opening: SessionOpening): LegacySession {
     if (this.#sessions.size >= this.#most()) this.#makeRoom()
     const session: LegacySession = {
       id: randomUUID(),
       principal,
+      opening,
       subscriptions: new Set(),
       inFlight: new Map(),
       stream: undefined,
