@@ -42,6 +42,8 @@ export const ERRORS = {
   INVALID_PARAMS: kind([400, -32602, 2]),
   HEADER_MISMATCH: kind([400, -32020, 2]),
   VERSION_UNSUPPORTED: kind([400, -32022, 2]),
+  CAPABILITY_MISSING: kind([400, -32021, 2], final),
+  CLIENT_REFUSED: kind([502, -32000, 4], final),
   TOOL_UNKNOWN: kind([404, -32602, 3]),
   NAME_AMBIGUOUS: kind([400, -32602, 2]),
   SERVER_UNKNOWN: kind([404, -32602, 3]),

@@ -40,6 +40,9 @@ export type SallyportEvent =
       readonly message: string
       readonly latency_ms: number
     } & CallFacts)
+  /** The server asked something of the client (`method`) while a call ran: sampling, elicitation, roots. */
+  | ({ readonly type: 'CLIENT_ASKED' } & CallFacts)
+  | ({ readonly type: 'CLIENT_ANSWERED'; readonly success: boolean; readonly latency_ms: number } & CallFacts)
   | ({ readonly type: 'POLICY_DENIED'; readonly error: ErrorCode; readonly message: string } & CallFacts & Decided)
   | { readonly type: 'GATEWAY_STARTED'; readonly version: string; readonly pid: number; readonly home: string }
   | { readonly type: 'GATEWAY_STOPPED'; readonly reason: string }

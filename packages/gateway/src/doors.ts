@@ -116,13 +116,14 @@ export class Doors {
   }
 
   #serveLines(stream: Duplex): void {
-    const { methods, hub, settings } = this.#gateway
+    const { methods, hub, settings, onConversation } = this.#gateway
     const client = new LineClient({
       stream,
       principal: standingPrincipal('agent'),
       methods,
       hub,
       maxMessageBytes: settings.gateway.maxBodyBytes,
+      onConversation,
     })
     this.#visitors++
     void client.serve().finally(() => this.#left())

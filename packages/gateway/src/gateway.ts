@@ -8,6 +8,7 @@ import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './
 import type { Store } from './store/store.ts'
 import {
   builtInConfig,
+  type ConversationNotice,
   Fleet,
   InProcessTransport,
   openOver,
@@ -87,10 +88,17 @@ export class Gateway {
     this.pipeline = this.#createPipeline()
     this.methods = this.#createMethods()
     const most = (): number => this.#settings.gateway.maxSessions
-    this.sessions = new LegacySessions({ hub: this.hub, most, now: () => performance.now() })
+    const now = (): number => performance.now()
+    const onEnd = (conversation: string): void => this.onConversation(conversation, 'over')
+    this.sessions = new LegacySessions({ hub: this.hub, most, now, onEnd })
     const maxBodyBytes = (): number => this.#settings.gateway.maxBodyBytes
-    this.httpMcp = new HttpMcp({ methods: this.methods, sessions: this.sessions, maxBodyBytes })
+    const { methods, sessions, onConversation } = this
+    this.httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, onConversation })
     this.catalog.onChange((change) => this.hub.listsChanged(change))
+  }
+
+  readonly onConversation = (conversation: string, notice: ConversationNotice): void => {
+    for (const upstream of this.fleet.all()) upstream.tell(conversation, notice)
   }
 
   #createContext(): UpstreamContext {

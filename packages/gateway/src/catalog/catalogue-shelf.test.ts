@@ -20,9 +20,9 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
     const catalogue = catalogueOf(['a', '__proto__'], { era: 'modern' })
     new CatalogueShelf(cache).save(stdioConfig(), catalogue)
     const shelf = new CatalogueShelf(cache)
-    expect(shelf.eraOf('hostile')).toBeUndefined()
+    expect(shelf.lastKnown('hostile')?.era).toBeUndefined()
     expect(shelf.load(stdioConfig())).toEqual(JSON.parse(JSON.stringify(catalogue)))
-    expect(shelf.eraOf('hostile')).toBe('modern')
+    expect(shelf.lastKnown('hostile')?.era).toBe('modern')
   })
 
   it('is not taken for that of another program under the same id', () => {
@@ -48,7 +48,7 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
       const cache = { load: () => text, save: () => {} }
       const shelf = new CatalogueShelf(cache)
       expect(shelf.load(stdioConfig()), text).toBeUndefined()
-      expect(shelf.eraOf('hostile')).toBeUndefined()
+      expect(shelf.lastKnown('hostile')?.era).toBeUndefined()
     }
   })
 })

@@ -47,6 +47,10 @@ function detailText(event: LoggedEvent): string {
       return event.decided_by?.reason ?? ''
     case 'TOOL_CALL_COMPLETED':
       return `${event.success ? 'ok' : 'the tool reported an error'}, ${formatDuration(event.latency_ms)}, ${event.bytes} bytes`
+    case 'CLIENT_ASKED':
+      return event.method
+    case 'CLIENT_ANSWERED':
+      return `${event.method}: ${event.success ? 'answered' : 'refused'}, ${formatDuration(event.latency_ms)}`
     case 'TOOL_CALL_FAILED':
       return `${event.error}, ${formatDuration(event.latency_ms)}: ${event.message}`
     case 'POLICY_DENIED':

@@ -1,6 +1,6 @@
 import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { Frame } from '../upstream/upstream.ts'
+import type { Client, Frame } from '../upstream/upstream.ts'
 
 /** One request for something on offer, on its way through the pipeline. */
 export interface Call {
@@ -12,6 +12,8 @@ export interface Call {
   readonly offer: Offer
   /** What the server will get, under its own names. */
   readonly params: JsonObject
+  /** Who can be asked and told things while it runs; none where a program of ours calls. */
+  readonly client?: Client | undefined
   readonly cancellation: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
 }

@@ -1,16 +1,14 @@
 import { ownerOf, SallyportError } from '@sallyport/core'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
+import { type AskClient, MOST_ROUNDS, nextRound } from './input-rounds.ts'
 
 /** Sends the call to its server. Every failure on the way is an answer too. */
-export async function dispatch(call: Call, upstream: (server: string) => Upstream | undefined): Promise<Answer> {
-  const { offer, method, params, principal, cancellation, onProgress } = call
-  const server = upstream(offer.server)
+export async function dispatch(call: Call, server: Upstream | undefined, ask: AskClient | undefined): Promise<Answer> {
   if (!server)
-    return failure(new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${offer.server} is no longer configured.`))
+    return failure(new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${call.offer.server} is no longer configured.`))
   try {
-    const request = { method, params, name: offer.name, session: ownerOf(principal), cancellation, onProgress }
-    return { kind: 'frame', ...(await server.request(request)) }
+    return await converse(call, server, ask)
   } catch (error) {
     if (error instanceof SallyportError) return failure(error)
     return failure(
@@ -18,5 +16,22 @@ export async function dispatch(call: Call, upstream: (server: string) => Upstrea
     )
   }
 }
+
+/** One request, but for a modern server that needs something of a client that can only be asked in between. */
+async function converse(call: Call, server: Upstream, ask: AskClient | undefined): Promise<Answer> {
+  const { offer, method, principal, client, cancellation, onProgress } = call
+  const session = ownerOf(principal)
+  let { params } = call
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const request = { method, params, name: offer.name, session, client, ask, cancellation, onProgress }
+    const { frame, era } = await server.request(request)
+    const isFinal = frame.envelope.resultType !== 'input_required' || era === 'legacy' || client?.era === 'modern'
+    if (isFinal) return { kind: 'frame', frame, era }
+    params = await nextRound(call, frame, ask ?? unasked)
+  }
+  throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked for more input ${MOST_ROUNDS} times in a row.`)
+}
+
+const unasked: AskClient = async ({ method }) => ({ error: { code: -32601, message: `Nobody answers ${method}.` } })
 
 const failure = (error: SallyportError): Answer => ({ kind: 'failure', error })

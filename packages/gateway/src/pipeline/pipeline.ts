@@ -1,11 +1,14 @@
 import { type Decision, decide, openGate, SallyportError, type Step } from '@sallyport/core'
 import type { EventLog } from '../store/store.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import { canBeAsked, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
+import type { AskClient } from './input-rounds.ts'
 import { type CallGauge, limits } from './limits.ts'
 import type { Listings } from './listings.ts'
 import {
+  askedRecord,
+  clientAnsweredRecord,
   completedRecord,
   deniedRecord,
   failedRecord,
@@ -71,12 +74,27 @@ export class Pipeline {
 
     const startedAt = performance.now()
     gauge.enter(call.principal)
-    const answer = await dispatch(call, this.#options.upstream)
+    const answer = await dispatch(call, this.#options.upstream(call.offer.server), this.#askerOf(call))
     gauge.leave(call.principal)
 
     const unsynced = await syncing
     const finished = this.#finish(call, answer, performance.now() - startedAt)
     return unsynced ? withheld(unsynced) : finished
+  }
+
+  /** What a server asks of the client of a call is recorded as the call itself is. */
+  #askerOf(call: Call): AskClient | undefined {
+    const { client } = call
+    if (!client || !canBeAsked(client)) return undefined
+    return async (question) => {
+      const unrecorded = this.#record(() => this.#options.log.append(askedRecord(call, question.method)))
+      if (unrecorded) return { error: { code: unrecorded.kind.rpc, message: unrecorded.text } }
+      const startedAt = performance.now()
+      const answer = await client.ask(question)
+      const told = { success: 'result' in answer, latency: performance.now() - startedAt }
+      this.#record(() => this.#options.log.append(clientAnsweredRecord(call, question.method, told)))
+      return answer
+    }
   }
 
   /** Runs beside the call. Its failure is a value: it may come long before anybody waits for it. */

@@ -49,6 +49,19 @@ export function failedRecord(call: Call, error: SallyportError, latency: number)
   }
 }
 
+/** What a server asked of the client during a call, and what came of it. The words of neither are kept. */
+export function askedRecord(call: Call, method: string): SallyportEvent {
+  return { type: 'CLIENT_ASKED', ...factsOf(call), method }
+}
+
+export function clientAnsweredRecord(
+  call: Call,
+  method: string,
+  { success, latency }: Pick<Completion, 'success' | 'latency'>,
+): SallyportEvent {
+  return { type: 'CLIENT_ANSWERED', ...factsOf(call), method, success, latency_ms: milliseconds(latency) }
+}
+
 export type UnknownCall = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & { readonly name: string }
 
 export function unknownRecord({ name, ...asked }: UnknownCall, error: SallyportError): SallyportEvent {

@@ -1,4 +1,5 @@
 import type { Cancellation, Era, JsonObject, Principal } from '@sallyport/core'
+import type { Client } from '../upstream/upstream.ts'
 import type { WireMessage } from './wire-message.ts'
 
 /** A request of a client, whatever it came over. */
@@ -11,8 +12,8 @@ export interface ClientRequest {
   readonly cancellation: Cancellation
   /** The W3C trace context of the transport; one in `_meta` comes before it. */
   readonly traceparent?: string | undefined
-  /** Sends on this request's own stream, before its answer. */
-  readonly notify: (notification: JsonObject) => void
+  /** Who asks. What it is told goes onto this request's own stream, before the answer. */
+  readonly client: Client
   /** Resource URIs that this legacy session wants to hear of. */
   readonly subscriptions?: Set<string> | undefined
 }

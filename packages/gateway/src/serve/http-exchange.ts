@@ -23,14 +23,16 @@ export class HttpExchange {
     })
   }
 
-  notify(notification: JsonObject): void {
-    if (this.response.destroyed || this.response.writableEnded) return
+  /** False when it cannot reach the client before the answer. */
+  notify(notification: JsonObject): boolean {
+    if (this.response.destroyed || this.response.writableEnded) return false
     if (!this.#streaming) {
-      if (!acceptsStream(this.#request)) return
+      if (!acceptsStream(this.#request)) return false
       this.#streaming = true
       beginEventStream(this.response)
     }
     writeEvent(this.response, notificationMessage(notification))
+    return true
   }
 
   reply({ message, status }: Reply, headers?: Readonly<Record<string, string>>): void {

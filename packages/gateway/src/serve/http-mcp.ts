@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
+import type { Client, ConversationNotice } from '../upstream/upstream.ts'
 import { beginEventStream } from './event-stream.ts'
 import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
+import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
 import type { Methods } from './methods.ts'
+import { ModernClient } from './modern-client.ts'
 import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
 import { readOpening } from './session-opening.ts'
 import { UnreadAnswers } from './unread-answers.ts'
@@ -14,6 +17,8 @@ export interface HttpMcpOptions {
   readonly methods: Methods
   readonly sessions: LegacySessions
   readonly maxBodyBytes: () => number
+  /** What happens in a conversation that servers may have to know. */
+  readonly onConversation: (conversation: string, notice: ConversationNotice) => void
 }
 
 interface Visit {
@@ -81,7 +86,8 @@ export class HttpMcp {
     if (message.method === 'subscriptions/listen') requireStream(request)
     const exchange = new HttpExchange(request, response)
     exchange.cancelOnClose()
-    await this.#answer(exchange, message, { principal, era: 'modern', traceparent: traceparentOf(request) })
+    const client = new ModernClient(message.params, (notification) => exchange.notify(notification))
+    await this.#answer(exchange, message, { principal, era: 'modern', client, traceparent: traceparentOf(request) })
   }
 
   async #legacy(visit: Visit, message: Incoming): Promise<void> {
@@ -90,7 +96,10 @@ export class HttpMcp {
     if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(visit, message)
     const session = this.#sessionOf(visit)
     if (message.kind === 'notification') return this.#notified(session, message, response)
-    if (message.kind === 'response') return accepted(response)
+    if (message.kind === 'response') {
+      session.client.answered(message.id, message.message)
+      return accepted(response)
+    }
     if (session.inFlight.has(message.id)) {
       throw new SallyportError(
         'INVALID_REQUEST',
@@ -104,6 +113,7 @@ export class HttpMcp {
       await this.#answer(exchange, message, {
         principal,
         era: 'legacy',
+        client: new CallingClient(session.client, (message) => exchange.notify(message)),
         subscriptions,
         traceparent: traceparentOf(request),
       })
@@ -114,14 +124,12 @@ export class HttpMcp {
 
   async #answer(exchange: HttpExchange, message: ClientCall, context: AnswerContext): Promise<void> {
     const { id, method, params } = message
-    const notify = exchange.notify.bind(exchange)
     exchange.reply(
       await this.#options.methods.answer({
         id,
         method,
         params,
         cancellation: exchange.cancellation,
-        notify,
         ...context,
       }),
     )
@@ -144,6 +152,7 @@ export class HttpMcp {
     if (method === 'notifications/cancelled' && (typeof id === 'string' || typeof id === 'number')) {
       session.inFlight.get(id)?.cancel('the client cancelled it')
     }
+    if (method === 'notifications/roots/list_changed') this.#options.onConversation(session.id, method)
     accepted(response)
   }
 
@@ -184,6 +193,7 @@ export class HttpMcp {
 
 interface AnswerContext {
   readonly principal: Principal
+  readonly client: Client
   readonly era: 'legacy' | 'modern'
   readonly traceparent: string | undefined
   readonly subscriptions?: Set<string>

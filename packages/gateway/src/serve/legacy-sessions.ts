@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { type Cancellation, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
 import type { ChangeHub } from './change-hub.ts'
 import { writeEvent } from './event-stream.ts'
+import { LegacyClient } from './legacy-client.ts'
 import type { SessionOpening } from './session-opening.ts'
 import { notificationMessage } from './wire-message.ts'
 
@@ -10,7 +11,7 @@ import { notificationMessage } from './wire-message.ts'
 export interface LegacySession {
   readonly id: string
   readonly principal: Principal
-  readonly opening: SessionOpening
+  readonly client: LegacyClient
   readonly subscriptions: Set<string>
   /** Requests under way, by the client's id. */
   readonly inFlight: Map<string | number, Cancellation>
@@ -20,15 +21,25 @@ export interface LegacySession {
 
 const IDLE_LIMIT = 3_600_000
 
+export interface LegacySessionsOptions {
+  readonly hub: ChangeHub
+  readonly most: () => number
+  readonly now: () => number
+  /** Nobody will speak in this conversation again. */
+  readonly onEnd: (conversation: string) => void
+}
+
 /** The open legacy sessions. Those that a client forgot about make room for new ones. */
 export class LegacySessions {
   readonly #hub: ChangeHub
   readonly #most: () => number
   readonly #now: () => number
+  readonly #onEnd: (conversation: string) => void
   readonly #sessions = new Map<string, { readonly session: LegacySession; readonly leaveHub: () => void }>()
 
-  constructor(options: { hub: ChangeHub; most: () => number; now: () => number }) {
+  constructor(options: LegacySessionsOptions) {
     this.#hub = options.hub
+    this.#onEnd = options.onEnd
     this.#most = options.most
     this.#now = options.now
   }
@@ -39,10 +50,11 @@ export class LegacySessions {
 
   open(principal: Principal, opening: SessionOpening): LegacySession {
     if (this.#sessions.size >= this.#most()) this.#makeRoom()
+    const id = randomUUID()
     const session: LegacySession = {
-      id: randomUUID(),
+      id,
       principal,
-      opening,
+      client: new LegacyClient(id, opening, (message) => tell(session, message)),
       subscriptions: new Set(),
       inFlight: new Map(),
       stream: undefined,
@@ -69,7 +81,9 @@ export class LegacySessions {
     this.#sessions.get(session.id)?.leaveHub()
     this.#sessions.delete(session.id)
     for (const cancellation of session.inFlight.values()) cancellation.cancel(reason)
+    session.client.left(reason)
     session.stream?.end()
+    this.#onEnd(session.id)
   }
 
   endAll(reason: string): void {
@@ -113,8 +127,11 @@ function oldestOfMost(sessions: readonly LegacySession[]): LegacySession | undef
   )
 }
 
-function tell(session: LegacySession, notification: JsonObject): void {
-  if (session.stream) writeEvent(session.stream, notificationMessage(notification))
+/** False when the client keeps no stream open for what concerns no request of its own. */
+function tell({ stream }: LegacySession, message: JsonObject): boolean {
+  if (!stream) return false
+  writeEvent(stream, notificationMessage(message))
+  return true
 }
 
 const samePrincipal = (a: Principal, b: Principal): boolean =>

@@ -38,7 +38,14 @@ async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
   })
   let served: Promise<void> | undefined
   const server = createServer({ allowHalfOpen: true }, (stream) => {
-    served = new LineClient({ stream, principal: ANN, methods, hub, maxMessageBytes }).serve()
+    served = new LineClient({
+      stream,
+      principal: ANN,
+      methods,
+      hub,
+      maxMessageBytes,
+      onConversation: () => {},
+    }).serve()
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect({ port: (server.address() as { port: number }).port, host: '127.0.0.1', allowHalfOpen: true })

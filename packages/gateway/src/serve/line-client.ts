@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import {
   Cancellation,
@@ -9,11 +10,15 @@ import {
   SallyportError,
 } from '@sallyport/core'
 import { LineReader } from '@sallyport/kit/line-reader'
+import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import { failureReply } from './failure-reply.ts'
 import { type Incoming, isId, readMessage } from './incoming.ts'
+import { CallingClient, LegacyClient } from './legacy-client.ts'
 import type { Methods } from './methods.ts'
+import { ModernClient } from './modern-client.ts'
 import { envelopeFlaw, flawData, isModern } from './modern-envelope.ts'
+import { readOpening, type SessionOpening } from './session-opening.ts'
 import { errorMessage, notificationMessage, resultMessage, type WireMessage } from './wire-message.ts'
 
 export interface LineClientOptions {
@@ -22,6 +27,8 @@ export interface LineClientOptions {
   readonly methods: Methods
   readonly hub: ChangeHub
   readonly maxMessageBytes: number
+  /** What happens in the conversation that servers may have to know. */
+  readonly onConversation: (conversation: string, notice: ConversationNotice) => void
 }
 
 /** A client that reads so slowly is not read from either, until it caught up. */
@@ -36,6 +43,9 @@ export class LineClient {
   readonly #options: LineClientOptions
   readonly #inFlight = new Map<string | number, Cancellation>()
   readonly #subscriptions = new Set<string>()
+  readonly #conversation = randomUUID()
+  /** What it is before it says `initialize`, and all that a modern one ever is. */
+  #client = this.#clientOf({ protocolVersion: '', capabilities: {}, clientInfo: {} })
   /** Looks for the id in a message that is too large to be kept. */
   #passing = new JsonScanner()
   #leaveHub: (() => void) | undefined
@@ -68,6 +78,12 @@ export class LineClient {
   #ended(): void {
     this.#leaveHub?.()
     for (const cancellation of this.#inFlight.values()) cancellation.cancel('the client went away')
+    this.#client.left('it went away')
+    this.#options.onConversation(this.#conversation, 'over')
+  }
+
+  #clientOf(opening: SessionOpening): LegacyClient {
+    return new LegacyClient(this.#conversation, opening, (message) => this.#write(notificationMessage(message)))
   }
 
   /** Over a pipe nothing but its id tells a client which of its requests was refused. */
@@ -83,22 +99,24 @@ export class LineClient {
   #receive(line: Buffer): void {
     const message = readMessage(line)
     if ('error' in message) {
-      return this.#write(errorMessage(message.id, { code: message.error.kind.rpc, message: message.error.text }))
+      return void this.#write(errorMessage(message.id, { code: message.error.kind.rpc, message: message.error.text }))
     }
     if (message.kind === 'request') void this.#request(message)
     else if (message.kind === 'notification') this.#notified(message)
+    else this.#client.answered(message.id, message.message)
   }
 
   async #request(message: ClientCall): Promise<void> {
     const { id, method, params } = message
     const era: Era = isModern(message) ? 'modern' : 'legacy'
     const flaw = this.#inFlight.has(id) ? duplicate(id) : era === 'modern' ? envelopeFlaw(message) : undefined
-    if (flaw) return this.#write(failureReply({ id, method, era }, flaw, flawData(flaw, message)).message)
+    if (flaw) return void this.#write(failureReply({ id, method, era }, flaw, flawData(flaw, message)).message)
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
     const { principal, methods } = this.#options
-    const notify = (notification: JsonObject): void => this.#write(notificationMessage(notification))
+    const tell = (told: JsonObject): boolean => this.#write(notificationMessage(told))
+    const client = era === 'modern' ? new ModernClient(params, tell) : new CallingClient(this.#client, tell)
     const reply = await methods.answer({
       id,
       method,
@@ -106,7 +124,7 @@ export class LineClient {
       principal,
       era,
       cancellation,
-      notify,
+      client,
       subscriptions: this.#subscriptions,
     })
     this.#inFlight.delete(id)
@@ -116,7 +134,15 @@ export class LineClient {
 
   #initialize(message: ClientCall): void {
     const { methods, principal } = this.#options
-    this.#write(resultMessage(message.id, methods.initializeResult(principal, message.params.protocolVersion)))
+    const { id, method, params } = message
+    try {
+      const result = methods.initializeResult(principal, params.protocolVersion)
+      this.#client = this.#clientOf(readOpening(params, String(result.protocolVersion)))
+      this.#write(resultMessage(id, result))
+    } catch (error) {
+      if (!(error instanceof SallyportError)) throw error
+      this.#write(failureReply({ id, method, era: 'legacy' }, error).message)
+    }
   }
 
   /** A legacy client hears of changes once it has said that it is ready for them. */
@@ -130,22 +156,26 @@ export class LineClient {
 
   #notified({ method, params }: Extract<Incoming, { kind: 'notification' }>): void {
     if (method === 'notifications/initialized') this.#tellChanges()
+    if (method === 'notifications/roots/list_changed') this.#options.onConversation(this.#conversation, method)
     const id = isJsonObject(params) ? params.requestId : undefined
     if (method !== 'notifications/cancelled' || (typeof id !== 'string' && typeof id !== 'number')) return
     this.#inFlight.get(id)?.cancel('the client cancelled it')
   }
 
-  #write(message: WireMessage): void {
+  /** False when nobody is there to read it. */
+  #write(message: WireMessage): boolean {
     const { stream } = this.#options
-    if (stream.destroyed || stream.writableEnded) return
+    if (stream.destroyed || stream.writableEnded) return false
     stream.cork()
     for (const piece of message) stream.write(piece)
     stream.write('\n')
     stream.uncork()
-    if (stream.writableLength > BACKLOG_MOST) return void stream.destroy()
-    if (stream.writableLength < BACKLOG_LIMIT || stream.isPaused()) return
-    stream.pause()
-    stream.once('drain', () => stream.resume())
+    if (stream.writableLength > BACKLOG_MOST) stream.destroy()
+    else if (stream.writableLength >= BACKLOG_LIMIT && !stream.isPaused()) {
+      stream.pause()
+      stream.once('drain', () => stream.resume())
+    }
+    return true
   }
 }
 

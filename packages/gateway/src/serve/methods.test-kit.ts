@@ -3,7 +3,10 @@ import { ANN, type BenchOptions, createBench } from '../pipeline/pipeline.test-k
 import { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { createIds } from './ids.ts'
+import { CallingClient, LegacyClient } from './legacy-client.ts'
 import { Methods } from './methods.ts'
+
+const OPENING = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} }
 
 export interface MethodsBenchOptions extends BenchOptions {
   readonly maxListeners?: () => number
@@ -28,7 +31,7 @@ export function createMethodsBench({ maxListeners = () => 10, ...options }: Meth
 export function requestOf(method: string, params: JsonObject, changes: Partial<ClientRequest> = {}) {
   const told: JsonObject[] = []
   const cancellation = new Cancellation()
-  const notify = (notification: JsonObject): void => void told.push(notification)
+  const notify = (notification: JsonObject): boolean => told.push(notification) > 0
   const request: ClientRequest = {
     id: 1,
     method,
@@ -36,7 +39,7 @@ export function requestOf(method: string, params: JsonObject, changes: Partial<C
     principal: ANN,
     era: 'legacy',
     cancellation,
-    notify,
+    client: new CallingClient(new LegacyClient('c', OPENING, () => false), notify),
     ...changes,
   }
   return { request, told, cancellation }

@@ -2,22 +2,25 @@ import {
   didYouMean,
   type Era,
   isJsonObject,
+  isLogLevel,
   type JsonObject,
   LATEST_LEGACY_VERSION,
   LEGACY_VERSIONS,
+  LOG_LEVELS,
   MODERN_VERSION,
   type Principal,
   SallyportError,
-  traceIdOf,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import type { Call, Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
+import type { Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
 import type { ChangeHub } from './change-hub.ts'
+import { ClientCalls } from './client-calls.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
+import { LegacyClient } from './legacy-client.ts'
 import { Subscriptions } from './subscriptions.ts'
-import { relayedMessage, resultMessage } from './wire-message.ts'
+import { resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
   readonly catalog: Catalog
@@ -50,16 +53,19 @@ const CAPABILITIES: JsonObject = {
   resources: { listChanged: true, subscribe: true },
   prompts: { listChanged: true },
   completions: {},
+  logging: {},
 }
 
 /** Every method of the protocol that we answer, in both eras, whatever the transport. */
 export class Methods {
   readonly #options: MethodsOptions
   readonly #subscriptions: Subscriptions
+  readonly #calls: ClientCalls
   readonly #methods: ReadonlyMap<string, Method>
 
   constructor(options: MethodsOptions) {
     this.#options = options
+    this.#calls = new ClientCalls(options)
     this.#subscriptions = new Subscriptions({
       hub: options.hub,
       maxListeners: options.maxListeners,
@@ -80,6 +86,7 @@ export class Methods {
       ['resources/read', { eras: BOTH, handle: (request) => this.#resource(request) }],
       ['resources/subscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.subscribe(request) }],
       ['resources/unsubscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.unsubscribe(request) }],
+      ['logging/setLevel', { eras: LEGACY, handle: (request) => setLogLevel(request) }],
       ['completion/complete', { eras: BOTH, handle: (request) => this.#complete(request) }],
       ['subscriptions/listen', { eras: MODERN, handle: (request) => this.#subscriptions.listen(request) }],
     ])
@@ -139,12 +146,12 @@ export class Methods {
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
     const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknownName(kind, name, request)
-    return this.#run(request, offer, { ...request.params, name: offer.name })
+    return this.#calls.run(request, offer, { ...request.params, name: offer.name })
   }
 
   async #resource(request: ClientRequest): Promise<Reply> {
     const offer = await this.#resourceOffer(request.params.uri, request)
-    return this.#run(request, offer, request.params)
+    return this.#calls.run(request, offer, request.params)
   }
 
   async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {
@@ -169,43 +176,16 @@ export class Methods {
     const { snapshot } = this.#options.catalog
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
       const offer = snapshot.prompt(ref.name) ?? this.#unknownName('prompt', ref.name, request)
-      return this.#run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
+      return this.#calls.run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-      return this.#run(
+      return this.#calls.run(
         request,
         snapshot.template(ref.uri) ?? (await this.#resourceOffer(ref.uri, request)),
         request.params,
       )
     }
     throw new SallyportError('INVALID_PARAMS', 'The member "ref" must name a prompt or a resource.')
-  }
-
-  async #run(request: ClientRequest, offer: Offer, params: JsonObject): Promise<Reply> {
-    const answer = await this.#options.pipeline.run(this.#callOf(request, offer, params))
-    if (answer.kind === 'failure') return failureReply(request, answer.error)
-    const relay = { id: request.id, method: request.method, from: answer.era, to: request.era }
-    const granted = answer.frame.envelope.result !== undefined
-    return { message: relayedMessage(answer.frame, relay), status: 200, granted }
-  }
-
-  #callOf(request: ClientRequest, offer: Offer, params: JsonObject): Call {
-    const meta = isJsonObject(params._meta) ? params._meta : {}
-    const token = meta.progressToken
-    return {
-      id: this.#options.ids.callId(),
-      traceId: this.#traceIdOf(request),
-      principal: request.principal,
-      method: request.method,
-      offer,
-      params,
-      cancellation: request.cancellation,
-      onProgress:
-        token === undefined
-          ? undefined
-          : (progress) =>
-              request.notify({ method: 'notifications/progress', params: { ...progress, progressToken: token } }),
-    }
   }
 
   #unknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
@@ -218,16 +198,19 @@ export class Methods {
 
   #unknown(request: ClientRequest, name: string, error: SallyportError): SallyportError {
     const { principal, method } = request
-    const asked = { id: this.#options.ids.callId(), traceId: this.#traceIdOf(request), principal, method, name }
+    const asked = { id: this.#options.ids.callId(), traceId: this.#calls.traceIdOf(request), principal, method, name }
     this.#options.pipeline.recordUnknown(asked, error)
     return error
   }
+}
 
-  /** What the message says of its trace comes before what the transport says. */
-  #traceIdOf({ params, traceparent }: ClientRequest): string {
-    const meta = isJsonObject(params._meta) ? params._meta : {}
-    return traceIdOf(meta.traceparent) ?? traceIdOf(traceparent) ?? this.#options.ids.traceId()
-  }
+function setLogLevel(request: ClientRequest): Reply {
+  const { level } = request.params
+  if (!isLogLevel(level))
+    throw new SallyportError('INVALID_PARAMS', `The member "level" must be one of ${LOG_LEVELS.join(', ')}.`)
+  const client = request.client.standing
+  if (client instanceof LegacyClient) client.logLevel = level
+  return ok(request, {})
 }
 
 function ok(request: ClientRequest, result: JsonObject): Reply {

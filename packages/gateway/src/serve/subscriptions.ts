@@ -60,7 +60,7 @@ export class Subscriptions {
     const uris = await this.#granted(request, wanted.resourceSubscriptions)
     const _meta = { [META.subscriptionId]: request.id }
     const tell = ({ method, params }: JsonObject): void => {
-      request.notify({ method, params: { ...(isJsonObject(params) && params), _meta } })
+      request.client.notify({ method, params: { ...(isJsonObject(params) && params), _meta } })
     }
     const wants = familiesIn(wanted)
     tell({ method: 'notifications/subscriptions/acknowledged', params: { notifications: acknowledged(wants, uris) } })

@@ -7,12 +7,11 @@ async function openLink(serve: (message: Heard, server: MemoryTransport) => void
   const transport = new MemoryTransport({ serve })
   const link = new Link(
     transport,
-    { onNotification: () => {}, onTrouble: () => {}, onClose: () => {} },
-    { name: 'test' },
+    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} },
+    { clientInfo: { name: 'test' }, capabilities: {} },
   )
   await link.open()
-  const shake = (era: HandshakeOptions['era']) =>
-    shakeHands(link, { era, timeout: 10_000, clientInfo: { name: 'test' } }).finally(() => link.close())
+  const shake = (era: HandshakeOptions['era']) => shakeHands(link, { era, timeout: 10_000 }).finally(() => link.close())
   const methods = (): readonly unknown[] => transport.heard.map(({ method }) => method)
   return { transport, shake, methods }
 }

@@ -15,10 +15,11 @@ async function openLink(options: MemoryOptions = {}) {
     transport,
     {
       onNotification: (notification) => told.notifications.push(notification),
+      onAsked: () => {},
       onTrouble: (text) => told.troubles.push(text),
       onClose: (reason) => told.closes.push(reason),
     },
-    CLIENT,
+    { clientInfo: CLIENT, capabilities: {} },
   )
   await link.open()
   const ask = (changes: Partial<LinkRequest> = {}): Promise<Frame> =>
@@ -124,7 +125,7 @@ describe(`a link (${promise('GW-20')})`, () => {
 
   it('passes notifications on and reports what is none', async () => {
     const { transport, link, told } = await openLink()
-    transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info' } })
+    transport.say({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { level: 'info' } })
     transport.say({ jsonrpc: '2.0', method: 5 })
     transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(4_100_000) } })
     expect(told.notifications).toHaveLength(1)

@@ -6,7 +6,11 @@ import { MemoryTransport } from './memory-transport.test-kit.ts'
 
 async function listening(capabilities: Opening['capabilities']) {
   const transport = new MemoryTransport()
-  const link = new Link(transport, { onNotification: () => {}, onTrouble: () => {}, onClose: () => {} }, {})
+  const link = new Link(
+    transport,
+    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} },
+    { clientInfo: {}, capabilities: {} },
+  )
   await link.open()
   const current = { is: true }
   const opening: Opening = { era: 'modern', protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }

@@ -1,5 +1,5 @@
 import { Cancellation, isJsonObject, type JsonObject, type SallyportError } from '@sallyport/core'
-import { lackedBy, type Client, type Question, type QuestionAnswer } from './client.ts'
+import { type Client, lackedBy, type Question, type QuestionAnswer } from './client.ts'
 
 /** Whom a server's question concerns. */
 export interface Addressee {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
+import { SeatedUpstream } from './seated-upstream.ts'
 import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
-import { SessionUpstreams } from './session-upstreams.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
@@ -45,6 +45,8 @@ class Instance implements Upstream {
     return new Promise((resolve) => this.finish.push(() => resolve({} as UpstreamReply)))
   }
 
+  tell(): void {}
+
   async close(): Promise<void> {
     this.closed++
     for (const finish of this.finish.splice(0)) finish()
@@ -54,7 +56,9 @@ class Instance implements Upstream {
 function openSessions(most = 2) {
   const opened: Instance[] = []
   const catalogues: unknown[] = []
-  const upstream = new SessionUpstreams({
+  const upstream = new SeatedUpstream({
+    clientInfo: {},
+    knownToAsk: false,
     config: stdioConfig({ per: 'session' }),
     most,
     listener: {
@@ -62,7 +66,7 @@ function openSessions(most = 2) {
       onEvent: () => {},
       onNotification: () => {},
     },
-    openOne: ({ timeouts }, listener) => {
+    openOne: ({ config: { timeouts }, listener }) => {
       const instance = new Instance(opened.length, timeouts.idle, listener)
       opened.push(instance)
       return instance

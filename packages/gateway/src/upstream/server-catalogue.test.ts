@@ -12,7 +12,11 @@ const ALL = { tools: {}, resources: {}, prompts: {} }
 
 async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} }) {
   const transport = new MemoryTransport({ serve: serverOf({ answers }) })
-  const link = new Link(transport, { onNotification: () => {}, onTrouble: () => {}, onClose: () => {} }, {})
+  const link = new Link(
+    transport,
+    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} },
+    { clientInfo: {}, capabilities: {} },
+  )
   await link.open()
   const opening: Opening = { era: 'legacy', protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }
   const catalogue = await fetchCatalogue(link, opening, 10_000).finally(() => link.close())
@@ -34,7 +38,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
   it('is asked for only where the server has it', async () => {
     const { transport } = await fetched({}, { tools: {} })
     expect(transport.heard.map(({ method }) => method)).toEqual(['tools/list'])
-    const { catalogue } = await fetched({}, {})
+    const { catalogue } = await fetched({}, { clientInfo: {}, capabilities: {} })
     expect(catalogue).toMatchObject({ tools: [], resources: [], prompts: [], resourceTemplates: [], leftOut: [] })
   })
 

@@ -35,7 +35,7 @@ function openServer(config: StdioServerConfig) {
     environment: process.env,
     watchdog,
     runMark,
-    knownEra: () => undefined,
+    lastKnown: () => undefined,
     now: () => Date.now(),
     random: () => 0,
   })

@@ -1,10 +1,10 @@
 import type { Era, JsonObject } from '@sallyport/core'
 import { type ServerConfig, secretsOf } from '../config/config.ts'
 import { LegacySseTransport, StreamableHttpTransport } from './http/http.ts'
+import type { Speaker } from './link.ts'
 import type { Watchdog } from './processes/processes.ts'
 import { createMark } from './processes/processes.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
-import type { Speaker } from './link.ts'
 import { openSpeaker } from './seat.ts'
 import { SeatedUpstream } from './seated-upstream.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
@@ -15,10 +15,10 @@ import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
 export { createBuiltInServer, InProcessTransport } from './built-in/built-in.ts'
+export { type Client, canBeAsked, lackedBy, type Question, type QuestionAnswer } from './client.ts'
 export { Fleet } from './fleet.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { createRandomPool } from './random-pool.ts'
-export { canBeAsked, type Client, lackedBy, type Question, type QuestionAnswer } from './client.ts'
 export type { ConversationNotice, Upstream, UpstreamListener, UpstreamRequest } from './server-behind.ts'
 export type { ServerCatalogue } from './server-catalogue.ts'
 export type { Frame } from './transport.ts'
@@ -53,7 +53,10 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     knownToAsk: context.lastKnown(config.id)?.asks === true,
     openOne: ({ config: one, ...own }) => {
       const messages = new StderrTail({ secrets: secretsOf(one) })
-      return openOver({ ...own, config: one, messages, createTransport: () => transportOf(one, messages, context) }, context)
+      return openOver(
+        { ...own, config: one, messages, createTransport: () => transportOf(one, messages, context) },
+        context,
+      )
     },
   })
 }

@@ -7,6 +7,8 @@ const TYPES: Readonly<Record<EventType, true>> = {
   TOOL_CALL_STARTED: true,
   TOOL_CALL_COMPLETED: true,
   TOOL_CALL_FAILED: true,
+  CLIENT_ASKED: true,
+  CLIENT_ANSWERED: true,
   POLICY_DENIED: true,
   GATEWAY_STARTED: true,
   GATEWAY_STOPPED: true,

@@ -1,0 +1,104 @@
+import { type Cancellation, isJsonObject, type JsonObject, traceIdOf } from '@sallyport/core'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
+import type { Answer, Call, Pipeline } from '../pipeline/pipeline.ts'
+import { type Client, canBeAsked } from '../upstream/upstream.ts'
+import type { ClientRequest, Reply } from './client-request.ts'
+import { failureReply } from './failure-reply.ts'
+import type { Ids } from './ids.ts'
+import type { ParkedCall } from './parked-call.ts'
+import { ParkedCalls } from './parked-calls.ts'
+import { relayedMessage, resultMessage } from './wire-message.ts'
+
+export interface ClientCallsOptions {
+  readonly catalog: Catalog
+  readonly pipeline: Pipeline
+  readonly ids: Ids
+}
+
+/** What a modern client can be asked for in between, and then makes again. */
+const RESUMABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** Requests for something on offer, from the client's parameters to the reply. */
+export class ClientCalls {
+  readonly #options: ClientCallsOptions
+  readonly #parked = new ParkedCalls()
+
+  constructor(options: ClientCallsOptions) {
+    this.#options = options
+  }
+
+  async run(request: ClientRequest, offer: Offer, params: JsonObject): Promise<Reply> {
+    if (this.#mayPark(request, offer)) return this.#runParked(request, offer, params)
+    const progressed = progressTo(request.client, params)
+    const { client, cancellation } = request
+    return this.#told(
+      request,
+      await this.#options.pipeline.run(this.#callOf(request, { offer, params, client, cancellation, progressed })),
+    )
+  }
+
+  /** A legacy server asks while a call runs; a modern client answers by calling again. */
+  #mayPark({ era, method, client, params }: ClientRequest, { server }: Offer): boolean {
+    if (era !== 'modern' || !RESUMABLE.has(method)) return false
+    if (this.#options.catalog.catalogueOf(server)?.era !== 'legacy') return false
+    return params.requestState !== undefined || canBeAsked(client)
+  }
+
+  async #runParked(request: ClientRequest, offer: Offer, given: JsonObject): Promise<Reply> {
+    const { requestState, inputResponses: _responses, ...params } = given
+    const run = (parked: ParkedCall): Promise<Answer> => {
+      const wantsProgress = progressTo(request.client, params) !== undefined
+      const progressed = wantsProgress ? (progress: JsonObject) => parked.progressed(progress) : undefined
+      const { cancellation } = parked
+      return this.#options.pipeline.run(
+        this.#callOf(request, { offer, params, client: parked, cancellation, progressed }),
+      )
+    }
+    const outcome =
+      requestState === undefined ? await this.#parked.begin(request, run) : await this.#parked.resume(request)
+    if (outcome.kind === 'answer') return this.#told(request, outcome.answer)
+    return { message: resultMessage(request.id, outcome.result), status: 200 }
+  }
+
+  #told(request: ClientRequest, answer: Answer): Reply {
+    if (answer.kind === 'failure') return failureReply(request, answer.error)
+    const relay = { id: request.id, method: request.method, from: answer.era, to: request.era }
+    const granted = answer.frame.envelope.result !== undefined
+    return { message: relayedMessage(answer.frame, relay), status: 200, granted }
+  }
+
+  #callOf(request: ClientRequest, run: Run): Call {
+    return {
+      id: this.#options.ids.callId(),
+      traceId: this.traceIdOf(request),
+      principal: request.principal,
+      method: request.method,
+      offer: run.offer,
+      params: run.params,
+      client: run.client,
+      cancellation: run.cancellation,
+      onProgress: run.progressed,
+    }
+  }
+
+  /** What the message says of its trace comes before what the transport says. */
+  traceIdOf({ params, traceparent }: ClientRequest): string {
+    const meta = isJsonObject(params._meta) ? params._meta : {}
+    return traceIdOf(meta.traceparent) ?? traceIdOf(traceparent) ?? this.#options.ids.traceId()
+  }
+}
+
+interface Run {
+  readonly offer: Offer
+  readonly params: JsonObject
+  readonly client: Client
+  readonly cancellation: Cancellation
+  readonly progressed: ((progress: JsonObject) => void) | undefined
+}
+
+/** Under the client's own token; undefined when it does not want to hear. */
+function progressTo(client: Client, { _meta }: JsonObject): Run['progressed'] {
+  const progressToken = isJsonObject(_meta) ? _meta.progressToken : undefined
+  if (progressToken === undefined) return undefined
+  return (progress) => client.notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
+}

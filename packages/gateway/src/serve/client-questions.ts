@@ -1,0 +1,54 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { Question, QuestionAnswer } from '../upstream/upstream.ts'
+
+/** Sends a message to the client; false when there is no way to it. */
+export type SendToClient = (message: JsonObject) => boolean
+
+/** A person may have to be found before anybody answers. */
+const PATIENCE = 600_000
+
+/** The questions of servers that one legacy client has not answered yet. */
+export class ClientQuestions {
+  readonly #open = new Map<string, (answer: QuestionAnswer) => void>()
+  #asked = 0
+
+  ask({ method, params, cancellation }: Question, send: SendToClient): Promise<QuestionAnswer> {
+    const id = `sallyport-${++this.#asked}`
+    if (!send({ id, method, params: withoutToken(params) }))
+      return Promise.resolve(failure('The client keeps no stream open on which it could be asked.'))
+    return new Promise((resolve) => {
+      const close = (answer: QuestionAnswer): void => {
+        clearTimeout(timer)
+        cancellation.onCancel(undefined)
+        this.#open.delete(id)
+        resolve(answer)
+      }
+      const takeBack = (reason: string): void => {
+        send({ method: 'notifications/cancelled', params: { requestId: id, reason } })
+        close(failure(`Nobody waits for the answer: ${reason}.`))
+      }
+      const timer = setTimeout(() => takeBack('it was not answered in time'), PATIENCE)
+      this.#open.set(id, close)
+      cancellation.onCancel(takeBack)
+    })
+  }
+
+  /** An answer to no open question changes nothing. */
+  answered(id: string | number, { result, error }: JsonObject): void {
+    const close = typeof id === 'string' ? this.#open.get(id) : undefined
+    close?.(isJsonObject(error) ? { error } : { result: result ?? {} })
+  }
+
+  close(reason: string): void {
+    for (const close of [...this.#open.values()]) close(failure(`The client cannot answer: ${reason}.`))
+  }
+}
+
+/** Its token belongs to the server; ours would mean nothing to it. */
+function withoutToken(params: JsonObject): JsonObject {
+  if (!isJsonObject(params._meta) || params._meta.progressToken === undefined) return params
+  const { progressToken: _token, ..._meta } = params._meta
+  return { ...params, _meta }
+}
+
+const failure = (message: string): QuestionAnswer => ({ error: { code: -32603, message } })

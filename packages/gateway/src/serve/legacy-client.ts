@@ -1,0 +1,92 @@
+import type { JsonObject, LogLevel } from '@sallyport/core'
+import type { Client, Question, QuestionAnswer } from '../upstream/upstream.ts'
+import { ClientQuestions, type SendToClient } from './client-questions.ts'
+import type { SessionOpening } from './session-opening.ts'
+
+/** A client that began with `initialize`: what it declared then, and what it has not answered yet. */
+export class LegacyClient implements Client {
+  readonly era = 'legacy'
+  readonly conversation: string
+  readonly opening: SessionOpening
+  logLevel: LogLevel | undefined
+  readonly #send: SendToClient
+  /** Most are never asked anything. */
+  #questions: ClientQuestions | undefined
+
+  constructor(conversation: string, opening: SessionOpening, send: SendToClient) {
+    this.conversation = conversation
+    this.opening = opening
+    this.#send = send
+  }
+
+  get capabilities(): JsonObject {
+    return this.opening.capabilities
+  }
+
+  get clientInfo(): JsonObject {
+    return this.opening.clientInfo
+  }
+
+  ask(question: Question): Promise<QuestionAnswer> {
+    return this.askOver(this.#send, question)
+  }
+
+  notify(notification: JsonObject): void {
+    this.#send(notification)
+  }
+
+  /** Outside of any call; false when there is no way to it. */
+  reach(message: JsonObject): boolean {
+    return this.#send(message)
+  }
+
+  askOver(send: SendToClient, question: Question): Promise<QuestionAnswer> {
+    this.#questions ??= new ClientQuestions()
+    return this.#questions.ask(question, send)
+  }
+
+  answered(id: string | number, message: JsonObject): void {
+    this.#questions?.answered(id, message)
+  }
+
+  left(reason: string): void {
+    this.#questions?.close(reason)
+  }
+}
+
+/** A legacy client during one of its calls: what concerns the call goes onto the call's own stream. */
+export class CallingClient implements Client {
+  readonly era = 'legacy'
+  readonly standing: LegacyClient
+  readonly #send: SendToClient
+
+  constructor(standing: LegacyClient, send: SendToClient) {
+    this.standing = standing
+    this.#send = send
+  }
+
+  get capabilities(): JsonObject {
+    return this.standing.capabilities
+  }
+
+  get clientInfo(): JsonObject {
+    return this.standing.clientInfo
+  }
+
+  get conversation(): string {
+    return this.standing.conversation
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.standing.logLevel
+  }
+
+  /** A client that takes no stream as the answer to its call may have another one open. */
+  ask(question: Question): Promise<QuestionAnswer> {
+    return this.standing.askOver((message) => this.#send(message) || this.standing.reach(message), question)
+  }
+
+  notify(notification: JsonObject): void {
+    this.#send(notification)
+  }
+}

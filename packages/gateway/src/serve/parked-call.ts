@@ -1,0 +1,119 @@
+import { Cancellation, type Era, isJsonObject, type JsonObject, type LogLevel } from '@sallyport/core'
+import type { Answer } from '../pipeline/pipeline.ts'
+import type { Client, Question, QuestionAnswer } from '../upstream/upstream.ts'
+import type { ClientRequest } from './client-request.ts'
+
+/** Where a call stands when its client gets a reply: it is over, or it needs something of the client. */
+export type Turn =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'questions'; readonly inputRequests: JsonObject }
+  /** The client made the same request again while this one waited. */
+  | { readonly kind: 'superseded' }
+
+interface Asked {
+  readonly question: Question
+  readonly resolve: (answer: QuestionAnswer) => void
+}
+
+/**
+ * A call of a modern client to a legacy server. It goes on while the server waits for the client's answers, which come
+ * with a later request; whatever it has to say goes to the request that waits at the moment.
+ */
+export class ParkedCall implements Client {
+  readonly era: Era = 'modern'
+  readonly conversation = undefined
+  readonly cancellation = new Cancellation()
+  readonly #first: Client
+  readonly #questions = new Map<string, Asked>()
+  #waiting: ClientRequest | undefined
+  #wake: ((turn: Turn) => void) | undefined
+  #answer: Answer | undefined
+  #asked = 0
+
+  constructor(first: ClientRequest) {
+    this.#first = first.client
+  }
+
+  get capabilities(): JsonObject {
+    return this.#first.capabilities
+  }
+
+  get clientInfo(): JsonObject | undefined {
+    return this.#first.clientInfo
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.#first.logLevel
+  }
+
+  notify(notification: JsonObject): void {
+    this.#waiting?.client.notify(notification)
+  }
+
+  /** Under the token of whichever request waits now. */
+  progressed(progress: JsonObject): void {
+    const meta = this.#waiting?.params._meta
+    const progressToken = isJsonObject(meta) ? meta.progressToken : undefined
+    if (progressToken !== undefined)
+      this.notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
+  }
+
+  ask(question: Question): Promise<QuestionAnswer> {
+    const key = `${question.method.split('/')[0]}_${++this.#asked}`
+    return new Promise((resolve) => {
+      this.#questions.set(key, { question, resolve })
+      question.cancellation.onCancel((reason) => this.#close(key, { error: { code: -32603, message: reason } }))
+      // What is asked in one go is told in one go.
+      setImmediate(() => this.#tell())
+    })
+  }
+
+  /** The call is over. */
+  end(answer: Answer): void {
+    this.#answer = answer
+    for (const key of [...this.#questions.keys()]) this.#close(key, { error: { code: -32603, message: 'too late' } })
+    this.#tell()
+  }
+
+  /** Takes what this request brings, and waits with it for the next turn. */
+  attend(request: ClientRequest): Promise<Turn> {
+    this.#reply({ kind: 'superseded' })
+    const responses = isJsonObject(request.params.inputResponses) ? request.params.inputResponses : {}
+    for (const [key, result] of Object.entries(responses))
+      if (this.#questions.has(key) && result !== undefined) this.#close(key, { result })
+    this.#waiting = request
+    request.cancellation.onCancel((reason) => this.cancellation.cancel(reason))
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      this.#tell()
+    })
+  }
+
+  #close(key: string, answer: QuestionAnswer): void {
+    const asked = this.#questions.get(key)
+    this.#questions.delete(key)
+    asked?.question.cancellation.onCancel(undefined)
+    asked?.resolve(answer)
+  }
+
+  #tell(): void {
+    if (this.#answer) this.#reply({ kind: 'answer', answer: this.#answer })
+    else if (this.#questions.size > 0) this.#reply({ kind: 'questions', inputRequests: this.#inputRequests() })
+  }
+
+  #reply(turn: Turn): void {
+    this.#waiting?.cancellation.onCancel(undefined)
+    this.#waiting = undefined
+    this.#wake?.(turn)
+    this.#wake = undefined
+  }
+
+  #inputRequests(): JsonObject {
+    const entries = [...this.#questions].map(([key, { question }]) => {
+      // The legacy era's names for itself mean nothing in the modern one.
+      const { _meta, elicitationId: _name, ...params } = question.params
+      return [key, { method: question.method, params }] as const
+    })
+    return Object.fromEntries(entries)
+  }
+}

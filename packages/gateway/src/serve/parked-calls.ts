@@ -1,0 +1,85 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { isJsonObject, type Json, type JsonObject, ownerOf, SallyportError } from '@sallyport/core'
+import type { Answer } from '../pipeline/pipeline.ts'
+import type { ClientRequest } from './client-request.ts'
+import { ParkedCall, type Turn } from './parked-call.ts'
+
+/** What a client is told: that its call is over, or what the server needs and under which state it goes on. */
+export type Outcome =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'input'; readonly result: JsonObject }
+
+/** So long a call waits for a client that has to find a person first. */
+const PATIENCE = 600_000
+
+interface Parked {
+  readonly id: string
+  readonly call: ParkedCall
+  timer: NodeJS.Timeout | undefined
+}
+
+/** Calls whose server waits for an answer of the client, between one request of the client and the next. */
+export class ParkedCalls {
+  readonly #parked = new Map<string, Parked>()
+  /** Only we can make a state that we accept, and only until we end. */
+  readonly #key = randomBytes(32)
+
+  /** Starts a call that may have to wait for its client. */
+  async begin(request: ClientRequest, run: (call: ParkedCall) => Promise<Answer>): Promise<Outcome> {
+    const call = new ParkedCall(request)
+    const turn = call.attend(request)
+    void run(call).then((answer) => call.end(answer))
+    return this.#settle(request, { id: randomBytes(16).toString('base64url'), call, timer: undefined }, await turn)
+  }
+
+  /** Goes on with a call that waits for what this request brings. */
+  async resume(request: ClientRequest): Promise<Outcome> {
+    const parked = this.#parked.get(this.#openState(request))
+    if (!parked) throw invalidState('This call no longer waits: it is over, or it waited for too long.')
+    clearTimeout(parked.timer)
+    return this.#settle(request, parked, await parked.call.attend(request))
+  }
+
+  #settle(request: ClientRequest, parked: Parked, turn: Turn): Outcome {
+    if (turn.kind === 'superseded') throw invalidState('The same request was made again meanwhile.')
+    const { id } = parked
+    this.#parked.delete(id)
+    if (turn.kind === 'answer') return turn
+    this.#parked.set(id, parked)
+    parked.timer = setTimeout(() => this.#giveUp(parked), PATIENCE).unref()
+    const { inputRequests } = turn
+    const requestState = `${id}.${this.#seal(id, request)}`
+    return { kind: 'input', result: { resultType: 'input_required', inputRequests, requestState } }
+  }
+
+  #giveUp({ id, call }: Parked): void {
+    this.#parked.delete(id)
+    call.cancellation.cancel('the client did not come back with an answer')
+  }
+
+  #openState(request: ClientRequest): string {
+    const [id = '', seal = ''] = String(request.params.requestState).split('.')
+    const expected = Buffer.from(this.#seal(id, request))
+    const given = Buffer.from(seal)
+    if (given.length !== expected.length || !timingSafeEqual(given, expected))
+      throw invalidState('The requestState is not one that belongs to this call.')
+    return id
+  }
+
+  /** Binds a state to its caller and to what was asked for: it is good for nothing else. */
+  #seal(id: string, { principal, method, params }: ClientRequest): string {
+    const subject = [id, ownerOf(principal), principal.agent, principal.profile, method]
+    const { name, uri, arguments: args = {} } = params
+    const asked = JSON.stringify([...subject, name ?? uri ?? '', args], inOrder)
+    return createHmac('sha256', this.#key).update(asked).digest('base64url')
+  }
+}
+
+/** The order of members means nothing, and a client may have changed it. */
+function inOrder(_key: string, value: Json): Json {
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+const invalidState = (message: string): SallyportError =>
+  new SallyportError('INVALID_PARAMS', message, { hint: 'Make the call again without a requestState.' })
