@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { HttpClient } from '../load/http-client.mjs'
+import { resultOf } from '../load/reply.mjs'
+import { StdioClient } from '../load/stdio-client.mjs'
+import { commandOf, cpuOf, isAlive, processesOf } from '../machine/process-tree.mjs'
+import { probeEnvironment } from '../probe/ask-probe.mjs'
+import { adopt } from './bench-world.mjs'
+
+const START_PATIENCE = 60_000
+const LIST_PATIENCE = 10_000
+const STOP_PATIENCE = 15_000
+
+/** One gateway that runs, in front of an upstream. `bench` is what all share: `{upstream, folder}`. */
+export class Instance {
+  gateway
+  folder
+  pid
+  #bench
+  #launch
+  #toolCount
+  #clients = []
+
+  constructor(bench, gateway, { launch, folder, toolCount, pid }) {
+    this.gateway = gateway
+    this.folder = folder
+    this.pid = pid
+    this.#bench = bench
+    this.#launch = launch
+    this.#toolCount = toolCount
+  }
+
+  /** A client of this gateway that has seen all the tools, and knows what they are called here. */
+  async connect(era) {
+    const until = performance.now() + START_PATIENCE
+    let reason
+    while (performance.now() < until) {
+      const client = this.createClient(era)
+      try {
+        return Object.assign(client, await withinTime(this.#findTools(client), LIST_PATIENCE))
+      } catch (error) {
+        reason = error
+      }
+      client.close()
+      if (this.gateway.front === 'http' && !isAlive(this.pid)) throw new Error('it ended while it started')
+      await delay(this.gateway.front === 'http' ? 10 : 200)
+    }
+    throw new Error(`not ready after ${START_PATIENCE / 1_000} s: ${reason?.message}`, { cause: reason })
+  }
+
+  createClient(era) {
+    const client = this.gateway.front === 'http' ? this.#httpClient(era) : this.#stdioClient(era)
+    this.#clients.push(client)
+    return client
+  }
+
+  /** Measures CPU per call from now on: of the gateway's own processes, without the servers behind it. */
+  startMeter() {
+    const { own } = processesOf(this.pid)
+    const before = cpuOf(own)
+    return { own, cpuPerCall: (calls) => (cpuOf(own) - before) / calls / 1_000 }
+  }
+
+  async close() {
+    for (const client of this.#clients) client.close()
+    if (this.gateway.kind === 'direct' && this.gateway.front === 'http') return
+    if (this.pid === undefined) return
+    const { own, upstream } = processesOf(this.pid)
+    const all = [...own, ...upstream]
+    // Ours ends its servers itself; the others need not.
+    signal(this.gateway.kind === 'ours' ? own.filter(isGateway) : all, 'SIGTERM')
+    for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && all.some(isAlive); )
+      await delay(25)
+    signal(all, 'SIGKILL')
+  }
+
+  #httpClient(era) {
+    const { url, tokenFile } = this.#launch
+    const known = tokenFile !== undefined && existsSync(tokenFile)
+    const headers = known ? { authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` } : {}
+    return new HttpClient(url, era, headers)
+  }
+
+  #stdioClient(era) {
+    const { command, env } = this.#launch
+    const client = new StdioClient(command, era, { env, cwd: this.folder })
+    this.pid = adopt(this.#bench, client.process)
+    return client
+  }
+
+  async #findTools(client) {
+    await client.open()
+    const reply = await client.call('tools/list')
+    const { tools } = resultOf(reply)
+    const nameOf = (tool) => tools.find(({ name }) => name === tool || new RegExp(`[_./-]${tool}$`).test(name))?.name
+    if (tools.length < this.#toolCount) throw new Error(`it lists ${tools.length} tools of ${this.#toolCount}`)
+    return { echo: nameOf('echo'), blob: nameOf('blob'), listBytes: reply.bytes }
+  }
+}
+
+/** Starts a gateway. A window starts with its first client. */
+export async function openInstance(bench, gateway, options = {}) {
+  const { toolCount = 3, upstreamCount = 1, folder = mkdtempSync(join(bench.folder, `${gateway.name}-`)) } = options
+  const upstreamCommand = bench.upstream.command(toolCount)
+  const upstreamUrl = bench.upstream.url(toolCount)
+  if (gateway.kind === 'direct') {
+    const launch = { url: upstreamUrl, command: upstreamCommand }
+    return new Instance(bench, gateway, { launch, folder, toolCount, pid: bench.upstream.pid })
+  }
+  const place = { folder, port: String(await freePort()), upstreamUrl, upstreamCommand, upstreamCount }
+  const env = options.probe === undefined ? {} : probeEnvironment(folder)
+  const launch = { env, ...gateway.launch(place) }
+  if (launch.config !== undefined) writeFileSync(join(folder, 'config.yaml'), JSON.stringify(launch.config))
+  const pid = gateway.front === 'http' ? start(bench, launch, folder) : undefined
+  return new Instance(bench, gateway, { launch, folder, toolCount: toolCount * upstreamCount, pid })
+}
+
+function start(bench, { command, env }, folder) {
+  const [program, ...args] = command
+  const child = spawn(program, args, { cwd: folder, env: { ...process.env, ...env }, stdio: 'ignore' })
+  return adopt(bench, child)
+}
+
+const isGateway = (pid) => commandOf(pid).includes('/dist/cli/main.js')
+
+function signal(pids, name) {
+  for (const pid of pids.filter(isAlive)) process.kill(pid, name)
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+async function withinTime(work, ms) {
+  const timer = new AbortController()
+  const late = delay(ms, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`no answer within ${ms / 1_000} s`)
+  })
+  late.catch(() => {})
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    timer.abort()
+    work.catch(() => {})
+  }
+}

@@ -1,0 +1,71 @@
+import { percentile } from '../report/figures.mjs'
+import { resultOf } from './reply.mjs'
+
+/** One reply in so many is looked into; the others are known by their size. */
+const LOOKED_INTO = 64
+/** Ids and times make answers differ by a few bytes; an error differs by more. */
+const SAME_SIZE = 64
+const LARGE = 4_000_000
+const STALL = 30_000
+
+/**
+ * So many callers send one request after the other, for a time or up to a number of calls.
+ *
+ * A reply that is no result ends the burst: a gateway that answers with errors must fail, not look fast.
+ */
+export async function runBurst(client, request, { callers = 1, ms = 0, calls = Number.POSITIVE_INFINITY }) {
+  const latencies = []
+  const check = createReplyCheck()
+  const from = performance.now()
+  const goesOn = (sent) => sent < calls && (sent < callers || performance.now() < from + ms)
+  let sent = 0
+  async function caller() {
+    while (goesOn(sent)) {
+      sent++
+      const at = performance.now()
+      const reply = await client.send(request)
+      latencies.push(performance.now() - at)
+      check(reply)
+    }
+  }
+  await withoutStall(Promise.all(Array.from({ length: callers }, caller)), () => latencies.length)
+  return summarise(latencies, performance.now() - from)
+}
+
+function createReplyCheck() {
+  let size = 0
+  let seen = 0
+  return (reply) => {
+    const odd = size === 0 || Math.abs(reply.bytes - size) > SAME_SIZE
+    if (odd || reply.status !== 200 || (seen % LOOKED_INTO === 0 && reply.bytes < LARGE)) resultOf(reply)
+    size = reply.bytes
+    seen++
+  }
+}
+
+async function withoutStall(work, progress) {
+  let seen = -1
+  let timer
+  const stalled = new Promise((_, reject) => {
+    timer = setInterval(() => {
+      if (progress() === seen) reject(new Error(`no answer for ${STALL / 1_000} s`))
+      seen = progress()
+    }, STALL)
+  })
+  try {
+    await Promise.race([work, stalled])
+  } finally {
+    clearInterval(timer)
+    work.catch(() => {})
+  }
+}
+
+function summarise(latencies, wall) {
+  const sorted = latencies.sort((a, b) => a - b)
+  return {
+    calls: sorted.length,
+    rate: (sorted.length / wall) * 1_000,
+    p50: percentile(sorted, 0.5),
+    p99: percentile(sorted, 0.99),
+  }
+}

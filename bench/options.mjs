@@ -1,0 +1,90 @@
+import { parseArgs } from 'node:util'
+
+export const SUITES = ['call', 'size', 'mixed', 'sessions', 'catalog', 'upstreams', 'start-up']
+
+const FULL = {
+  rounds: 7,
+  eras: ['modern', 'legacy'],
+  callers: [1, 16, 64],
+  burstMs: 500,
+  warmCalls: 4_000,
+  primeMs: 3_000,
+  primeCalls: 1_500,
+  sizes: [1_000, 100_000, 1_000_000, 10_000_000],
+  sizeRounds: 3,
+  mixedRounds: 3,
+  mixedMs: 3_000,
+  sessions: 1_000,
+  toolCounts: [10, 500, 5_000],
+  catalogRounds: 3,
+  upstreams: 20,
+  startRounds: 7,
+}
+
+/** Fewer rounds and shorter ones: enough to see a change, not enough to publish. */
+const QUICK = {
+  ...FULL,
+  rounds: 3,
+  eras: ['modern'],
+  burstMs: 250,
+  warmCalls: 1_000,
+  primeMs: 600,
+  sizes: [1_000, 10_000_000],
+  sizeRounds: 1,
+  mixedRounds: 1,
+  mixedMs: 2_000,
+  sessions: 300,
+  toolCounts: [10, 5_000],
+  catalogRounds: 1,
+  startRounds: 3,
+}
+
+export const USAGE = `npm run bench -- [options]
+
+  --quick             about three minutes instead of about twenty
+  --only LIST         suites and gateways, with commas: call,size  floor-pipe,ours-http  peer  'ours-*'
+  --out FILE          keep every figure of every round as JSON
+  --write             write docs/benchmarks.md from this run
+  --profile GATEWAY   a CPU profile of one gateway instead; with
+      --era E         modern (else legacy)
+      --callers N     16
+      --size BYTES    1000
+      --seconds N     5
+
+Suites: ${SUITES.join(', ')}`
+
+const OPTIONS = {
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string', default: '' },
+  out: { type: 'string' },
+  write: { type: 'boolean', default: false },
+  profile: { type: 'string' },
+  era: { type: 'string', default: 'modern' },
+  callers: { type: 'string', default: '16' },
+  size: { type: 'string', default: '1000' },
+  seconds: { type: 'string', default: '5' },
+  help: { type: 'boolean', default: false },
+}
+
+/** What is wanted: `known` are the gateways there are. */
+export function readOptions(args, known) {
+  const { values } = parseArgs({ args, options: OPTIONS })
+  const words = values.only.split(',').filter((word) => word !== '')
+  const suites = words.filter((word) => SUITES.includes(word))
+  const patterns = words.filter((word) => !SUITES.includes(word))
+  const unknown = patterns.find((pattern) => !known.some((gateway) => isMeant(gateway, pattern)))
+  if (unknown !== undefined) throw new Error(`--only names "${unknown}", which is no suite and no gateway.`)
+  return {
+    ...values,
+    plan: values.quick ? QUICK : FULL,
+    suites: suites.length === 0 ? SUITES : suites,
+    // Everything is told as a ratio to the direct call.
+    gateways: known.filter(
+      (gateway) =>
+        patterns.length === 0 || gateway.kind === 'direct' || patterns.some((pattern) => isMeant(gateway, pattern)),
+    ),
+  }
+}
+
+const isMeant = ({ name, kind }, pattern) =>
+  pattern === name || pattern === kind || (pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1)))
