@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
 import type { Client, ConversationNotice } from '../upstream/upstream.ts'
-import { beginEventStream } from './event-stream.ts'
 import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
@@ -106,7 +105,8 @@ export class HttpMcp {
         `The id ${JSON.stringify(message.id)} is in use by a request under way.`,
       )
     }
-    const exchange = new HttpExchange(request, response)
+    const { streams } = session
+    const exchange = new HttpExchange(request, response, { streams, requestId: message.id })
     session.inFlight.set(message.id, exchange.cancellation)
     try {
       const { subscriptions } = session
@@ -133,7 +133,7 @@ export class HttpMcp {
         ...context,
       }),
     )
-    this.#unread.watch(exchange.response)
+    if (exchange.connection) this.#unread.watch(exchange.connection)
   }
 
   #initialize({ response, principal }: Visit, message: ClientCall): void {
@@ -159,12 +159,9 @@ export class HttpMcp {
   #openStream(visit: Visit): void {
     const session = this.#sessionOf(visit)
     requireStream(visit.request)
-    session.stream?.end()
-    session.stream = visit.response
-    beginEventStream(visit.response, { 'mcp-session-id': session.id })
-    visit.response.once('close', () => {
-      if (session.stream === visit.response) session.stream = undefined
-    })
+    const lastEventId = visit.request.headers['last-event-id']
+    session.streams.listen(visit.response, typeof lastEventId === 'string' ? lastEventId : undefined)
+    this.#unread.watch(visit.response)
   }
 
   #endSession(visit: Visit): void {
