@@ -10,8 +10,10 @@ export interface ResumableStreamOptions {
   readonly now: () => number
   /** Told of how many bytes more, or fewer, are kept. */
   readonly onKept: (difference: number) => void
-  /** Takes the place of an answer that could not be kept. */
-  readonly lost?: WireMessage
+  /** Its first event comes after this number; 0 unless the stream goes on with one that was forgotten. */
+  readonly after?: number
+  /** Takes the place of an answer that could not be kept. A stream without it has no answer, and never ends by itself. */
+  readonly lost?: () => WireMessage
 }
 
 interface KeptEvent {
@@ -37,23 +39,27 @@ const SMALL = 65_536
 /** In milliseconds: how soon a client shall come back. */
 const RETRY = 1_000
 /** What a connection took may still be lost behind it, in a proxy for one. */
-const KEPT_AFTER_DELIVERY = 10_000
+const KEPT_AFTER_DELIVERY = 60_000
 const KEPT_UNDELIVERED = 300_000
 
 /** Events in order, each with an id, for whichever connection came last: a client whose connection broke goes on where it was. */
 export class ResumableStream implements EventStream {
   readonly #options: ResumableStreamOptions
   #events: KeptEvent[] = []
-  #last = 0
+  #last: number
   #bytes = 0
   #noticeBytes = 0
   #notices = 0
   #connection: Connection | undefined
+  /** The newest event that any connection was given. */
+  #given = 0
+  #leftAt: number | undefined
   #finishedAt: number | undefined
   #deliveredAt: number | undefined
 
   constructor(options: ResumableStreamOptions) {
     this.#options = options
+    this.#last = options.after ?? 0
   }
 
   get connection(): ServerResponse | undefined {
@@ -77,12 +83,23 @@ export class ResumableStream implements EventStream {
     return this.#deliveredAt !== undefined
   }
 
-  /** Nobody will ask for it any more. */
+  /** Nobody will ask for it any more. A call that is under way is never stale. */
   get isStale(): boolean {
-    if (this.#finishedAt === undefined || this.#connection) return false
+    if (this.#connection) return false
     const now = this.#options.now()
     if (this.#deliveredAt !== undefined) return now - this.#deliveredAt >= KEPT_AFTER_DELIVERY
-    return now - this.#finishedAt >= KEPT_UNDELIVERED
+    const since = this.#options.lost ? this.#finishedAt : this.#leftAt
+    return since !== undefined && now - since >= KEPT_UNDELIVERED
+  }
+
+  /** For how long nobody has been connected, in milliseconds. */
+  get absence(): number {
+    return this.#connection ? 0 : this.#options.now() - (this.#leftAt ?? 0)
+  }
+
+  /** The same words wait to be heard already. */
+  isPending([text]: WireMessage): boolean {
+    return !this.#connection && this.#events.some(({ number, message }) => number > this.#given && message[0] === text)
   }
 
   /** The newest connection takes over, and is given what came after that event. */
@@ -91,13 +108,15 @@ export class ResumableStream implements EventStream {
     const former = this.#connection
     const connection = { response, given: after, isWaiting: false }
     this.#connection = connection
-    former?.response.end()
+    if (former) dismiss(former.response)
     beginEventStream(response, headers)
     // Without an event of its own a connection that breaks early could not be resumed.
     if (this.#options.primes) response.write(`id: ${this.#idOf(after)}\nretry: ${RETRY}\ndata:\n\n`)
     response.once('finish', () => this.#delivered(connection))
     response.once('close', () => {
-      if (this.#connection === connection) this.#connection = undefined
+      if (this.#connection !== connection) return
+      this.#connection = undefined
+      this.#leftAt = this.#options.now()
     })
     this.#pump()
   }
@@ -130,8 +149,8 @@ export class ResumableStream implements EventStream {
   shed(): void {
     this.#giveAll()
     const { lost } = this.#options
-    const owed = this.isFinished && !this.isDelivered ? lost : undefined
-    this.#keep(owed ? [this.#eventOf(owed, 'answer', this.#last)] : [])
+    const isOwed = this.isFinished && !this.isDelivered
+    this.#keep(isOwed && lost ? [this.#eventOf(lost(), 'answer', this.#last)] : [])
   }
 
   /** Cannot be resumed from now on. A connection still gets everything. */
@@ -154,7 +173,7 @@ export class ResumableStream implements EventStream {
   #limitNotices(): void {
     while (this.#notices > MOST_NOTICES || this.#noticeBytes > MOST_NOTICE_BYTES) {
       const oldest = this.#events.findIndex(({ weight }) => weight === 'notice')
-      const [event] = this.#events.splice(oldest, 1)
+      const [event] = oldest < 0 ? [] : this.#events.splice(oldest, 1)
       if (!event) return
       this.#bytes -= event.bytes
       this.#count(event, -1)
@@ -186,6 +205,7 @@ export class ResumableStream implements EventStream {
     if (connection.response.destroyed || connection.response.writableEnded) return
     writeEvent(connection.response, event.message, this.#idOf(event.number))
     connection.given = event.number
+    this.#given = Math.max(this.#given, event.number)
   }
 
   /** However slow the reader is. */
@@ -230,6 +250,12 @@ export class ResumableStream implements EventStream {
   #idOf(number: number): string {
     return `${this.#options.name}-${number}`
   }
+}
+
+/** What it has not read is told again from where it was: much of it need not wait for a reader that was given up. */
+function dismiss(response: ServerResponse): void {
+  if (response.writableLength > SMALL) response.destroy()
+  else response.end()
 }
 
 /** A piece of what a server sent holds on to all that came with it; what is small is copied instead. */

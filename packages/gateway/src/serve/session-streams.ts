@@ -16,6 +16,8 @@ export interface SessionStreamsOptions {
 const PRIMING_VERSION = '2025-11-25'
 /** Calls that have ended and whose answers are kept yet. */
 const MOST_FINISHED = 64
+/** In milliseconds: so long a client may take to come back. */
+const MOST_ABSENCE = 30_000
 /** The stream that a client opens to listen; those of calls are numbered from 1. */
 const LISTENING = 0
 
@@ -24,6 +26,8 @@ export class SessionStreams implements Keeper {
   readonly #options: SessionStreamsOptions
   readonly #streams = new Map<number, ResumableStream>()
   #lastStream = LISTENING
+  /** Its numbers go on when the stream was forgotten and is opened anew: no id comes twice. */
+  #lastHeard = 0
   #bytes = 0
   #isClosed = false
 
@@ -39,14 +43,19 @@ export class SessionStreams implements Keeper {
     return [...this.#streams.values()].some(({ connection }) => connection)
   }
 
-  /** For a client that listens, or has listened and may come back. */
+  /** For a client that listens, or has listened and may come back. False when it will not be heard. */
   tell(message: JsonObject): boolean {
-    return this.#streams.get(LISTENING)?.send(notificationMessage(message), weightOf(message)) ?? false
+    const stream = this.#streams.get(LISTENING)
+    const weight = weightOf(message)
+    // Somebody waits for the answer to a request: it is not put to a client that has been away for long.
+    if (!stream || (weight === 'request' && stream.absence > MOST_ABSENCE)) return false
+    const event = notificationMessage(message)
+    return stream.isPending(event) || stream.send(event, weight)
   }
 
   /** The stream of a call, on the connection that it came over. */
   open(response: ServerResponse, requestId: string | number): ResumableStream {
-    const stream = this.#create(++this.#lastStream, lostAnswer(requestId))
+    const stream = this.#create(++this.#lastStream, () => lostAnswer(requestId))
     stream.connect(response, 0)
     return stream
   }
@@ -54,14 +63,9 @@ export class SessionStreams implements Keeper {
   /** Answers a GET: goes on with the stream of that event, or listens from now on where there is no such stream. */
   listen(response: ServerResponse, lastEventId: string | undefined): void {
     const headers = { 'mcp-session-id': this.#options.sessionId }
-    const { number, after } = this.#eventOf(lastEventId) ?? { number: LISTENING, after: undefined }
-    const stream = this.#streams.get(number)
-    if (number === LISTENING) {
-      const listening = stream ?? this.#create(LISTENING)
-      return listening.connect(response, Math.min(after ?? Infinity, listening.last), headers)
-    }
-    if (stream && !(stream.isFinished && after === stream.last))
-      return stream.connect(response, Math.min(after ?? 0, stream.last), headers)
+    const { number, after } = this.#eventOf(lastEventId) ?? { number: LISTENING, after: this.#lastOf(LISTENING) }
+    const stream = this.#streams.get(number) ?? (number === LISTENING ? this.#create(LISTENING) : undefined)
+    if (stream && !(stream.isFinished && after === stream.last)) return stream.connect(response, after, headers)
     // Nothing follows: this is how a reader of events is told not to come back (HTML, 9.2.5).
     this.#remove(number)
     response.writeHead(204, headers).end()
@@ -87,14 +91,14 @@ export class SessionStreams implements Keeper {
     }
   }
 
-  #create(number: number, lost?: WireMessage): ResumableStream {
+  #create(number: number, lost?: () => WireMessage): ResumableStream {
     const { sessionId, protocolVersion, now } = this.#options
     const stream = new ResumableStream({
       name: `${tagOf(sessionId)}-${number}`,
       primes: protocolVersion >= PRIMING_VERSION,
       now,
       onKept: (difference) => this.#kept(stream, difference),
-      ...(lost && { lost }),
+      ...(lost ? { lost } : { after: this.#lastHeard }),
     })
     if (!this.#isClosed) this.#streams.set(number, stream)
     return stream
@@ -120,6 +124,7 @@ export class SessionStreams implements Keeper {
   #remove(number: number): void {
     const stream = this.#streams.get(number)
     this.#streams.delete(number)
+    if (stream && number === LISTENING) this.#lastHeard = stream.last
     stream?.forget()
   }
 
@@ -127,8 +132,13 @@ export class SessionStreams implements Keeper {
   #eventOf(id = ''): { readonly number: number; readonly after: number } | undefined {
     const [, tag, number, after] = /^([0-9a-f]{8})-(\d{1,15})-(\d{1,15})$/.exec(id) ?? []
     if (tag !== tagOf(this.#options.sessionId) || Number(number) > this.#lastStream) return undefined
-    const last = this.#streams.get(Number(number))?.last ?? Infinity
-    return Number(after) > last ? undefined : { number: Number(number), after: Number(after) }
+    const event = { number: Number(number), after: Number(after) }
+    return event.after > this.#lastOf(event.number) ? undefined : event
+  }
+
+  /** The number of a stream's newest event. What a forgotten call said last is not known any more. */
+  #lastOf(number: number): number {
+    return this.#streams.get(number)?.last ?? (number === LISTENING ? this.#lastHeard : Infinity)
   }
 }
 
