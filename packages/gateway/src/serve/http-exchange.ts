@@ -43,6 +43,11 @@ export class HttpExchange {
     return this.#stream?.send(notificationMessage(message), weightOf(message)) ?? false
   }
 
+  /** Becomes a stream with nothing to say yet, unless the client might expect none: a call without progress has been JSON so far. */
+  beginStream(): void {
+    if (/text\/event-stream/.test(this.#request.headers.accept ?? '')) this.#stream ??= this.#openStream()
+  }
+
   reply({ message, status }: Reply, headers?: Readonly<Record<string, string>>): void {
     if (this.#stream) return this.#stream.finish(message)
     sendMessage(this.response, { message, status }, headers)

@@ -5,6 +5,7 @@ import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRe
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
+import { LongCalls } from './long-calls.ts'
 import type { Methods } from './methods.ts'
 import { ModernClient } from './modern-client.ts'
 import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
@@ -32,6 +33,7 @@ type ClientCall = Extract<Incoming, { kind: 'request' }>
 export class HttpMcp {
   readonly #options: HttpMcpOptions
   readonly #unread = new UnreadAnswers()
+  readonly #long = new LongCalls()
 
   constructor(options: HttpMcpOptions) {
     this.#options = options
@@ -108,6 +110,7 @@ export class HttpMcp {
     const { streams } = session
     const exchange = new HttpExchange(request, response, { streams, requestId: message.id })
     session.inFlight.set(message.id, exchange.cancellation)
+    this.#long.add(exchange)
     try {
       const { subscriptions } = session
       await this.#answer(exchange, message, {
@@ -118,6 +121,7 @@ export class HttpMcp {
         traceparent: traceparentOf(request),
       })
     } finally {
+      this.#long.delete(exchange)
       session.inFlight.delete(message.id)
     }
   }
