@@ -41,6 +41,8 @@ const RETRY = 1_000
 /** What a connection took may still be lost behind it, in a proxy for one. */
 const KEPT_AFTER_DELIVERY = 60_000
 const KEPT_UNDELIVERED = 300_000
+/** Nobody waits longer for the answer to a request. */
+const KEPT_REQUEST = 600_000
 
 /** Events in order, each with an id, for whichever connection came last: a client whose connection broke goes on where it was. */
 export class ResumableStream implements EventStream {
@@ -138,11 +140,15 @@ export class ResumableStream implements EventStream {
     this.#connection?.response.end()
   }
 
-  /** Events that a connection was given a while ago have arrived; without one they wait longer. */
-  forgetNotices(age: 'old' | 'any'): void {
-    const before =
-      age === 'any' ? Infinity : this.#options.now() - (this.#connection ? KEPT_AFTER_DELIVERY : KEPT_UNDELIVERED)
-    this.#keep(this.#events.filter(({ weight, at }) => weight !== 'notice' || at > before))
+  /** What a connection was given a while ago has arrived; without one it waits longer. */
+  forgetOld(): void {
+    const now = this.#options.now()
+    const ages = { notice: this.#connection ? KEPT_AFTER_DELIVERY : KEPT_UNDELIVERED, request: KEPT_REQUEST }
+    this.#keep(this.#events.filter(({ weight, at }) => weight === 'answer' || now - at < ages[weight]))
+  }
+
+  forgetNotices(): void {
+    this.#keep(this.#events.filter(({ weight }) => weight !== 'notice'))
   }
 
   /** Makes room: whoever resumes it later is told that its answer was lost. A connection still gets everything. */

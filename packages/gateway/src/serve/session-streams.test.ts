@@ -155,11 +155,27 @@ describe('what is kept for clients that come back', () => {
     const stream = streams.open(response, 1)
     await close(response)
     stream.send(notice('asked'), 'request')
-    clock.now = 3_600_000
+    clock.now = 599_999
     budget.sweep()
     const again = await pairs()
     streams.listen(again.response, `${TAG}-1-0`)
     await again.reader.sees('asked')
+  })
+
+  it('takes a request to a client that comes back, and none to one that has been away for long', async () => {
+    const [pairs, { streams, clock }] = [await openPairs(), openStreams()]
+    expect(streams.tell({ id: 'q', method: 'ping' })).toBe(false)
+    const first = await pairs()
+    streams.listen(first.response, undefined)
+    await close(first.response)
+    clock.now = 30_000
+    expect(streams.tell({ id: 'early', method: 'ping' })).toBe(true)
+    clock.now = 30_001
+    expect(streams.tell({ id: 'late', method: 'ping' })).toBe(false)
+    const second = await pairs()
+    streams.listen(second.response, `${TAG}-0-0`)
+    await second.reader.sees('early')
+    expect(second.reader.text).not.toContain('late')
   })
 
   it('ends with the session: whoever is there still gets the answer, and nobody else', async () => {

@@ -80,14 +80,14 @@ export class SessionStreams implements Keeper {
   shrink(most: number): void {
     const streams = [...this.#streams]
     for (const [number, { isDelivered }] of streams) if (this.#bytes > most && isDelivered) this.#remove(number)
-    for (const [, stream] of streams) if (this.#bytes > most) stream.forgetNotices('any')
+    for (const [, stream] of streams) if (this.#bytes > most) stream.forgetNotices()
     for (const [, stream] of streams) if (this.#bytes > most) stream.shed()
   }
 
   forgetStale(): void {
     for (const [number, stream] of [...this.#streams]) {
       if (stream.isStale) this.#remove(number)
-      else stream.forgetNotices('old')
+      else stream.forgetOld()
     }
   }
 
