@@ -57,6 +57,11 @@ export const PROMISES = {
     text: 'Where people type a tool, every form is accepted: canonical, server/tool, wire, bare, glob',
     state: 'built',
   },
+  'GW-17': {
+    text: 'What a server says reaches the right party, in order, once, and nobody else; a broken stream can be resumed',
+    state: 'partial',
+    missing: 'requests that a server pushes, and logging by level',
+  },
   'GW-19': {
     text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
     state: 'partial',

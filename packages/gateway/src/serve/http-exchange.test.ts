@@ -82,6 +82,18 @@ describe('the answer to a POST', () => {
     expect(await ask(port, { accept: 'application/json' })).toMatchObject({ type: 'application/json' })
   })
 
+  it('is a stream for a client that expects one, where the call took long', async () => {
+    const port = await listen((request, response) => {
+      const exchange = new HttpExchange(request, response)
+      exchange.beginStream()
+      exchange.beginStream()
+      exchange.reply(ANSWER)
+    })
+    expect(await ask(port)).toMatchObject({ type: 'text/event-stream', status: 200 })
+    for (const accept of ['*/*', 'application/json'])
+      expect(await ask(port, { accept })).toMatchObject({ type: 'application/json' })
+  })
+
   it('is written once', async () => {
     const port = await listen((request, response) => {
       const exchange = new HttpExchange(request, response)

@@ -1,19 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Reply } from './client-request.ts'
-import { beginEventStream, writeEvent } from './event-stream.ts'
+import { type EventStream, openPlainStream, weightOf } from './event-stream.ts'
+import type { SessionStreams } from './session-streams.ts'
 import { errorMessage, messageBytes, notificationMessage, type WireMessage } from './wire-message.ts'
+
+/** Where a call of the legacy era can be resumed. */
+export interface Resumption {
+  readonly streams: SessionStreams
+  readonly requestId: string | number
+}
 
 /** One POST and its answer: plain JSON, or an event stream as soon as there is something to say before the answer. */
 export class HttpExchange {
   readonly cancellation = new Cancellation()
   readonly response: ServerResponse
   readonly #request: IncomingMessage
-  #streaming = false
+  readonly #resumption: Resumption | undefined
+  #stream: EventStream | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, resumption?: Resumption) {
     this.#request = request
     this.response = response
+    this.#resumption = resumption
+  }
+
+  /** What the answer goes over: not the POST's own connection any more once the call was resumed on another. */
+  get connection(): ServerResponse | undefined {
+    return this.#stream ? this.#stream.connection : this.response
   }
 
   /** In the modern era a closed stream is the cancellation; in the legacy era it means nothing. */
@@ -23,23 +37,27 @@ export class HttpExchange {
     })
   }
 
-  /** False when it cannot reach the client before the answer. */
-  notify(notification: JsonObject): boolean {
-    if (this.response.destroyed || this.response.writableEnded) return false
-    if (!this.#streaming) {
-      if (!acceptsStream(this.#request)) return false
-      this.#streaming = true
-      beginEventStream(this.response)
-    }
-    writeEvent(this.response, notificationMessage(notification))
-    return true
+  /** A notification, or a request that the client will answer. False when it cannot reach the client before the answer. */
+  notify(message: JsonObject): boolean {
+    this.#stream ??= this.#openStream()
+    return this.#stream?.send(notificationMessage(message), weightOf(message)) ?? false
+  }
+
+  /** Becomes a stream with nothing to say yet, unless the client might expect none: a call without progress has been JSON so far. */
+  beginStream(): void {
+    if (/text\/event-stream/.test(this.#request.headers.accept ?? '')) this.#stream ??= this.#openStream()
   }
 
   reply({ message, status }: Reply, headers?: Readonly<Record<string, string>>): void {
-    if (this.response.destroyed) return
-    if (!this.#streaming) return sendMessage(this.response, { message, status }, headers)
-    writeEvent(this.response, message, 'answer')
-    this.response.end()
+    if (this.#stream) return this.#stream.finish(message)
+    sendMessage(this.response, { message, status }, headers)
+  }
+
+  #openStream(): EventStream | undefined {
+    const { response } = this
+    if (response.destroyed || response.headersSent || !acceptsStream(this.#request)) return undefined
+    if (!this.#resumption) return openPlainStream(response)
+    return this.#resumption.streams.open(response, this.#resumption.requestId)
   }
 }
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
 import type { Client, ConversationNotice } from '../upstream/upstream.ts'
-import { beginEventStream } from './event-stream.ts'
 import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
+import { LongCalls } from './long-calls.ts'
 import type { Methods } from './methods.ts'
 import { ModernClient } from './modern-client.ts'
 import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
@@ -33,6 +33,7 @@ type ClientCall = Extract<Incoming, { kind: 'request' }>
 export class HttpMcp {
   readonly #options: HttpMcpOptions
   readonly #unread = new UnreadAnswers()
+  readonly #long = new LongCalls()
 
   constructor(options: HttpMcpOptions) {
     this.#options = options
@@ -106,8 +107,10 @@ export class HttpMcp {
         `The id ${JSON.stringify(message.id)} is in use by a request under way.`,
       )
     }
-    const exchange = new HttpExchange(request, response)
+    const { streams } = session
+    const exchange = new HttpExchange(request, response, { streams, requestId: message.id })
     session.inFlight.set(message.id, exchange.cancellation)
+    this.#long.add(exchange)
     try {
       const { subscriptions } = session
       await this.#answer(exchange, message, {
@@ -118,6 +121,7 @@ export class HttpMcp {
         traceparent: traceparentOf(request),
       })
     } finally {
+      this.#long.delete(exchange)
       session.inFlight.delete(message.id)
     }
   }
@@ -133,7 +137,7 @@ export class HttpMcp {
         ...context,
       }),
     )
-    this.#unread.watch(exchange.response)
+    if (exchange.connection) this.#unread.watch(exchange.connection)
   }
 
   #initialize({ response, principal }: Visit, message: ClientCall): void {
@@ -159,12 +163,9 @@ export class HttpMcp {
   #openStream(visit: Visit): void {
     const session = this.#sessionOf(visit)
     requireStream(visit.request)
-    session.stream?.end()
-    session.stream = visit.response
-    beginEventStream(visit.response, { 'mcp-session-id': session.id })
-    visit.response.once('close', () => {
-      if (session.stream === visit.response) session.stream = undefined
-    })
+    const lastEventId = visit.request.headers['last-event-id']
+    session.streams.listen(visit.response, typeof lastEventId === 'string' ? lastEventId : undefined)
+    this.#unread.watch(visit.response)
   }
 
   #endSession(visit: Visit): void {

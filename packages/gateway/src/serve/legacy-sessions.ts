@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
-import { type Cancellation, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
+import { type Cancellation, type Principal, SallyportError } from '@sallyport/core'
 import type { ChangeHub } from './change-hub.ts'
-import { writeEvent } from './event-stream.ts'
 import { LegacyClient } from './legacy-client.ts'
+import { ReplayBudget } from './replay-budget.ts'
 import type { SessionOpening } from './session-opening.ts'
-import { notificationMessage } from './wire-message.ts'
+import { SessionStreams } from './session-streams.ts'
 
 /** A conversation that began with `initialize` over HTTP. It carries no label: see Principal.session for that. */
 export interface LegacySession {
@@ -15,7 +14,7 @@ export interface LegacySession {
   readonly subscriptions: Set<string>
   /** Requests under way, by the client's id. */
   readonly inFlight: Map<string | number, Cancellation>
-  stream: ServerResponse | undefined
+  readonly streams: SessionStreams
   seenAt: number
 }
 
@@ -35,6 +34,7 @@ export class LegacySessions {
   readonly #most: () => number
   readonly #now: () => number
   readonly #onEnd: (conversation: string) => void
+  readonly #budget = new ReplayBudget()
   readonly #sessions = new Map<string, { readonly session: LegacySession; readonly leaveHub: () => void }>()
 
   constructor(options: LegacySessionsOptions) {
@@ -51,19 +51,20 @@ export class LegacySessions {
   open(principal: Principal, opening: SessionOpening): LegacySession {
     if (this.#sessions.size >= this.#most()) this.#makeRoom()
     const id = randomUUID()
+    const { protocolVersion } = opening
     const session: LegacySession = {
       id,
       principal,
-      client: new LegacyClient(id, opening, (message) => tell(session, message)),
+      client: new LegacyClient(id, opening, (message) => session.streams.tell(message)),
       subscriptions: new Set(),
       inFlight: new Map(),
-      stream: undefined,
+      streams: new SessionStreams({ sessionId: id, protocolVersion, budget: this.#budget, now: this.#now }),
       seenAt: this.#now(),
     }
     const leaveHub = this.#hub.add({
       wants: { tools: true, resources: true, prompts: true },
       wantsResource: (uri) => session.subscriptions.has(uri),
-      tell: (notification) => tell(session, notification),
+      tell: (notification) => session.streams.tell(notification),
     })
     this.#sessions.set(session.id, { session, leaveHub })
     return session
@@ -82,7 +83,7 @@ export class LegacySessions {
     this.#sessions.delete(session.id)
     for (const cancellation of session.inFlight.values()) cancellation.cancel(reason)
     session.client.left(reason)
-    session.stream?.end()
+    session.streams.close()
     this.#onEnd(session.id)
   }
 
@@ -95,7 +96,7 @@ export class LegacySessions {
     const before = this.#now() - IDLE_LIMIT
     const idle = [...this.#sessions.values()]
       .map(({ session }) => session)
-      .filter((session) => !session.stream && session.inFlight.size === 0)
+      .filter((session) => !session.streams.isConnected && session.inFlight.size === 0)
     for (const session of idle) if (session.seenAt < before) this.end(session, 'the session was idle for too long')
     const left = new Set(idle.filter(({ id }) => this.#sessions.has(id)))
     // More than one has to go where the limit was lowered meanwhile.
@@ -125,13 +126,6 @@ function oldestOfMost(sessions: readonly LegacySession[]): LegacySession | undef
     (oldest, session) => (oldest && oldest.seenAt <= session.seenAt ? oldest : session),
     undefined,
   )
-}
-
-/** False when the client keeps no stream open for what concerns no request of its own. */
-function tell({ stream }: LegacySession, message: JsonObject): boolean {
-  if (!stream) return false
-  writeEvent(stream, notificationMessage(message))
-  return true
 }
 
 const samePrincipal = (a: Principal, b: Principal): boolean =>
