@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Cancellation, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
 import type { ChangeHub } from './change-hub.ts'
+import { ClientSubscriptions } from './client-subscriptions.ts'
 import { writeEvent } from './event-stream.ts'
 import { LegacyClient } from './legacy-client.ts'
 import type { SessionOpening } from './session-opening.ts'
@@ -12,7 +13,7 @@ export interface LegacySession {
   readonly id: string
   readonly principal: Principal
   readonly client: LegacyClient
-  readonly subscriptions: Set<string>
+  readonly subscriptions: ClientSubscriptions
   /** Requests under way, by the client's id. */
   readonly inFlight: Map<string | number, Cancellation>
   stream: ServerResponse | undefined
@@ -55,14 +56,13 @@ export class LegacySessions {
       id,
       principal,
       client: new LegacyClient(id, opening, (message) => tell(session, message)),
-      subscriptions: new Set(),
+      subscriptions: new ClientSubscriptions((notification) => tell(session, notification)),
       inFlight: new Map(),
       stream: undefined,
       seenAt: this.#now(),
     }
     const leaveHub = this.#hub.add({
       wants: { tools: true, resources: true, prompts: true },
-      wantsResource: (uri) => session.subscriptions.has(uri),
       tell: (notification) => tell(session, notification),
     })
     this.#sessions.set(session.id, { session, leaveHub })
@@ -80,6 +80,7 @@ export class LegacySessions {
   end(session: LegacySession, reason: string): void {
     this.#sessions.get(session.id)?.leaveHub()
     this.#sessions.delete(session.id)
+    session.subscriptions.close()
     for (const cancellation of session.inFlight.values()) cancellation.cancel(reason)
     session.client.left(reason)
     session.stream?.end()
