@@ -58,9 +58,9 @@ export const PROMISES = {
     state: 'built',
   },
   'GW-17': {
-    text: 'What a server says reaches the right party, in order, once, and nobody else; a broken stream can be resumed',
+    text: 'What a server says passes untouched and in order, reaches the right party and nobody else, and survives a broken stream',
     state: 'partial',
-    missing: 'requests that a server pushes, and logging by level',
+    missing: 'the extensions: tasks, apps and skills',
   },
   'GW-19': {
     text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
@@ -77,7 +77,7 @@ export const PROMISES = {
   'GW-26': {
     text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',
     state: 'partial',
-    missing: 'rules for resources, requests that a server pushes, and subscriptions at servers of the modern era',
+    missing: 'rules for resources, and requests that a server pushes',
   },
   'GW-27': {
     text: 'Several windows share one gateway, which ends after the last one left; two never write one state',

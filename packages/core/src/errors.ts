@@ -83,6 +83,7 @@ export const ERRORS = {
   UPSTREAM_TIMEOUT: kind([504, -32000, 5], passing),
   UPSTREAM_TOO_LARGE: kind([502, -32000, 1], final),
   UPSTREAM_PROTOCOL: kind([502, -32000, 1], final),
+  SUBSCRIPTION_REFUSED: kind([403, -32602, 4]),
   CALL_CANCELLED: kind([499, -32000, 130], { retryable: true }),
 
   // A bug of ours

@@ -1,4 +1,4 @@
-import { BUILT_IN_SERVER, isJsonObject, type JsonObject, type SallyportEvent } from '@sallyport/core'
+import { BUILT_IN_SERVER, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
@@ -237,7 +237,6 @@ export class Gateway {
       listener: {
         onCatalogue: (server, catalogue) => this.#discovered(server, catalogue),
         onEvent: (event) => this.#happened(event),
-        onNotification: (server, notification) => this.#notified(server, notification),
       },
     })
   }
@@ -254,13 +253,6 @@ export class Gateway {
     if (config) this.#shelf.save(config, catalogue)
     const event = discoveryOf(server, before, catalogue)
     if (event) this.#happened(event)
-  }
-
-  /** Only the owner of a resource can say that it changed. */
-  #notified(server: string, { method, params }: JsonObject): void {
-    const uri = isJsonObject(params) ? params.uri : undefined
-    if (method !== 'notifications/resources/updated' || typeof uri !== 'string') return
-    if (this.catalog.snapshot.resource(uri)?.server === server) this.hub.resourceUpdated(uri)
   }
 
   #order(): readonly string[] {

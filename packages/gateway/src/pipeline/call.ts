@@ -1,6 +1,6 @@
 import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { Client, Frame } from '../upstream/upstream.ts'
+import type { Client, Frame, ResourceSubscription } from '../upstream/upstream.ts'
 
 /** One request for something on offer, on its way through the pipeline. */
 export interface Call {
@@ -16,6 +16,8 @@ export interface Call {
   readonly client?: Client | undefined
   readonly cancellation: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
+  /** With `resources/subscribe`: whom to tell, and until when. */
+  readonly subscription?: ResourceSubscription | undefined
 }
 
 /** The one answer of a call: what the server said, as its bytes, or why it said nothing. */

@@ -19,11 +19,12 @@ export async function dispatch(call: Call, server: Upstream | undefined, ask: As
 
 /** One request, but for a modern server that needs something of a client that can only be asked in between. */
 async function converse(call: Call, server: Upstream, ask: AskClient | undefined): Promise<Answer> {
-  const { offer, method, principal, client, cancellation, onProgress } = call
+  const { offer, method, principal, client, cancellation, onProgress, subscription } = call
   const session = ownerOf(principal)
   let { params } = call
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const request = { method, params, name: offer.name, session, client, ask, cancellation, onProgress }
+    const about = { method, params, name: offer.name, session, subscription }
+    const request = { ...about, client, ask, cancellation, onProgress }
     const { frame, era } = await server.request(request)
     const isFinal = frame.envelope.resultType !== 'input_required' || era === 'legacy' || client?.era === 'modern'
     if (isFinal) return { kind: 'frame', frame, era }

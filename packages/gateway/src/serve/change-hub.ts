@@ -1,10 +1,9 @@
 import type { JsonObject } from '@sallyport/core'
 import type { CatalogChange } from '../catalog/catalog.ts'
 
-/** Somebody who wants to hear that something changed. */
+/** Somebody who wants to hear that a list changed. */
 export interface Watcher {
   readonly wants: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
-  readonly wantsResource: (uri: string) => boolean
   readonly tell: (notification: JsonObject) => void
 }
 
@@ -19,7 +18,7 @@ const UNCHANGED: CatalogChange = { tools: false, resources: false, prompts: fals
 /** Servers come up in quick succession: one notice for all of them is enough. */
 const GATHER = 50
 
-/** Carries news of changes to every client that listens. */
+/** Carries news of changed lists to every client that listens. News of resources go to those who subscribed. */
 export class ChangeHub {
   readonly #watchers = new Set<Watcher>()
   #gathered: CatalogChange = UNCHANGED
@@ -52,12 +51,6 @@ export class ChangeHub {
     for (const [family, method] of LIST_CHANGED) {
       if (!change[family]) continue
       for (const watcher of this.#watchers) if (watcher.wants[family]) watcher.tell({ method })
-    }
-  }
-
-  resourceUpdated(uri: string): void {
-    for (const watcher of this.#watchers) {
-      if (watcher.wantsResource(uri)) watcher.tell({ method: 'notifications/resources/updated', params: { uri } })
     }
   }
 }

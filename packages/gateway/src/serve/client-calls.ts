@@ -78,6 +78,7 @@ export class ClientCalls {
       client: run.client,
       cancellation: run.cancellation,
       onProgress: run.progressed,
+      subscription: request.subscription,
     }
   }
 

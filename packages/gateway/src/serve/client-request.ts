@@ -1,5 +1,6 @@
 import type { Cancellation, Era, JsonObject, Principal } from '@sallyport/core'
-import type { Client } from '../upstream/upstream.ts'
+import type { Client, ResourceSubscription } from '../upstream/upstream.ts'
+import type { ClientSubscriptions } from './client-subscriptions.ts'
 import type { WireMessage } from './wire-message.ts'
 
 /** A request of a client, whatever it came over. */
@@ -14,8 +15,10 @@ export interface ClientRequest {
   readonly traceparent?: string | undefined
   /** Who asks. What it is told goes onto this request's own stream, before the answer. */
   readonly client: Client
-  /** Resource URIs that this legacy session wants to hear of. */
-  readonly subscriptions?: Set<string> | undefined
+  /** What this legacy session wants to hear of. */
+  readonly subscriptions?: ClientSubscriptions | undefined
+  /** With `resources/subscribe`: whom to tell, and until when. */
+  readonly subscription?: ResourceSubscription | undefined
 }
 
 export interface Reply {

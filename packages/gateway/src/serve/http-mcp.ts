@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
 import type { Client, ConversationNotice } from '../upstream/upstream.ts'
+import type { ClientSubscriptions } from './client-subscriptions.ts'
 import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
@@ -197,7 +198,7 @@ interface AnswerContext {
   readonly client: Client
   readonly era: 'legacy' | 'modern'
   readonly traceparent: string | undefined
-  readonly subscriptions?: Set<string>
+  readonly subscriptions?: ClientSubscriptions
 }
 
 function checkLegacyVersion(request: IncomingMessage): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Cancellation, type Principal, SallyportError } from '@sallyport/core'
 import type { ChangeHub } from './change-hub.ts'
+import { ClientSubscriptions } from './client-subscriptions.ts'
 import { LegacyClient } from './legacy-client.ts'
 import { ReplayBudget } from './replay-budget.ts'
 import type { SessionOpening } from './session-opening.ts'
@@ -11,7 +12,7 @@ export interface LegacySession {
   readonly id: string
   readonly principal: Principal
   readonly client: LegacyClient
-  readonly subscriptions: Set<string>
+  readonly subscriptions: ClientSubscriptions
   /** Requests under way, by the client's id. */
   readonly inFlight: Map<string | number, Cancellation>
   readonly streams: SessionStreams
@@ -56,14 +57,13 @@ export class LegacySessions {
       id,
       principal,
       client: new LegacyClient(id, opening, (message) => session.streams.tell(message)),
-      subscriptions: new Set(),
+      subscriptions: new ClientSubscriptions((notification) => session.streams.tell(notification)),
       inFlight: new Map(),
       streams: new SessionStreams({ sessionId: id, protocolVersion, budget: this.#budget, now: this.#now }),
       seenAt: this.#now(),
     }
     const leaveHub = this.#hub.add({
       wants: { tools: true, resources: true, prompts: true },
-      wantsResource: (uri) => session.subscriptions.has(uri),
       tell: (notification) => session.streams.tell(notification),
     })
     this.#sessions.set(session.id, { session, leaveHub })
@@ -81,6 +81,7 @@ export class LegacySessions {
   end(session: LegacySession, reason: string): void {
     this.#sessions.get(session.id)?.leaveHub()
     this.#sessions.delete(session.id)
+    session.subscriptions.close()
     for (const cancellation of session.inFlight.values()) cancellation.cancel(reason)
     session.client.left(reason)
     session.streams.close()

@@ -12,6 +12,7 @@ import {
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
+import { ClientSubscriptions } from './client-subscriptions.ts'
 import { failureReply } from './failure-reply.ts'
 import { type Incoming, isId, readMessage } from './incoming.ts'
 import { CallingClient, LegacyClient } from './legacy-client.ts'
@@ -42,7 +43,7 @@ type ClientCall = Extract<Incoming, { kind: 'request' }>
 export class LineClient {
   readonly #options: LineClientOptions
   readonly #inFlight = new Map<string | number, Cancellation>()
-  readonly #subscriptions = new Set<string>()
+  readonly #subscriptions = new ClientSubscriptions((notification) => this.#write(notificationMessage(notification)))
   readonly #conversation = randomUUID()
   /** What it is before it says `initialize`, and all that a modern one ever is. */
   #client = this.#clientOf({ protocolVersion: '', capabilities: {}, clientInfo: {} })
@@ -77,6 +78,7 @@ export class LineClient {
 
   #ended(): void {
     this.#leaveHub?.()
+    this.#subscriptions.close()
     for (const cancellation of this.#inFlight.values()) cancellation.cancel('the client went away')
     this.#client.left('it went away')
     this.#options.onConversation(this.#conversation, 'over')
@@ -149,7 +151,6 @@ export class LineClient {
   #tellChanges(): void {
     this.#leaveHub ??= this.#options.hub.add({
       wants: { tools: true, resources: true, prompts: true },
-      wantsResource: (uri) => this.#subscriptions.has(uri),
       tell: (notification) => this.#write(notificationMessage(notification)),
     })
   }

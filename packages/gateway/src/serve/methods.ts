@@ -70,6 +70,8 @@ export class Methods {
       hub: options.hub,
       maxListeners: options.maxListeners,
       ask: (request) => this.#resource(request),
+      maySee: (principal, uri) => this.#maySee(principal, uri),
+      onBug: options.onBug,
     })
     this.#methods = new Map<string, Method>([
       ['ping', { eras: LEGACY, handle: (request) => ok(request, {}) }],
@@ -152,6 +154,11 @@ export class Methods {
   async #resource(request: ClientRequest): Promise<Reply> {
     const offer = await this.#resourceOffer(request.params.uri, request)
     return this.#calls.run(request, offer, request.params)
+  }
+
+  #maySee(principal: Principal, uri: string): boolean {
+    const offer = this.#options.catalog.snapshot.resource(uri)
+    return offer !== undefined && this.#options.listings.decisionFor(offer, principal).outcome !== 'deny'
   }
 
   async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {

@@ -1,6 +1,16 @@
-import { isJsonObject, type Json, type JsonObject, META, SallyportError } from '@sallyport/core'
+import {
+  Cancellation,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  META,
+  type Principal,
+  SallyportError,
+} from '@sallyport/core'
+import type { ResourceSubscription } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
+import { ClientSubscriptions, MAX_RESOURCES } from './client-subscriptions.ts'
 import { resultMessage } from './wire-message.ts'
 
 export interface SubscriptionsOptions {
@@ -8,9 +18,14 @@ export interface SubscriptionsOptions {
   readonly maxListeners: () => number
   /** Puts a request for a resource through the pipeline; the reply tells whether it was granted. */
   readonly ask: (request: ClientRequest) => Promise<Reply>
+  /** The caller may still see the resource: what was decided then may have changed. */
+  readonly maySee: (principal: Principal, uri: string) => boolean
+  /** Says what broke where nobody waits for an answer. */
+  readonly onBug: (error: unknown, where: string) => void
 }
 
-const MAX_RESOURCES = 1_000
+/** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
+const AT_ONCE = 8
 
 /** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
@@ -22,21 +37,15 @@ export class Subscriptions {
     this.#options = options
   }
 
-  async subscribe(request: ClientRequest): Promise<Reply> {
-    const wanted = request.subscriptions
-    if (wanted && wanted.size >= MAX_RESOURCES)
-      throw new SallyportError(
-        'OVERLOADED',
-        `This session subscribes to ${MAX_RESOURCES} resources, which is the limit.`,
-      )
-    const reply = await this.#options.ask(request)
-    if (reply.granted) wanted?.add(String(request.params.uri))
-    return reply
+  subscribe(request: ClientRequest): Promise<Reply> {
+    const { subscriptions, params } = request
+    if (!subscriptions || typeof params.uri !== 'string') return this.#options.ask(request)
+    return this.#ask(request, params.uri, subscriptions)
   }
 
-  /** Others may still listen to it: what the server goes on sending reaches only them. */
+  /** The server is told when nobody else wants to hear of it. */
   async unsubscribe(request: ClientRequest): Promise<Reply> {
-    request.subscriptions?.delete(String(request.params.uri))
+    request.subscriptions?.end(String(request.params.uri))
     return { message: resultMessage(request.id, {}), status: 200 }
   }
 
@@ -48,49 +57,139 @@ export class Subscriptions {
         `${this.#listeners} clients listen for changes, which is the limit (gateway.max_sessions).`,
       )
     this.#listeners++
+    const stream = new ListenerStream(request)
+    const own = new ClientSubscriptions((notification) => stream.tell(notification))
     try {
-      return await this.#listenUntilCancelled(request)
+      return await this.#listenUntilCancelled(request, { stream, own })
     } finally {
+      own.close()
       this.#listeners--
     }
   }
 
-  async #listenUntilCancelled(request: ClientRequest): Promise<Reply> {
+  async #listenUntilCancelled(request: ClientRequest, { stream, own }: Listener): Promise<Reply> {
     const wanted = isJsonObject(request.params.notifications) ? request.params.notifications : {}
-    const uris = await this.#granted(request, wanted.resourceSubscriptions)
-    const _meta = { [META.subscriptionId]: request.id }
-    const tell = ({ method, params }: JsonObject): void => {
-      request.client.notify({ method, params: { ...(isJsonObject(params) && params), _meta } })
-    }
+    const uris = await this.#granted(request, wanted.resourceSubscriptions, own)
     const wants = familiesIn(wanted)
-    tell({ method: 'notifications/subscriptions/acknowledged', params: { notifications: acknowledged(wants, uris) } })
-    const remove = this.#options.hub.add({ wants, wantsResource: (uri) => uris.has(uri), tell })
+    stream.acknowledge(acknowledged(wants, uris))
+    const remove = this.#options.hub.add({ wants, tell: (notification) => stream.tell(notification) })
     return new Promise((resolve) => {
       request.cancellation.onCancel(() => {
         remove()
-        resolve({ message: resultMessage(request.id, { resultType: 'complete', _meta }), status: 200 })
+        resolve({ message: resultMessage(request.id, { resultType: 'complete', _meta: stream.meta }), status: 200 })
       })
     })
   }
 
   /** Each resource is asked for like any other: it is decided and recorded, and its server is told. */
-  async #granted(request: ClientRequest, wanted: Json | undefined): Promise<ReadonlySet<string>> {
-    const uris = (Array.isArray(wanted) ? wanted : []).filter((uri): uri is string => typeof uri === 'string')
-    if (uris.length > MAX_RESOURCES)
+  async #granted(
+    request: ClientRequest,
+    wanted: Json | undefined,
+    own: ClientSubscriptions,
+  ): Promise<readonly string[]> {
+    const texts = (Array.isArray(wanted) ? wanted : []).filter((uri): uri is string => typeof uri === 'string')
+    if (texts.length > MAX_RESOURCES)
       throw new SallyportError('INVALID_PARAMS', `At most ${MAX_RESOURCES} resources can be listened to at once.`)
-    const granted = new Set<string>()
-    for (const uri of new Set(uris)) {
-      const { progressToken: _none, ...meta } = isJsonObject(request.params._meta) ? request.params._meta : {}
-      const asked = { ...request, method: 'resources/subscribe', params: { uri, _meta: meta } }
-      const reply = await this.#options.ask(asked).catch(unlessBug)
-      if (reply?.granted) granted.add(uri)
+    const uris = [...new Set(texts)]
+    const granted: string[] = []
+    for (let from = 0; from < uris.length && request.cancellation.reason === undefined; from += AT_ONCE) {
+      const some = uris.slice(from, from + AT_ONCE)
+      const outcomes = await this.#askForSome(request, some, own)
+      granted.push(...some.filter((_, index) => outcomes[index]))
     }
     return granted
   }
+
+  /** One cancellation has one listener, so that each gets its own. */
+  async #askForSome(
+    request: ClientRequest,
+    uris: readonly string[],
+    own: ClientSubscriptions,
+  ): Promise<readonly boolean[]> {
+    const asks = uris.map((uri) => ({ uri, cancellation: new Cancellation() }))
+    request.cancellation.onCancel((reason) => {
+      for (const { cancellation } of asks) cancellation.cancel(reason)
+    })
+    return Promise.all(
+      asks.map(({ uri, cancellation }) =>
+        this.#ask({ ...asking(request, uri), cancellation }, uri, own).then(
+          ({ granted }) => granted === true,
+          (error: unknown) => {
+            if (!(error instanceof SallyportError)) throw error
+            return false
+          },
+        ),
+      ),
+    )
+  }
+
+  async #ask(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
+    const subscription: ResourceSubscription = own.begin(uri, {
+      onUpdate: (params) => {
+        if (!this.#options.maySee(request.principal, uri)) return
+        own.tell({ method: 'notifications/resources/updated', params })
+      },
+      // Its server is being replaced: whoever comes in its place is there in a moment.
+      onLost: () => queueMicrotask(() => void this.#askAgain(request, subscription, own)),
+    })
+    try {
+      const reply = await this.#options.ask({ ...request, subscription })
+      if (reply.granted) own.keep(subscription)
+      return reply
+    } finally {
+      if (!own.holds(subscription)) own.discard(subscription)
+    }
+  }
+
+  /** Decided and recorded anew: it is another server now, or the same one under another configuration. */
+  async #askAgain(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
+    if (lost.hasEnded) return
+    try {
+      await this.#ask({ ...asking(request, lost.uri), cancellation: new Cancellation() }, lost.uri, own)
+    } catch (error) {
+      if (!(error instanceof SallyportError)) this.#options.onBug(error, 'resources/subscribe')
+    } finally {
+      own.discard(lost)
+    }
+  }
 }
 
-function unlessBug(error: unknown): undefined {
-  if (!(error instanceof SallyportError)) throw error
+/** One resource of a request, as if it had been asked for alone; nobody waits for its progress. */
+function asking(request: ClientRequest, uri: string): ClientRequest {
+  const { progressToken: _none, ...meta } = isJsonObject(request.params._meta) ? request.params._meta : {}
+  return { ...request, method: 'resources/subscribe', params: { uri, _meta: meta } }
+}
+
+interface Listener {
+  readonly stream: ListenerStream
+  readonly own: ClientSubscriptions
+}
+
+/** What a listening client is told, under the id of its request. The acknowledgement comes first. */
+class ListenerStream {
+  readonly meta: JsonObject
+  readonly #client: ClientRequest['client']
+  /** The latest news of each resource, until the client knows that it will hear of it. */
+  #early: Map<unknown, JsonObject> | undefined = new Map()
+
+  constructor({ id, client }: ClientRequest) {
+    this.meta = { [META.subscriptionId]: id }
+    this.#client = client
+  }
+
+  acknowledge(notifications: JsonObject): void {
+    const early = this.#early ?? new Map<unknown, JsonObject>()
+    this.#early = undefined
+    this.tell({ method: 'notifications/subscriptions/acknowledged', params: { notifications } })
+    for (const notification of early.values()) this.tell(notification)
+  }
+
+  tell(notification: JsonObject): void {
+    const params = isJsonObject(notification.params) ? notification.params : {}
+    if (this.#early) return void this.#early.set(params.uri, notification)
+    const _meta = { ...(isJsonObject(params._meta) && params._meta), ...this.meta }
+    this.#client.notify({ method: notification.method, params: { ...params, _meta } })
+  }
 }
 
 interface Families {
@@ -107,11 +206,11 @@ function familiesIn(wanted: JsonObject): Families {
   }
 }
 
-function acknowledged(wants: Families, uris: ReadonlySet<string>): JsonObject {
+function acknowledged(wants: Families, uris: readonly string[]): JsonObject {
   return {
     ...(wants.tools && { toolsListChanged: true }),
     ...(wants.prompts && { promptsListChanged: true }),
     ...(wants.resources && { resourcesListChanged: true }),
-    ...(uris.size > 0 && { resourceSubscriptions: [...uris] }),
+    ...(uris.length > 0 && { resourceSubscriptions: uris }),
   }
 }

@@ -15,6 +15,8 @@ export interface LinkRequest {
   readonly maximum: number
   readonly cancellation?: Cancellation | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
+  /** Under which id it goes out: what the server says of it refers to that. */
+  readonly onSent?: (id: number) => void
 }
 
 export interface ExchangeEnd {

@@ -35,7 +35,6 @@ function openFleet(known: readonly string[] = []) {
     listener: {
       onCatalogue: (server) => void catalogues.push(server),
       onEvent: (event) => void events.push(event),
-      onNotification: () => {},
     },
     isKnown: (server) => known.includes(server),
   })

@@ -1,4 +1,4 @@
-import type { JsonObject, SallyportEvent } from '@sallyport/core'
+import type { SallyportEvent } from '@sallyport/core'
 import { type ServerConfig, sameServer } from '../config/config.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
@@ -6,7 +6,6 @@ import type { ServerCatalogue } from './server-catalogue.ts'
 export interface FleetListener {
   onCatalogue(server: string, catalogue: ServerCatalogue): void
   onEvent(event: SallyportEvent): void
-  onNotification(server: string, notification: JsonObject): void
 }
 
 export interface FleetOptions {
@@ -122,7 +121,6 @@ export class Fleet {
         listener.onEvent(event)
         if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN') this.#heard(server)
       },
-      onNotification: (notification) => listener.onNotification(server, notification),
     }
   }
 }

@@ -103,8 +103,14 @@ function opening(era: Era, protocolVersion: string, result: JsonObject): Opening
 export function resultOf(frame: Frame, method: string): JsonObject {
   const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
   if (isJsonObject(message.result)) return message.result
+  throw refusalOf(frame, method)
+}
+
+/** What an error answer says, fit to be shown. */
+export function refusalOf(frame: Frame, method: string): SallyportError {
+  const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
   const error = isJsonObject(message.error) ? message.error : {}
-  throw new SallyportError(
+  return new SallyportError(
     'UPSTREAM_PROTOCOL',
     `The server refused ${method}: ${told(error.message ?? 'no reason given')} (${told(error.code ?? '?')}).`,
   )

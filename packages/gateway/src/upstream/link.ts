@@ -104,6 +104,7 @@ export class Link {
       const text = this.#write(id, request)
       const onLate = (limit: number): void => this.#timedOut(id, limit)
       this.#exchanges.set(id, new Exchange(request, { resolve, reject, onLate }))
+      request.onSent?.(id)
       this.#transport.request({ id, method: request.method, name: request.name, text })
       request.cancellation?.onCancel((reason) => this.#cancel(id, reason))
     })
@@ -185,8 +186,12 @@ export class Link {
     this.#questions.relay(message, this.#addressee(id), id)
   }
 
+  /** A question of the server's; or, where no stream can be closed, a request of ours to be told of changes. */
   #takenBack({ params }: JsonObject): void {
-    if (isJsonObject(params)) this.#questions.cancel(params.requestId)
+    const id = isJsonObject(params) ? params.requestId : undefined
+    this.#questions.cancel(id)
+    if (typeof id === 'number' && this.#exchanges.get(id)?.request.method === 'subscriptions/listen')
+      this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server tells of no more changes.'))
   }
 
   #exchangeOf(during: number | undefined): Exchange | undefined {

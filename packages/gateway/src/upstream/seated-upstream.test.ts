@@ -64,7 +64,6 @@ function openSessions(most = 2) {
     listener: {
       onCatalogue: (catalogue) => void catalogues.push(catalogue),
       onEvent: () => {},
-      onNotification: () => {},
     },
     openOne: ({ config: { timeouts }, listener }) => {
       const instance = new Instance(opened.length, timeouts.idle, listener)

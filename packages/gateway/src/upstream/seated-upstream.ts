@@ -2,7 +2,14 @@ import { type JsonObject, SallyportError } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { Speaker } from './link.ts'
 import { openSpeaker, type Seat, type SharingRules, seatFor } from './seat.ts'
-import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type {
+  ConnectedUpstream,
+  ConversationNotice,
+  Upstream,
+  UpstreamListener,
+  UpstreamReply,
+  UpstreamRequest,
+} from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
@@ -20,7 +27,7 @@ export interface SeatedUpstreamOptions {
   readonly clientInfo: JsonObject
   /** It asked its clients something the last time. */
   readonly knownToAsk: boolean
-  readonly openOne: (one: Opened) => Upstream
+  readonly openOne: (one: Opened) => ConnectedUpstream
   /** So many may have a connection of their own at the same time. */
   readonly most?: number
 }
@@ -33,7 +40,7 @@ const MOST_SHOWN = 10
 const LINES_SHOWN = 10
 
 interface Taken {
-  readonly upstream: Upstream
+  readonly upstream: ConnectedUpstream
   readonly conversation: string | undefined
   calls: number
 }
@@ -46,7 +53,7 @@ export class SeatedUpstream implements Upstream {
   readonly config: ServerConfig
   readonly #options: SeatedUpstreamOptions
   readonly #perSession: boolean
-  readonly #scout: Upstream
+  readonly #scout: ConnectedUpstream
   /** The one that was used the longest time ago stands first. */
   readonly #taken = new Map<string, Taken>()
   readonly #leaving = new Set<Promise<void>>()
@@ -99,8 +106,11 @@ export class SeatedUpstream implements Upstream {
 
   async close(): Promise<void> {
     this.#closed = true
-    const upstreams = [this.#scout, ...[...this.#taken.values()].map(({ upstream }) => upstream)]
-    await Promise.all([...upstreams.map((upstream) => upstream.close()), ...this.#leaving])
+    await Promise.all([...this.#all().map((upstream) => upstream.close()), ...this.#leaving])
+  }
+
+  #all(): readonly ConnectedUpstream[] {
+    return [this.#scout, ...[...this.#taken.values()].map(({ upstream }) => upstream)]
   }
 
   /** Only a legacy server can ask; one that has become modern is shared again. */
@@ -113,6 +123,8 @@ export class SeatedUpstream implements Upstream {
   #learn(): void {
     if (this.#rules.asks) return
     this.#rules = { ...this.#rules, asks: true }
+    // From now on their calls go elsewhere: what those change is told there.
+    for (const { watch } of this.#all()) watch.dismiss()
     if (this.#catalogue) this.#discovered(this.#catalogue)
   }
 
@@ -145,17 +157,17 @@ export class SeatedUpstream implements Upstream {
     return taken
   }
 
-  /** Whoever has nothing under way gets a new connection when it comes back. */
+  /** Whoever has nothing under way, and waits for no news, gets a new connection when it comes back. */
   #makeRoom(): void {
     const { id } = this.config
     if (this.#closed) throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${id} is closed.`)
     const { most = DEFAULT_MOST } = this.#options
     if (this.#taken.size < most) return
-    const idle = [...this.#taken].find(([, { calls }]) => calls === 0)
+    const idle = [...this.#taken].find(([, { calls, upstream }]) => calls === 0 && !upstream.watch.isHeld)
     if (!idle)
       throw new SallyportError(
         'OVERLOADED',
-        `${most} sessions have calls under way at server ${id}, which is the limit.`,
+        `${most} sessions have calls or subscriptions at server ${id}, which is the limit.`,
       )
     this.#free(...idle)
   }

@@ -1,5 +1,6 @@
 import type { Cancellation, Era, JsonObject, SallyportEvent } from '@sallyport/core'
 import type { Client, Question, QuestionAnswer } from './client.ts'
+import type { ResourceSubscription } from './resource-subscription.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -17,6 +18,8 @@ export interface UpstreamRequest {
   readonly ask?: ((question: Question) => Promise<QuestionAnswer>) | undefined
   readonly cancellation?: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
+  /** With `resources/subscribe`: whom to tell, and until when. */
+  readonly subscription?: ResourceSubscription | undefined
 }
 
 /** What the server answered, and in which era it speaks. */
@@ -28,7 +31,6 @@ export interface UpstreamReply {
 export interface UpstreamListener {
   onCatalogue(catalogue: ServerCatalogue): void
   onEvent(event: SallyportEvent): void
-  onNotification(notification: JsonObject): void
 }
 
 /** `over`: nobody will use what was kept for it. */
@@ -43,4 +45,12 @@ export interface Upstream {
   /** A client's conversation with us has something to say to the servers that it has to itself. */
   tell(conversation: string, notification: ConversationNotice): void
   close(): Promise<void>
+}
+
+/** A server over one connection, and who relies on being told of its resources there. */
+export interface ConnectedUpstream extends Upstream {
+  readonly watch: {
+    readonly isHeld: boolean
+    dismiss(): void
+  }
 }

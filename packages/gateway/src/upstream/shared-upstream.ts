@@ -4,8 +4,8 @@ import { Condition } from './condition.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { Link, type Speaker } from './link.ts'
-import { listenForChanges } from './list-changes.ts'
 import { LogLevelSetting } from './log-level.ts'
+import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
 import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
@@ -34,6 +34,7 @@ export interface SharedUpstreamOptions {
 /** One connection that all sessions share, brought back when it dies. */
 export class SharedUpstream implements Upstream {
   readonly config: UpstreamConfig
+  readonly watch: ResourceWatch
   readonly #options: SharedUpstreamOptions
   readonly #condition: Condition
   #link: Link | undefined
@@ -59,6 +60,7 @@ export class SharedUpstream implements Upstream {
     this.#era = options.knownEra
     this.#idle = new IdleTimer(options.config.timeouts.idle, () => this.#rest())
     this.#condition = new Condition(options.config.enabled ? 'stopped' : 'disabled', options.now)
+    this.watch = new ResourceWatch({ config: this.config, onTrouble: (text) => this.#note(text) })
   }
 
   status(): UpstreamStatus {
@@ -96,6 +98,7 @@ export class SharedUpstream implements Upstream {
     const level = request.client?.logLevel
     try {
       if (level !== undefined) await this.#logLevel?.atLeast(level)
+      if (request.subscription) return await this.watch.subscribe(request.subscription, request)
       const frame = await link.request({ ...request, timeout: call, maximum: callMaximum })
       return { frame, era: this.#era ?? 'legacy' }
     } finally {
@@ -118,6 +121,7 @@ export class SharedUpstream implements Upstream {
     this.#refresh.stop()
     this.#become('closed', 'the gateway closed it')
     this.#dropLink()
+    this.watch.close()
     this.#waiting.wakeAll()
     await Promise.all(this.#retiring)
   }
@@ -125,6 +129,7 @@ export class SharedUpstream implements Upstream {
   #dropLink(): void {
     const link = this.#link
     this.#link = undefined
+    this.watch.disconnected()
     if (!link) return
     const gone = link
       .close()
@@ -151,11 +156,8 @@ export class SharedUpstream implements Upstream {
   #createLink(): Link {
     const transport = this.#options.createTransport()
     this.#transport = transport
-    const link: Link = new Link(
-      transport,
-      this.#linkEvents(() => link),
-      this.#options.speaker,
-    )
+    const events = this.#linkEvents(() => link)
+    const link: Link = new Link(transport, events, this.#options.speaker)
     return link
   }
 
@@ -195,8 +197,7 @@ export class SharedUpstream implements Upstream {
     this.#options.listener.onCatalogue(catalogue)
     if (this.#changedMeanwhile) this.#refresh.soon()
     this.#changedMeanwhile = false
-    if (catalogue.era === 'modern')
-      listenForChanges(link, catalogue, () => this.#link === link && this.#state === 'ready')
+    this.watch.connected(link, catalogue)
     this.#waiting.wakeAll()
     this.#idle.restart()
   }
@@ -256,9 +257,8 @@ export class SharedUpstream implements Upstream {
   }
 
   #notified(notification: JsonObject): void {
-    if (!/^notifications\/(tools|prompts|resources)\/list_changed$/.test(String(notification.method)))
-      this.#options.listener.onNotification(notification)
-    else if (this.#state === 'ready') this.#refresh.soon()
+    if (this.watch.takes(notification)) return
+    if (this.#state === 'ready') this.#refresh.soon()
     else this.#changedMeanwhile = true
   }
 
@@ -281,7 +281,7 @@ export class SharedUpstream implements Upstream {
   #rest(): void {
     const link = this.#link
     if (!link || this.#state !== 'ready') return
-    if (link.inFlight > 0) return this.#idle.restart()
+    if (link.inFlight > 0 || this.watch.isHeld) return this.#idle.restart()
     this.#become('stopped', 'nobody called it for a while; it comes back on the next call')
     this.#dropLink()
     this.#deaths = { ...this.#deaths, attempt: 0 }

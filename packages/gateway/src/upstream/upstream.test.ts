@@ -28,7 +28,6 @@ function openServer(config: StdioServerConfig) {
       events.push(event)
       changes.emit('change')
     },
-    onNotification: () => {},
   }
   const upstream = openUpstream(config, listener, {
     clientInfo: { name: 'test', version: '1' },

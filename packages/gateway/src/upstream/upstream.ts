@@ -7,7 +7,7 @@ import { createMark } from './processes/processes.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
 import { openSpeaker } from './seat.ts'
 import { SeatedUpstream } from './seated-upstream.ts'
-import type { Upstream, UpstreamListener } from './server-behind.ts'
+import type { ConnectedUpstream, Upstream, UpstreamListener } from './server-behind.ts'
 import { SharedUpstream } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { StdioTransport } from './stdio/stdio.ts'
@@ -19,6 +19,7 @@ export { type Client, canBeAsked, lackedBy, type Question, type QuestionAnswer }
 export { Fleet } from './fleet.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { createRandomPool } from './random-pool.ts'
+export { ResourceSubscription, type SubscriptionEvents } from './resource-subscription.ts'
 export type { ConversationNotice, Upstream, UpstreamListener, UpstreamRequest } from './server-behind.ts'
 export type { ServerCatalogue } from './server-catalogue.ts'
 export type { Frame } from './transport.ts'
@@ -71,7 +72,7 @@ export interface OwnUpstream {
 }
 
 /** Opens a server over any transport: the gateway's own tools come this way. */
-export function openOver(own: OwnUpstream, context: UpstreamContext): Upstream {
+export function openOver(own: OwnUpstream, context: UpstreamContext): ConnectedUpstream {
   const { clientInfo, now, random } = context
   return new SharedUpstream({
     messages: new StderrTail(),

@@ -1,0 +1,31 @@
+import type { JsonObject } from '@sallyport/core'
+import { FrameReader } from './frame-reader.ts'
+import type { LinkRequest } from './link.ts'
+import type { Frame } from './transport.ts'
+
+/** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
+export type AskedBy = Pick<LinkRequest, 'params' | 'client' | 'ask' | 'onProgress'>
+
+/** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
+export interface ChangeSource {
+  /** So many resources may be asked for at the same time. */
+  readonly atOnce: number
+  /** Asks to be told of a resource. Resolves with a result when that was granted, or with the server's own refusal. */
+  ask(uri: string, by: AskedBy | undefined): Promise<Frame>
+  /** Never rejects: a server that does not take it goes on telling, which harms nobody. */
+  leave(uri: string): Promise<void>
+  /** True when the notification was about the telling itself, or came twice: then it is nobody else's affair. */
+  consumes(notification: JsonObject): boolean
+  close(): void
+}
+
+/** The answer for a client that wants what the server tells us already. */
+export const GRANTED: Frame = frameOf('{"jsonrpc":"2.0","id":0,"result":{}}')
+
+function frameOf(text: string): Frame {
+  const reader = new FrameReader(text.length)
+  reader.feed(Buffer.from(text))
+  const outcome = reader.finish()
+  if (outcome.kind !== 'frame') throw new TypeError(`An answer of our own is ${outcome.kind}.`)
+  return outcome.frame
+}

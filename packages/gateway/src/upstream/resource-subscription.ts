@@ -1,0 +1,46 @@
+import type { JsonObject } from '@sallyport/core'
+
+export interface SubscriptionEvents {
+  /** The resource, or a part of it, changed: the `params` of the notification. */
+  onUpdate(params: JsonObject): void
+  /** The server that told of it is gone for good. */
+  onLost(): void
+}
+
+/** One client's wish to hear of one resource, for as long as it lasts. */
+export class ResourceSubscription {
+  readonly uri: string
+  readonly #events: SubscriptionEvents
+  #hasEnded = false
+  #release: (() => void) | undefined
+
+  constructor(uri: string, events: SubscriptionEvents) {
+    this.uri = uri
+    this.#events = events
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  tell(params: JsonObject): void {
+    if (!this.#hasEnded) this.#events.onUpdate(params)
+  }
+
+  /** Whoever holds it is told once, when the client no longer wants it. */
+  heldBy(release: () => void): void {
+    this.#release = release
+  }
+
+  /** For its holder: says that it holds it no longer. */
+  lose(): void {
+    this.#release = undefined
+    if (!this.#hasEnded) this.#events.onLost()
+  }
+
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#release?.()
+  }
+}

@@ -1,0 +1,227 @@
+import { type Cancellation, isJsonObject, type JsonObject, META, SallyportError } from '@sallyport/core'
+import { type AskedBy, type ChangeSource, GRANTED } from './change-source.ts'
+import type { Opening } from './handshake.ts'
+import type { Link } from './link.ts'
+import { openChangeSource } from './open-change-source.ts'
+import type { ResourceSubscription } from './resource-subscription.ts'
+import type { UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { Frame } from './transport.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
+import { coveringUris } from './uri-cover.ts'
+
+export interface ResourceWatchOptions {
+  readonly config: Pick<UpstreamConfig, 'id' | 'timeouts'>
+  readonly onTrouble: (text: string) => void
+  /** So many resources of the server can be watched at once. */
+  readonly most?: number
+}
+
+const DEFAULT_MOST = 5_000
+const LIST_CHANGE = /^notifications\/(tools|prompts|resources)\/list_changed$/
+
+interface Watched {
+  readonly uri: string
+  /** Who was granted it. They stay through restarts of the server. */
+  readonly holders: Set<ResourceSubscription>
+  /** Clients whose request is not answered yet. */
+  waiting: number
+  asking: Promise<Frame> | undefined
+  leaving: Promise<void> | undefined
+  /** This connection tells of it. */
+  isGranted: boolean
+}
+
+/** Which resources of one server somebody wants to hear of: the server is asked once for each, whoever and however many they are. */
+export class ResourceWatch {
+  readonly #options: ResourceWatchOptions
+  readonly #watched = new Map<string, Watched>()
+  #source: ChangeSource | undefined
+
+  constructor(options: ResourceWatchOptions) {
+    this.#options = options
+  }
+
+  /** Somebody relies on being told. */
+  get isHeld(): boolean {
+    for (const { holders } of this.#watched.values()) if (holders.size > 0) return true
+    return false
+  }
+
+  /** Answers `resources/subscribe`; the server is asked only if it does not tell of the resource already. */
+  async subscribe(subscription: ResourceSubscription, request: UpstreamRequest): Promise<UpstreamReply> {
+    const watched = this.#find(subscription.uri)
+    watched.waiting++
+    try {
+      const frame = watched.isGranted
+        ? GRANTED
+        : await unlessCancelled(this.#ask(watched, request), request.cancellation)
+      if (frame.envelope.result !== undefined) this.#hold(watched, subscription)
+      return { frame, era: 'legacy' }
+    } finally {
+      watched.waiting--
+      this.#leaveIfUnwanted(watched)
+    }
+  }
+
+  /** What clients wait for already is asked for again. */
+  connected(link: Link, opening: Pick<Opening, 'era' | 'capabilities'>): void {
+    const { config, onTrouble } = this.#options
+    const onDropped = (uris: readonly string[]): void => this.#dropped(uris)
+    const source = openChangeSource({ link, opening, timeouts: config.timeouts, onTrouble, onDropped })
+    this.#source = source
+    void this.#renew(source)
+  }
+
+  disconnected(): void {
+    this.#source?.close()
+    this.#source = undefined
+    for (const watched of [...this.#watched.values()]) {
+      Object.assign(watched, { isGranted: false, asking: undefined, leaving: undefined })
+      this.#leaveIfUnwanted(watched)
+    }
+  }
+
+  /** Those who wait for news have to ask again: another connection is theirs now. */
+  dismiss(): void {
+    const holders = [...this.#watched.values()].flatMap((watched) => [...watched.holders])
+    for (const watched of [...this.#watched.values()]) {
+      watched.holders.clear()
+      this.#leaveIfUnwanted(watched)
+    }
+    for (const holder of holders) holder.lose()
+  }
+
+  close(): void {
+    this.disconnected()
+    this.dismiss()
+    this.#watched.clear()
+  }
+
+  /** The server stopped telling of these, though nobody asked it to. */
+  #dropped(uris: readonly string[]): void {
+    for (const uri of uris) {
+      const watched = this.#watched.get(uri)
+      if (watched) watched.isGranted = false
+    }
+  }
+
+  /** False for news of a list: those concern everybody, the rest only those who subscribed. */
+  takes(notification: JsonObject): boolean {
+    if (LIST_CHANGE.test(String(notification.method))) return false
+    const isStale = this.#source?.consumes(notification)
+    const isUpdate = notification.method === 'notifications/resources/updated'
+    if (isUpdate && !isStale && isJsonObject(notification.params)) this.#updated(notification.params)
+    return true
+  }
+
+  #updated(params: JsonObject): void {
+    if (typeof params.uri !== 'string') return
+    const told = withoutSubscriptionId(params)
+    for (const uri of coveringUris(params.uri)) {
+      for (const holder of [...(this.#watched.get(uri)?.holders ?? [])]) holder.tell(told)
+    }
+  }
+
+  #find(uri: string): Watched {
+    const known = this.#watched.get(uri)
+    if (known) return known
+    const { config, most = DEFAULT_MOST } = this.#options
+    if (this.#watched.size >= most)
+      throw new SallyportError(
+        'OVERLOADED',
+        `${most} resources of server ${config.id} are watched, which is the limit.`,
+        {
+          hint: 'Unsubscribe from what is no longer needed, and try again.',
+        },
+      )
+    const watched: Watched = {
+      ...{ uri, holders: new Set<ResourceSubscription>(), waiting: 0 },
+      ...{ asking: undefined, leaving: undefined, isGranted: false },
+    }
+    this.#watched.set(uri, watched)
+    return watched
+  }
+
+  #hold(watched: Watched, subscription: ResourceSubscription): void {
+    if (subscription.hasEnded) return
+    // We were closed while it was being answered.
+    if (this.#watched.get(watched.uri) !== watched) return subscription.lose()
+    watched.holders.add(subscription)
+    subscription.heldBy(() => {
+      watched.holders.delete(subscription)
+      this.#leaveIfUnwanted(watched)
+    })
+  }
+
+  /** Whoever asks while the server is being asked shares the outcome. */
+  #ask(watched: Watched, by?: AskedBy): Promise<Frame> {
+    if (watched.asking !== undefined) return watched.asking
+    const asking = this.#askServer(watched, by).finally(() => {
+      if (watched.asking !== asking) return
+      watched.asking = undefined
+      this.#leaveIfUnwanted(watched)
+    })
+    watched.asking = asking
+    return asking
+  }
+
+  async #askServer(watched: Watched, by: AskedBy | undefined): Promise<Frame> {
+    const source = this.#source
+    // Over HTTP one request can overtake another: it must not be taken back after it was asked for again.
+    await watched.leaving
+    if (!source || this.#source !== source)
+      throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${this.#options.config.id} is not connected.`)
+    const frame = await source.ask(watched.uri, by)
+    if (this.#source === source && frame.envelope.result !== undefined) watched.isGranted = true
+    return frame
+  }
+
+  #leaveIfUnwanted(watched: Watched): void {
+    const { uri, holders, waiting, asking, leaving } = watched
+    if (holders.size > 0 || waiting > 0 || asking !== undefined || leaving !== undefined) return
+    if (!watched.isGranted || !this.#source) {
+      if (this.#watched.get(uri) === watched) this.#watched.delete(uri)
+      return
+    }
+    watched.isGranted = false
+    const left = this.#source.leave(uri).then(() => {
+      if (watched.leaving !== left) return
+      watched.leaving = undefined
+      this.#leaveIfUnwanted(watched)
+    })
+    watched.leaving = left
+  }
+
+  async #renew(source: ChangeSource): Promise<void> {
+    const wanted = [...this.#watched.values()]
+    const refusals: string[] = []
+    for (let from = 0; from < wanted.length && this.#source === source; from += source.atOnce) {
+      const some = wanted.slice(from, from + source.atOnce).filter(({ holders }) => holders.size > 0)
+      const outcomes = await Promise.all(some.map((watched) => this.#ask(watched).then(refusalIn, messageOf)))
+      refusals.push(...outcomes.filter((outcome) => outcome !== undefined))
+    }
+    if (this.#source === source && refusals.length > 0)
+      this.#options.onTrouble(`it no longer tells of ${refusals.length} subscribed resource(s): ${refusals[0]}`)
+  }
+}
+
+const refusalIn = ({ envelope }: Frame): string | undefined =>
+  envelope.error === undefined ? undefined : 'the server refused it'
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Stops waiting for what others may go on waiting for. */
+function unlessCancelled<Outcome>(work: Promise<Outcome>, cancellation: Cancellation | undefined): Promise<Outcome> {
+  if (!cancellation) return work
+  return new Promise((resolve, reject) => {
+    cancellation.onCancel((reason) => reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)))
+    work.then(resolve, reject).finally(() => cancellation.onCancel(undefined))
+  })
+}
+
+/** The id is one of ours, on this side: each client has its own. */
+function withoutSubscriptionId({ _meta, ...params }: JsonObject): JsonObject {
+  if (!isJsonObject(_meta)) return params
+  const { [META.subscriptionId]: _ours, ...meta } = _meta
+  return Object.keys(meta).length > 0 ? { ...params, _meta: meta } : params
+}
