@@ -1,7 +1,8 @@
 import type { Cancellation, JsonObject, SallyportError } from '@sallyport/core'
 import type { Client, Question, QuestionAnswer } from './client.ts'
-import type { Frame } from './transport.ts'
+import type { UpstreamReply } from './server-behind.ts'
 
+/** What is asked of a server. */
 export interface LinkRequest {
   readonly method: string
   readonly params: JsonObject
@@ -10,53 +11,59 @@ export interface LinkRequest {
   readonly client?: Client | undefined
   /** Puts a question of the server to that client. */
   readonly ask?: ((question: Question) => Promise<QuestionAnswer>) | undefined
-  /** Without progress, and at the most, in milliseconds. */
-  readonly timeout: number
-  readonly maximum: number
   readonly cancellation?: Cancellation | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** Under which id it goes out: what the server says of it refers to that. */
   readonly onSent?: (id: number) => void
 }
 
-export interface ExchangeEnd {
-  readonly resolve: (frame: Frame) => void
+/** How long an answer may take: without progress, and at the most, in milliseconds. */
+export interface Patience {
+  readonly timeout: number
+  readonly maximum: number
+}
+
+export interface ExchangeOptions {
+  readonly id: number
+  readonly request: LinkRequest
+  readonly patience: Patience
+  readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
   /** So many milliseconds have passed, which is the limit. */
-  readonly onLate: (limit: number) => void
+  readonly onLate: (id: number, limit: number) => void
 }
 
 /** A request that waits for its answer, and the time that it has. */
 export class Exchange {
+  readonly id: number
   readonly request: LinkRequest
-  readonly #end: ExchangeEnd
+  readonly resolve: (reply: UpstreamReply) => void
+  readonly reject: (error: SallyportError) => void
+  readonly #patience: Patience
+  readonly #onLate: ExchangeOptions['onLate']
   #deadline: number
-  #timer: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout
   #lastTimer: NodeJS.Timeout | undefined
   #questions = 0
   #pausedAt = 0
 
-  constructor(request: LinkRequest, end: ExchangeEnd) {
+  constructor({ id, request, patience, resolve, reject, onLate }: ExchangeOptions) {
+    this.id = id
     this.request = request
-    this.#end = end
-    this.#deadline = performance.now() + request.maximum
-    this.#begin()
-  }
-
-  resolve(frame: Frame): void {
-    this.#end.resolve(frame)
-  }
-
-  reject(error: SallyportError): void {
-    this.#end.reject(error)
+    this.resolve = resolve
+    this.reject = reject
+    this.#patience = patience
+    this.#onLate = onLate
+    this.#deadline = performance.now() + patience.maximum
+    this.#timer = this.#begin()
   }
 
   /** Progress gives it time again, up to its maximum. */
   progressed(): void {
     if (this.#questions > 0) return
-    this.#timer?.refresh()
-    const { maximum } = this.request
-    this.#lastTimer ??= setTimeout(() => this.#end.onLate(maximum), this.#deadline - performance.now())
+    this.#timer.refresh()
+    const { maximum } = this.#patience
+    this.#lastTimer ??= setTimeout(this.#onLate, this.#deadline - performance.now(), this.id, maximum)
   }
 
   /** A person is asked, and may take minutes: that is not the server's time. */
@@ -69,7 +76,7 @@ export class Exchange {
   resume(): void {
     if (--this.#questions > 0) return
     this.#deadline += performance.now() - this.#pausedAt
-    this.#begin()
+    this.#timer = this.#begin()
   }
 
   /** Nobody waits any more. */
@@ -79,8 +86,8 @@ export class Exchange {
     this.#lastTimer = undefined
   }
 
-  #begin(): void {
-    const { timeout } = this.request
-    this.#timer = setTimeout(() => this.#end.onLate(timeout), timeout)
+  #begin(): NodeJS.Timeout {
+    const { timeout } = this.#patience
+    return setTimeout(this.#onLate, timeout, this.id, timeout)
   }
 }

@@ -1,22 +1,34 @@
-/** Tells when nothing has happened for a while. Without a time it never does. */
+export interface IdleTimerOptions {
+  /** Without a time it never tells. */
+  readonly after: number | undefined
+  readonly idleFor: () => number
+  readonly onIdle: () => void
+}
+
+/** Tells when nothing has happened for a while. It looks when the time may be over: what happens costs nothing. */
 export class IdleTimer {
-  readonly #after: number | undefined
-  readonly #onIdle: () => void
+  readonly #options: IdleTimerOptions
   #timer: NodeJS.Timeout | undefined
 
-  constructor(after: number | undefined, onIdle: () => void) {
-    this.#after = after
-    this.#onIdle = onIdle
+  constructor(options: IdleTimerOptions) {
+    this.#options = options
   }
 
-  /** Something happened. */
-  restart(): void {
-    if (this.#after === undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(this.#onIdle, this.#after)
+  start(): void {
+    const { after } = this.#options
+    if (after !== undefined) this.#look(after, after)
   }
 
   stop(): void {
     clearTimeout(this.#timer)
+  }
+
+  #look(after: number, delay: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      const left = after - this.#options.idleFor()
+      if (left > 0) this.#look(after, left)
+      else this.#options.onIdle()
+    }, delay)
   }
 }

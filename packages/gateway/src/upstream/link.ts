@@ -1,20 +1,14 @@
-import {
-  type Era,
-  formatDuration,
-  isJsonObject,
-  type JsonObject,
-  META,
-  MODERN_VERSION,
-  SallyportError,
-} from '@sallyport/core'
+import { type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Client } from './client.ts'
-import { Exchange, type LinkRequest } from './exchange.ts'
+import { Exchange, type LinkRequest, type Patience } from './exchange.ts'
 import { wantsToHear } from './log-level.ts'
 import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
+import { requestText, type Sender } from './request-text.ts'
+import type { UpstreamReply } from './server-behind.ts'
 import type { Frame, Transport } from './transport.ts'
 
-export type { LinkRequest } from './exchange.ts'
+export type { LinkRequest, Patience } from './exchange.ts'
 
 /** As whom we speak to a server. */
 export interface Speaker {
@@ -37,12 +31,6 @@ export interface LinkEvents {
 /** What a message with a method may weigh: it has to be parsed, unlike an answer. */
 const MAX_METHOD_BYTES = 4_000_000
 
-/**
- * What a modern request says of its sender. A legacy server was told in the handshake; one that knows both eras would
- * take a request that carries these for a modern one.
- */
-const MODERN_ENVELOPE = [META.protocolVersion, META.clientInfo, META.clientCapabilities, META.logLevel]
-
 const CHANGES = /^notifications\/((tools|prompts|resources)\/list_changed|resources\/updated|subscriptions\/.*)$/
 
 /** Many requests over one transport, each with exactly one outcome. */
@@ -53,13 +41,16 @@ export class Link {
   readonly #exchanges = new Map<number, Exchange>()
   readonly #questions: Questions
   readonly #speaker: Speaker
-  #era: Era = 'legacy'
+  readonly #onLate = (id: number, limit: number): void => this.#timedOut(id, limit)
+  #sender: Sender
+  #usedAt = performance.now()
   #closedBecause: string | undefined
 
   constructor(transport: Transport, events: LinkEvents, speaker: Speaker) {
     this.#transport = transport
     this.#events = events
     this.#speaker = speaker
+    this.#sender = { era: 'legacy', clientInfo: speaker.clientInfo }
     this.#questions = new Questions((text) => this.#transport.send(text))
   }
 
@@ -72,6 +63,11 @@ export class Link {
     let count = 0
     for (const { request } of this.#exchanges.values()) if (request.method !== 'subscriptions/listen') count++
     return count
+  }
+
+  /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
+  get idleFor(): number {
+    return this.inFlight > 0 ? 0 : performance.now() - this.#usedAt
   }
 
   /** Why nothing can be asked over it any more. */
@@ -90,23 +86,28 @@ export class Link {
 
   /** From now on requests are written as this era wants them. */
   agree(era: Era, protocolVersion: string): void {
-    this.#era = era
+    this.#sender = { era, clientInfo: this.#speaker.clientInfo }
     this.#transport.agreed(protocolVersion)
   }
 
+  /** Something of our own that the server is asked. */
+  async request(request: LinkRequest & Patience): Promise<Frame> {
+    return (await this.call(request, request)).frame
+  }
+
   /** What was cancelled before it could be sent is not sent: the server might carry it out all the same. */
-  request(request: LinkRequest): Promise<Frame> {
+  call(request: LinkRequest, patience: Patience): Promise<UpstreamReply> {
     if (this.#closedBecause !== undefined) return Promise.reject(gone(this.#closedBecause))
-    const cancelled = request.cancellation?.reason
-    if (cancelled !== undefined) return Promise.reject(cancellationOf(cancelled))
+    const { cancellation } = request
+    if (cancellation?.reason !== undefined) return Promise.reject(cancellationOf(cancellation.reason))
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
-      const text = this.#write(id, request)
-      const onLate = (limit: number): void => this.#timedOut(id, limit)
-      this.#exchanges.set(id, new Exchange(request, { resolve, reject, onLate }))
+      const text = requestText(id, request, this.#sender)
+      this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
+      this.#usedAt = performance.now()
       request.onSent?.(id)
       this.#transport.request({ id, method: request.method, name: request.name, text })
-      request.cancellation?.onCancel((reason) => this.#cancel(id, reason))
+      cancellation?.onCancel((reason) => this.#cancel(id, reason))
     })
   }
 
@@ -126,20 +127,6 @@ export class Link {
     return id
   }
 
-  #write(id: number, { method, params, client, onProgress }: LinkRequest): string {
-    const { progressToken: _theirs, ...meta } = isJsonObject(params._meta) ? params._meta : {}
-    const ours: Record<string, unknown> = meta
-    if (this.#era === 'modern' || method === 'server/discover') {
-      ours[META.protocolVersion] = MODERN_VERSION
-      ours[META.clientInfo] ??= client?.clientInfo ?? this.#speaker.clientInfo
-      ours[META.clientCapabilities] ??= client?.capabilities ?? {}
-      if (client?.logLevel !== undefined) ours[META.logLevel] ??= client.logLevel
-    } else for (const key of MODERN_ENVELOPE) delete ours[key]
-    if (onProgress) ours.progressToken = id
-    const body = Object.keys(ours).length > 0 ? { ...params, _meta: ours } : withoutMeta(params)
-    return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${JSON.stringify(body)}}`
-  }
-
   #receive(frame: Frame, during: number | undefined): void {
     const { envelope } = frame
     if (envelope.hasMethod) return this.#message(frame, during)
@@ -152,7 +139,7 @@ export class Link {
       )
       return
     }
-    exchange.resolve(frame)
+    exchange.resolve({ frame, era: this.#sender.era })
   }
 
   #message(frame: Frame, during: number | undefined): void {
@@ -255,6 +242,7 @@ export class Link {
     const exchange = this.#exchanges.get(id)
     if (!exchange) return undefined
     this.#exchanges.delete(id)
+    this.#usedAt = performance.now()
     exchange.stop()
     exchange.request.cancellation?.onCancel(undefined)
     this.#questions.endOf(id)
@@ -274,9 +262,3 @@ const gone = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`)
 
 const cancellationOf = (reason: string): SallyportError => new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)
-
-function withoutMeta(params: JsonObject): JsonObject {
-  if (params._meta === undefined) return params
-  const { _meta, ...rest } = params
-  return rest
-}

@@ -3,7 +3,7 @@ import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { Condition } from './condition.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
-import { Link, type Speaker } from './link.ts'
+import { Link, type Patience, type Speaker } from './link.ts'
 import { LogLevelSetting } from './log-level.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
@@ -45,6 +45,7 @@ export class SharedUpstream implements Upstream {
   readonly #waiting = new WaitingRoom()
   #restartTimer: NodeJS.Timeout | undefined
   readonly #idle: IdleTimer
+  readonly #patience: Patience
   #opening: Opening | undefined
   #logLevel: LogLevelSetting | undefined
   /** A list changed while the lists were being read. */
@@ -58,7 +59,10 @@ export class SharedUpstream implements Upstream {
     this.#options = options
     this.config = options.config
     this.#era = options.knownEra
-    this.#idle = new IdleTimer(options.config.timeouts.idle, () => this.#rest())
+    const { call, callMaximum, idle } = options.config.timeouts
+    this.#patience = { timeout: call, maximum: callMaximum }
+    const idleFor = (): number => (this.watch.isHeld ? 0 : (this.#link?.idleFor ?? 0))
+    this.#idle = new IdleTimer({ after: idle, idleFor, onIdle: () => this.#rest() })
     this.#condition = new Condition(options.config.enabled ? 'stopped' : 'disabled', options.now)
     this.watch = new ResourceWatch({ config: this.config, onTrouble: (text) => this.#note(text) })
   }
@@ -89,21 +93,22 @@ export class SharedUpstream implements Upstream {
     void this.#connect()
   }
 
-  async request(request: UpstreamRequest): Promise<UpstreamReply> {
+  request(request: UpstreamRequest): Promise<UpstreamReply> {
+    const { client, subscription } = request
+    const isPlain = subscription === undefined && client?.logLevel === undefined
+    if (this.#link && this.#state === 'ready' && isPlain) return this.#link.call(request, this.#patience)
+    return this.#requestWithCare(request)
+  }
+
+  async #requestWithCare(request: UpstreamRequest): Promise<UpstreamReply> {
     if (this.#state === 'stopped') this.start()
     if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
     if (this.#state !== 'ready' || !this.#link) throw this.#refusal()
-    const { call, callMaximum } = this.config.timeouts
     const link = this.#link
     const level = request.client?.logLevel
-    try {
-      if (level !== undefined) await this.#logLevel?.atLeast(level)
-      if (request.subscription) return await this.watch.subscribe(request.subscription, request)
-      const frame = await link.request({ ...request, timeout: call, maximum: callMaximum })
-      return { frame, era: this.#era ?? 'legacy' }
-    } finally {
-      if (this.#state === 'ready') this.#idle.restart()
-    }
+    if (level !== undefined) await this.#logLevel?.atLeast(level)
+    if (request.subscription) return this.watch.subscribe(request.subscription, request)
+    return link.call(request, this.#patience)
   }
 
   tell(_conversation: string, notice: ConversationNotice): void {
@@ -199,7 +204,7 @@ export class SharedUpstream implements Upstream {
     this.#changedMeanwhile = false
     this.watch.connected(link, catalogue)
     this.#waiting.wakeAll()
-    this.#idle.restart()
+    this.#idle.start()
   }
 
   /** The connection could not be made, or not be understood. */
@@ -279,9 +284,7 @@ export class SharedUpstream implements Upstream {
   }
 
   #rest(): void {
-    const link = this.#link
-    if (!link || this.#state !== 'ready') return
-    if (link.inFlight > 0 || this.watch.isHeld) return this.#idle.restart()
+    if (this.#state !== 'ready') return
     this.#become('stopped', 'nobody called it for a while; it comes back on the next call')
     this.#dropLink()
     this.#deaths = { ...this.#deaths, attempt: 0 }
