@@ -57,6 +57,11 @@ export const PROMISES = {
     text: 'Where people type a tool, every form is accepted: canonical, server/tool, wire, bare, glob',
     state: 'built',
   },
+  'GW-17': {
+    text: 'What the eras say differently reaches each side in its own way; everything else passes untouched',
+    state: 'partial',
+    missing: 'requests that a server pushes, and logging by level',
+  },
   'GW-19': {
     text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
     state: 'partial',
