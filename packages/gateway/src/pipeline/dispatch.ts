@@ -2,6 +2,7 @@ import { ownerOf, SallyportError } from '@sallyport/core'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { type AskClient, MOST_ROUNDS, nextRound } from './input-rounds.ts'
+import { mirroredHeaders } from './mirrored-headers.ts'
 
 /** Sends the call to its server. Every failure on the way is an answer too. */
 export async function dispatch(call: Call, server: Upstream | undefined, ask: AskClient | undefined): Promise<Answer> {
@@ -19,11 +20,11 @@ export async function dispatch(call: Call, server: Upstream | undefined, ask: As
 
 /** One request, but for a modern server that needs something of a client that can only be asked in between. */
 async function converse(call: Call, server: Upstream, ask: AskClient | undefined): Promise<Answer> {
-  const { offer, method, principal, client, cancellation, onProgress } = call
-  const session = ownerOf(principal)
+  const { offer, method, principal, client, cancellation, onProgress, trace } = call
+  const told = { session: ownerOf(principal), headers: mirroredHeaders(call), trace }
   let { params } = call
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const request = { method, params, name: offer.name, session, client, ask, cancellation, onProgress }
+    const request = { method, params, name: offer.name, ...told, client, ask, cancellation, onProgress }
     const { frame, era } = await server.request(request)
     const isFinal = frame.envelope.resultType !== 'input_required' || era === 'legacy' || client?.era === 'modern'
     if (isFinal) return { kind: 'frame', frame, era }

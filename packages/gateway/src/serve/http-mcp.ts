@@ -87,7 +87,7 @@ export class HttpMcp {
     const exchange = new HttpExchange(request, response)
     exchange.cancelOnClose()
     const client = new ModernClient(message.params, (notification) => exchange.notify(notification))
-    await this.#answer(exchange, message, { principal, era: 'modern', client, traceparent: traceparentOf(request) })
+    await this.#answer(exchange, message, { principal, era: 'modern', client, carrier: request })
   }
 
   async #legacy(visit: Visit, message: Incoming): Promise<void> {
@@ -115,7 +115,7 @@ export class HttpMcp {
         era: 'legacy',
         client: new CallingClient(session.client, (message) => exchange.notify(message)),
         subscriptions,
-        traceparent: traceparentOf(request),
+        carrier: request,
       })
     } finally {
       session.inFlight.delete(message.id)
@@ -195,7 +195,7 @@ interface AnswerContext {
   readonly principal: Principal
   readonly client: Client
   readonly era: 'legacy' | 'modern'
-  readonly traceparent: string | undefined
+  readonly carrier: IncomingMessage
   readonly subscriptions?: Set<string>
 }
 
@@ -214,11 +214,6 @@ function checkLegacyVersion(request: IncomingMessage): void {
 function requireStream(request: IncomingMessage): void {
   if (acceptsStream(request)) return
   throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
-}
-
-function traceparentOf(request: IncomingMessage): string | undefined {
-  const { traceparent } = request.headers
-  return typeof traceparent === 'string' ? traceparent : undefined
 }
 
 const wrongVerb = (): SallyportError =>

@@ -104,7 +104,8 @@ export class Link {
       const text = this.#write(id, request)
       const onLate = (limit: number): void => this.#timedOut(id, limit)
       this.#exchanges.set(id, new Exchange(request, { resolve, reject, onLate }))
-      this.#transport.request({ id, method: request.method, name: request.name, text })
+      const { method, name, headers } = request
+      this.#transport.request({ id, method, name, headers, text })
       request.cancellation?.onCancel((reason) => this.#cancel(id, reason))
     })
   }
@@ -125,7 +126,7 @@ export class Link {
     return id
   }
 
-  #write(id: number, { method, params, client, onProgress }: LinkRequest): string {
+  #write(id: number, { method, params, client, onProgress, trace }: LinkRequest): string {
     const { progressToken: _theirs, ...meta } = isJsonObject(params._meta) ? params._meta : {}
     const ours: Record<string, unknown> = meta
     if (this.#era === 'modern' || method === 'server/discover') {
@@ -133,6 +134,7 @@ export class Link {
       ours[META.clientInfo] ??= client?.clientInfo ?? this.#speaker.clientInfo
       ours[META.clientCapabilities] ??= client?.capabilities ?? {}
       if (client?.logLevel !== undefined) ours[META.logLevel] ??= client.logLevel
+      if (trace) Object.assign(ours, trace)
     } else for (const key of MODERN_ENVELOPE) delete ours[key]
     if (onProgress) ours.progressToken = id
     const body = Object.keys(ours).length > 0 ? { ...params, _meta: ours } : withoutMeta(params)
