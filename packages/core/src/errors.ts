@@ -82,6 +82,7 @@ export const ERRORS = {
   UPSTREAM_DIED: kind([502, -32000, 5], passing),
   UPSTREAM_TIMEOUT: kind([504, -32000, 5], passing),
   UPSTREAM_TOO_LARGE: kind([502, -32000, 1], final),
+  UPSTREAM_FAILED: kind([502, -32000, 5], final),
   UPSTREAM_PROTOCOL: kind([502, -32000, 1], final),
   SUBSCRIPTION_REFUSED: kind([403, -32602, 4]),
   CALL_CANCELLED: kind([499, -32000, 130], { retryable: true }),

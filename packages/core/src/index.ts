@@ -22,7 +22,9 @@ export { nameGlob } from './glob.ts'
 export { isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner } from './json-scanner.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
+export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
+export { wrappedOutputSchema } from './output-schema.ts'
 export { ownerOf, type Principal } from './principal.ts'
 export {
   type Era,

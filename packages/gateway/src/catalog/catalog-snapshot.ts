@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto'
-import { BUILT_IN_SERVER, canonicalName, type JsonObject, NameTable, type Naming, type ToolRef } from '@sallyport/core'
+import {
+  BUILT_IN_SERVER,
+  canonicalName,
+  isJsonObject,
+  type JsonObject,
+  NameTable,
+  type Naming,
+  readMcpParams,
+  type ToolRef,
+  wrappedOutputSchema,
+} from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import type { Offer } from './offer.ts'
 
@@ -131,11 +141,25 @@ function namedOffers(entries: readonly CatalogEntry[], { kind, key, names }: Nam
           wire,
           recordName,
           definition: { ...item, name: wire },
+          ...(kind === 'tool' && repeated(item)),
+          ...(kind === 'tool' && catalogue.era === 'modern' && narrowed(item)),
           isMcp: server !== BUILT_IN_SERVER,
         },
       ]
     }),
   )
+}
+
+/** A schema whose annotations break the rules is taken as one that has none: no client may follow it. */
+function repeated({ inputSchema }: JsonObject): Pick<Offer, 'mcpParams'> {
+  const read = isJsonObject(inputSchema) ? readMcpParams(inputSchema) : { params: [] }
+  return 'flaw' in read || read.params.length === 0 ? {} : { mcpParams: read.params }
+}
+
+/** A legacy server may break the rules of its era; then its results are as they are, and so is its schema. */
+function narrowed({ outputSchema }: JsonObject): Pick<Offer, 'legacyOutput'> {
+  const legacyOutput = wrappedOutputSchema(outputSchema)
+  return legacyOutput === undefined ? {} : { legacyOutput }
 }
 
 interface OwnedPlan {

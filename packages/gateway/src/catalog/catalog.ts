@@ -40,6 +40,11 @@ export class Catalog {
     return this.#snapshot
   }
 
+  /** Those of the configuration, known or not, in its order. */
+  get servers(): readonly string[] {
+    return this.#order
+  }
+
   catalogueOf(server: string): ServerCatalogue | undefined {
     return this.#catalogues.get(server)
   }

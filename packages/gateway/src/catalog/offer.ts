@@ -1,4 +1,4 @@
-import type { JsonObject } from '@sallyport/core'
+import type { JsonObject, McpParam } from '@sallyport/core'
 
 /** One thing that a server offers and a client may ask for. */
 export interface Offer {
@@ -12,6 +12,10 @@ export interface Offer {
   readonly recordName: string
   /** As the server defined it, under the name that clients see. */
   readonly definition: JsonObject
+  /** The arguments that HTTP repeats in headers in the modern era, where a tool has such. */
+  readonly mcpParams?: readonly McpParam[]
+  /** The output schema that legacy clients are shown in place of one that they could not take. */
+  readonly legacyOutput?: JsonObject
   /** False for the gateway's own. */
   readonly isMcp: boolean
 }

@@ -14,6 +14,10 @@ export interface Call {
   readonly params: JsonObject
   /** Who can be asked and told things while it runs; none where a program of ours calls. */
   readonly client?: Client | undefined
+  /** What the client sent in headers of the protocol and we do not know, names and values in turn. */
+  readonly headers?: readonly string[] | undefined
+  /** The trace context that came with the transport and not with the message. */
+  readonly trace?: JsonObject | undefined
   readonly cancellation: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */

@@ -1,8 +1,13 @@
+import type { Era, JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { catalogueOf, tool } from '../catalog/catalogue.test-kit.ts'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
+
+const textOf = (pieces: readonly (string | Buffer)[]): string => pieces.map(String).join('')
+const bytesOf = (pieces: readonly (string | Buffer)[]): unknown => pieces.find((piece) => Buffer.isBuffer(piece))
 
 const RICH = catalogueOf(['read', 'write'], {
   capabilities: { tools: {}, resources: {}, prompts: {} },
@@ -15,18 +20,18 @@ const RICH = catalogueOf(['read', 'write'], {
 describe(`lists (${promise('GW-19')})`, () => {
   it('are whole results, printed once, and the same bytes until something changes', () => {
     const { catalog, listings } = createBench({ catalogues: { files: RICH } })
-    const bytes = listings.prepared('tools/list', ANN, 'legacy')
-    expect(JSON.parse(bytes.toString())).toEqual({
+    const pieces = listings.prepared('tools/list', ANN, 'legacy')
+    expect(JSON.parse(textOf(pieces))).toEqual({
       tools: ['files_read', 'files_write'].map((name) => ({ name, inputSchema: { type: 'object' } })),
     })
-    expect(listings.prepared('tools/list', ANN, 'legacy')).toBe(bytes)
+    expect(bytesOf(listings.prepared('tools/list', ANN, 'legacy'))).toBe(bytesOf(pieces))
     catalog.put('files', catalogueOf(['other']))
-    expect(listings.prepared('tools/list', ANN, 'legacy').toString()).toContain('files_other')
+    expect(textOf(listings.prepared('tools/list', ANN, 'legacy'))).toContain('files_other')
   })
 
   it('say in the modern era that they are complete and private', () => {
     const { listings } = createBench({ catalogues: { files: RICH } })
-    expect(JSON.parse(listings.prepared('resources/templates/list', ANN, 'modern').toString())).toEqual({
+    expect(JSON.parse(textOf(listings.prepared('resources/templates/list', ANN, 'modern')))).toEqual({
       resultType: 'complete',
       ttlMs: 0,
       cacheScope: 'private',
@@ -36,9 +41,9 @@ describe(`lists (${promise('GW-19')})`, () => {
 
   it('do not depend on who asked before, nor on the session', () => {
     const { listings } = createBench({ catalogues: { files: RICH } })
-    const bytes = listings.prepared('tools/list', ANN, 'legacy')
-    expect(listings.prepared('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy')).toBe(bytes)
-    expect(listings.prepared('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy')).toEqual(bytes)
+    const bytes = bytesOf(listings.prepared('tools/list', ANN, 'legacy'))
+    expect(bytesOf(listings.prepared('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy'))).toBe(bytes)
+    expect(bytesOf(listings.prepared('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy'))).toEqual(bytes)
   })
 
   it('show exactly what a call would not be refused', () => {
@@ -63,9 +68,9 @@ describe(`lists (${promise('GW-19')})`, () => {
 
   it('are decided anew once the rules were forgotten', () => {
     const { listings } = createBench({ catalogues: { files: RICH } })
-    const bytes = listings.prepared('tools/list', ANN, 'legacy')
+    const bytes = bytesOf(listings.prepared('tools/list', ANN, 'legacy'))
     listings.forget()
-    expect(listings.prepared('tools/list', ANN, 'legacy')).not.toBe(bytes)
+    expect(bytesOf(listings.prepared('tools/list', ANN, 'legacy'))).not.toBe(bytes)
   })
 
   it('stay right for more kinds of callers than are remembered', () => {
@@ -108,5 +113,54 @@ describe('a decision about what no server lists', () => {
     if (!one || !two) throw new Error('It has no owner.')
     expect(listings.decisionFor(one, ANN)).toBe(listings.decisionFor(one, ANN))
     expect(listings.decisionFor(two, ANN)).not.toBe(listings.decisionFor(one, ANN))
+  })
+})
+
+describe(`lists in both eras (${promise('GW-17')})`, () => {
+  const listOf = (catalogue: ServerCatalogue, era: Era): readonly JsonObject[] => {
+    const { listings } = createBench({ catalogues: { files: catalogue } })
+    return JSON.parse(textOf(listings.prepared('tools/list', ANN, era))).tools
+  }
+
+  it('show a legacy client an object around every other output of a modern server', () => {
+    const outputSchema = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } }
+    const tools = [tool('numbers', { outputSchema }), tool('plain', { outputSchema: { type: 'object' } })]
+    const modern = catalogueOf([], { era: 'modern', tools })
+    expect(listOf(modern, 'modern').map((item) => item.outputSchema)).toEqual([outputSchema, { type: 'object' }])
+    expect(listOf(modern, 'legacy').map((item) => item.outputSchema)).toEqual([
+      {
+        type: 'object',
+        properties: { result: { ...outputSchema, items: { $ref: '#/properties/result/$defs/n' } } },
+        required: ['result'],
+      },
+      { type: 'object' },
+    ])
+    expect(listOf(catalogueOf([], { tools }), 'legacy')[0]?.outputSchema).toEqual(outputSchema)
+  })
+
+  it('may be kept for as long as the server that ages first says, and ever shorter', () => {
+    let now = 1_000
+    const modern = (until: number, tools: readonly string[] = ['t']): ServerCatalogue =>
+      catalogueOf(tools, { era: 'modern', freshUntil: { tools: until } })
+    const bench = (catalogues: Readonly<Record<string, ServerCatalogue>>) => {
+      const { listings, catalog } = createBench({ catalogues, now: () => now })
+      const ttl = (): number => JSON.parse(textOf(listings.prepared('tools/list', ANN, 'modern'))).ttlMs
+      return { ttl, catalog }
+    }
+    const { ttl, catalog } = bench({ a: modern(61_000), b: modern(31_000, []) })
+    expect(ttl()).toBe(30_000)
+    now = 21_000
+    expect(ttl()).toBe(10_000)
+    catalog.put('b', modern(41_000, []))
+    expect(ttl()).toBe(20_000)
+    now = 70_000
+    expect(ttl()).toBe(0)
+    now = 1_000
+    expect(bench({ a: modern(61_000), b: catalogueOf(['old']) }).ttl()).toBe(0)
+    expect(bench({ a: modern(61_000), b: catalogueOf([], { capabilities: { prompts: {} } }) }).ttl()).toBe(60_000)
+    expect(bench({ a: modern(Number.MAX_SAFE_INTEGER) }).ttl()).toBe(86_400_000)
+    const unheard = bench({ a: modern(61_000) })
+    unheard.catalog.arrange(['a', 'late'], 'prefixed')
+    expect(unheard.ttl()).toBe(0)
   })
 })

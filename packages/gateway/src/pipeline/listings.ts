@@ -1,22 +1,38 @@
-import { type Decision, decide, type Era, type Principal, type Step } from '@sallyport/core'
+import { type Decision, decide, type Era, type JsonObject, type Principal, type Step } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import { concernedServers, freshness } from './list-freshness.ts'
 import type { Listed } from './select.ts'
 import type { ServerRules } from './server-rules.ts'
 
 export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 
 const LISTS = {
-  'tools/list': { key: 'tools', from: 'tools' },
-  'prompts/list': { key: 'prompts', from: 'prompts' },
-  'resources/list': { key: 'resources', from: 'resources' },
-  'resources/templates/list': { key: 'resourceTemplates', from: 'templates' },
+  'tools/list': { key: 'tools', from: 'tools', capability: 'tools' },
+  'prompts/list': { key: 'prompts', from: 'prompts', capability: 'prompts' },
+  'resources/list': { key: 'resources', from: 'resources', capability: 'resources' },
+  'resources/templates/list': { key: 'resourceTemplates', from: 'templates', capability: 'resources' },
 } as const
 
 /** What one kind of caller sees: the same decision that a call will meet, asked once for everything on offer. */
 interface View {
   /** Weakly held: a URI that no server lists is an offer of the moment. */
   readonly decisions: WeakMap<Offer, Decision>
-  readonly prepared: Map<string, Buffer>
+  readonly prepared: Map<string, PreparedList>
+}
+
+interface PreparedList {
+  /** All of the result after its head. */
+  readonly items: Buffer
+  /** Whose lists it was made from. */
+  readonly servers: readonly string[]
+}
+
+export interface ListingsOptions {
+  readonly catalog: Catalog
+  readonly steps: readonly Step<Listed>[]
+  readonly rulesOf: (server: string) => ServerRules
+  /** The clock on the wall: what a server says of its lists outlives us. */
+  readonly now?: () => number
 }
 
 /** Kinds of caller come with tokens; somebody may mint very many. */
@@ -27,14 +43,16 @@ export class Listings {
   readonly #catalog: Catalog
   readonly #steps: readonly Step<Listed>[]
   readonly #rulesOf: (server: string) => ServerRules
+  readonly #now: () => number
   #snapshot: CatalogSnapshot | undefined
   #views = new Map<string, View>()
   #leavesTools = new Map<string, boolean>()
 
-  constructor(options: { catalog: Catalog; steps: readonly Step<Listed>[]; rulesOf: (server: string) => ServerRules }) {
+  constructor(options: ListingsOptions) {
     this.#catalog = options.catalog
     this.#steps = options.steps
     this.#rulesOf = options.rulesOf
+    this.#now = options.now ?? Date.now
   }
 
   /** The rules changed: everything is decided anew. */
@@ -58,17 +76,26 @@ export class Listings {
     return new Set(methods.flatMap((method) => this.offers(method, principal).map((offer) => offer.server)))
   }
 
-  /** The whole `result` of a list, as bytes. */
-  prepared(method: ListMethod, principal: Principal, era: Era): Buffer {
+  /** The whole `result` of a list, in pieces. */
+  prepared(method: ListMethod, principal: Principal, era: Era): readonly (string | Buffer)[] {
+    const { items, servers } = this.#print(method, principal, era)
+    if (era === 'legacy') return ['{', items]
+    const ttlMs = freshness(this.#catalog, servers, { list: LISTS[method].key, now: this.#now() })
+    // Lists are filtered by who asks, always.
+    return [`{"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, items]
+  }
+
+  #print(method: ListMethod, principal: Principal, era: Era): PreparedList {
     const view = this.#view(principal)
     const name = `${era} ${method}`
     const known = view.prepared.get(name)
     if (known) return known
-    const items = this.offers(method, principal).map((offer) => JSON.stringify(offer.definition))
-    const caching = era === 'modern' ? '"resultType":"complete","ttlMs":0,"cacheScope":"private",' : ''
-    const bytes = Buffer.from(`{${caching}"${LISTS[method].key}":[${items.join(',')}]}`)
-    view.prepared.set(name, bytes)
-    return bytes
+    const offers = this.offers(method, principal)
+    const texts = offers.map((offer) => JSON.stringify(shownTo(era, offer)))
+    const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
+    const prepared = { items, servers: concernedServers(this.#catalog, offers, LISTS[method]) }
+    view.prepared.set(name, prepared)
+    return prepared
   }
 
   #view({ agent, profile }: Principal): View {
@@ -103,4 +130,8 @@ export class Listings {
     this.#leavesTools.set(server, leaves)
     return leaves
   }
+}
+
+function shownTo(era: Era, { definition, legacyOutput }: Offer): JsonObject {
+  return era === 'modern' || legacyOutput === undefined ? definition : { ...definition, outputSchema: legacyOutput }
 }

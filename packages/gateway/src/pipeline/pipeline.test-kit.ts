@@ -60,6 +60,7 @@ export interface BenchOptions {
   readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly onBug?: (error: SallyportError) => void
   readonly serve?: (request: UpstreamRequest) => Promise<Frame>
+  readonly now?: () => number
 }
 
 /** A pipeline in front of servers that the test plays. */
@@ -67,7 +68,8 @@ export function createBench({ catalogues, include, exclude = [], most = 10, ...o
   const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
   for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
   const rules = { selection: compileSelection(include, exclude), place: { file: 'config.yaml', line: 7 } }
-  const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules })
+  const { now = Date.now } = options
+  const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules, now })
   const gauge = new CallGauge(() => most)
   const log = new MemoryLog()
   const requests: UpstreamRequest[] = []

@@ -2,9 +2,11 @@ import { type Cancellation, isJsonObject, type JsonObject, traceIdOf } from '@sa
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { Answer, Call, Pipeline } from '../pipeline/pipeline.ts'
 import { type Client, canBeAsked } from '../upstream/upstream.ts'
+import { traceOf } from './carrier.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
+import { foreignParamHeaders } from './param-headers.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { ParkedCalls } from './parked-calls.ts'
 import { relayedMessage, resultMessage } from './wire-message.ts'
@@ -33,6 +35,7 @@ export class ClientCalls {
     const { client, cancellation } = request
     return this.#told(
       request,
+      offer,
       await this.#options.pipeline.run(this.#callOf(request, { offer, params, client, cancellation, progressed })),
     )
   }
@@ -56,18 +59,20 @@ export class ClientCalls {
     }
     const outcome =
       requestState === undefined ? await this.#parked.begin(request, run) : await this.#parked.resume(request)
-    if (outcome.kind === 'answer') return this.#told(request, outcome.answer)
+    if (outcome.kind === 'answer') return this.#told(request, offer, outcome.answer)
     return { message: resultMessage(request.id, outcome.result), status: 200 }
   }
 
-  #told(request: ClientRequest, answer: Answer): Reply {
+  #told(request: ClientRequest, offer: Offer, answer: Answer): Reply {
     if (answer.kind === 'failure') return failureReply(request, answer.error)
-    const relay = { id: request.id, method: request.method, from: answer.era, to: request.era }
+    const hasWrappedOutput = offer.legacyOutput !== undefined
+    const relay = { id: request.id, method: request.method, from: answer.era, to: request.era, hasWrappedOutput }
     const granted = answer.frame.envelope.result !== undefined
     return { message: relayedMessage(answer.frame, relay), status: 200, granted }
   }
 
   #callOf(request: ClientRequest, run: Run): Call {
+    const { carrier } = request
     return {
       id: this.#options.ids.callId(),
       traceId: this.traceIdOf(request),
@@ -75,6 +80,8 @@ export class ClientCalls {
       method: request.method,
       offer: run.offer,
       params: run.params,
+      headers: carrier && request.era === 'modern' ? foreignParamHeaders(run.offer, carrier) : undefined,
+      trace: traceOf(carrier, run.params),
       client: run.client,
       cancellation: run.cancellation,
       onProgress: run.progressed,
@@ -83,9 +90,9 @@ export class ClientCalls {
   }
 
   /** What the message says of its trace comes before what the transport says. */
-  traceIdOf({ params, traceparent }: ClientRequest): string {
+  traceIdOf({ params, carrier }: ClientRequest): string {
     const meta = isJsonObject(params._meta) ? params._meta : {}
-    return traceIdOf(meta.traceparent) ?? traceIdOf(traceparent) ?? this.#options.ids.traceId()
+    return traceIdOf(meta.traceparent) ?? traceIdOf(carrier?.headers.traceparent) ?? this.#options.ids.traceId()
   }
 }
 

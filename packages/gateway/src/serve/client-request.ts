@@ -1,5 +1,6 @@
 import type { Cancellation, Era, JsonObject, Principal } from '@sallyport/core'
 import type { Client, ResourceSubscription } from '../upstream/upstream.ts'
+import type { Carrier } from './carrier.ts'
 import type { ClientSubscriptions } from './client-subscriptions.ts'
 import type { WireMessage } from './wire-message.ts'
 
@@ -11,8 +12,8 @@ export interface ClientRequest {
   readonly principal: Principal
   readonly era: Era
   readonly cancellation: Cancellation
-  /** The W3C trace context of the transport; one in `_meta` comes before it. */
-  readonly traceparent?: string | undefined
+  /** What it came in, where that was HTTP. */
+  readonly carrier?: Carrier | undefined
   /** Who asks. What it is told goes onto this request's own stream, before the answer. */
   readonly client: Client
   /** What this legacy session wants to hear of. */

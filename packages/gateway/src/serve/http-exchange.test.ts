@@ -7,7 +7,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { beginEventStream } from './event-stream.ts'
 import { HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
-import { resultMessage } from './wire-message.ts'
+import { printedMessage, resultMessage } from './wire-message.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -45,8 +45,8 @@ describe('the answer to a POST', () => {
     const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
     for (const message of [
       resultMessage(1, { text: 'grüße' }),
-      resultMessage(1, Buffer.from('{"a":"ü"}')),
-      resultMessage(1, large),
+      printedMessage(1, [Buffer.from('{"a":"ü"}')]),
+      printedMessage(1, [large]),
     ]) {
       const port = await listen((request, response) =>
         new HttpExchange(request, response).reply({ message, status: 200 }),

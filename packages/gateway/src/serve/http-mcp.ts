@@ -89,7 +89,7 @@ export class HttpMcp {
     const exchange = new HttpExchange(request, response)
     exchange.cancelOnClose()
     const client = new ModernClient(message.params, (notification) => exchange.notify(notification))
-    await this.#answer(exchange, message, { principal, era: 'modern', client, traceparent: traceparentOf(request) })
+    await this.#answer(exchange, message, { principal, era: 'modern', client, carrier: request })
   }
 
   async #legacy(visit: Visit, message: Incoming): Promise<void> {
@@ -119,7 +119,7 @@ export class HttpMcp {
         era: 'legacy',
         client: new CallingClient(session.client, (message) => exchange.notify(message)),
         subscriptions,
-        traceparent: traceparentOf(request),
+        carrier: request,
       })
     } finally {
       this.#long.delete(exchange)
@@ -197,7 +197,7 @@ interface AnswerContext {
   readonly principal: Principal
   readonly client: Client
   readonly era: 'legacy' | 'modern'
-  readonly traceparent: string | undefined
+  readonly carrier: IncomingMessage
   readonly subscriptions?: ClientSubscriptions
 }
 
@@ -216,11 +216,6 @@ function checkLegacyVersion(request: IncomingMessage): void {
 function requireStream(request: IncomingMessage): void {
   if (acceptsStream(request)) return
   throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
-}
-
-function traceparentOf(request: IncomingMessage): string | undefined {
-  const { traceparent } = request.headers
-  return typeof traceparent === 'string' ? traceparent : undefined
 }
 
 const wrongVerb = (): SallyportError =>

@@ -22,7 +22,10 @@ describe(`asking for what is not there (${promise('GOV-24')})`, () => {
   it.each(UNKNOWN)('%s %j is recorded in the trace of who asked', async (method, params, name, error) => {
     const { methods, log, requests } = createMethodsBench({ catalogues: { files: catalogueOf(['read']) } })
     const answer = async (sent: JsonObject, traceparent?: string): Promise<string> => {
-      const { request } = requestOf(method, sent, { traceparent, subscriptions: new Set() })
+      const { request } = requestOf(method, sent, {
+        carrier: { headers: { traceparent }, headersDistinct: {} },
+        subscriptions: new Set(),
+      })
       expect(JSON.stringify(messageOf(await methods.answer(request)))).toContain(error)
       const [record, ...more] = log.events.splice(0)
       expect(more).toEqual([])

@@ -19,8 +19,9 @@ import type { ClientRequest, Reply } from './client-request.ts'
 import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
 import { LegacyClient } from './legacy-client.ts'
+import { paramFlaw } from './param-headers.ts'
 import { Subscriptions } from './subscriptions.ts'
-import { resultMessage } from './wire-message.ts'
+import { printedMessage, resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
   readonly catalog: Catalog
@@ -136,7 +137,7 @@ export class Methods {
       throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list comes in one page.')
     await this.#options.untilKnown()
     return {
-      message: resultMessage(request.id, this.#options.listings.prepared(method, request.principal, request.era)),
+      message: printedMessage(request.id, this.#options.listings.prepared(method, request.principal, request.era)),
       status: 200,
     }
   }
@@ -148,6 +149,8 @@ export class Methods {
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
     const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknownName(kind, name, request)
+    const flaw = request.era === 'modern' && request.carrier && paramFlaw(offer, request.params, request.carrier)
+    if (flaw) throw flaw
     return this.#calls.run(request, offer, { ...request.params, name: offer.name })
   }
 

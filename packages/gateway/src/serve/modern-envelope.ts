@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import { readHeaderText } from '../upstream/upstream.ts'
 import type { Incoming } from './incoming.ts'
 
 type Asked = Extract<Incoming, { method: string }>
@@ -56,15 +57,9 @@ export function headerFlaw(message: Asked, headers: IncomingHttpHeaders): Sallyp
   for (const [header, value] of expected) {
     const given = headers[header]
     if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
-    if (decodeHeader(String(given)) !== value) {
+    if (readHeaderText(String(given)) !== value) {
       return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
     }
   }
   return undefined
-}
-
-/** Values that are no plain header text come as `=?base64?…?=`. */
-function decodeHeader(value: string): string {
-  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)?.[1]
-  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8')
 }

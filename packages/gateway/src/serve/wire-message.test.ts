@@ -1,6 +1,6 @@
 import type { Era, Json } from '@sallyport/core'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import type { Frame } from '../upstream/upstream.ts'
@@ -8,6 +8,7 @@ import {
   errorMessage,
   messageBytes,
   notificationMessage,
+  printedMessage,
   relayedMessage,
   resultMessage,
   type WireMessage,
@@ -30,17 +31,20 @@ interface Way {
   readonly to?: Era
   readonly id?: Json
   readonly method?: string
+  readonly hasWrappedOutput?: boolean
 }
 
 const relayed = (
   frame: Frame,
-  { from = 'legacy', to = 'legacy', id = 'client', method = 'tools/call' }: Way = {},
-): string => textOf(relayedMessage(frame, { id, method, from, to }))
+  { from = 'legacy', to = 'legacy', id = 'client', method = 'tools/call', hasWrappedOutput = false }: Way = {},
+): string => textOf(relayedMessage(frame, { id, method, from, to, hasWrappedOutput }))
 
 describe('messages of our own', () => {
   it('are one line each, with the client’s id as it was', () => {
     expect(textOf(resultMessage('a"b\n', { x: 1 }))).toBe('{"jsonrpc":"2.0","id":"a\\"b\\n","result":{"x":1}}')
-    expect(textOf(resultMessage(7, Buffer.from('{"big":1}')))).toBe('{"jsonrpc":"2.0","id":7,"result":{"big":1}}')
+    expect(textOf(printedMessage(7, ['{', Buffer.from('"big":1}')]))).toBe(
+      '{"jsonrpc":"2.0","id":7,"result":{"big":1}}',
+    )
     expect(textOf(errorMessage(undefined, { code: -32700, message: 'no' }))).toBe(
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}',
     )
@@ -119,6 +123,13 @@ describe('the answer of a legacy server to a modern client', () => {
     }
   })
 
+  it('says in the modern way that a resource is not there', () => {
+    const refusal = '{"id":1,"error":{"data":{"code":-32002},"code": -32002,"message":"no"}}'
+    const told = relayed(frameOf(refusal, 5), { ...way, method: 'resources/read' })
+    expect(told).toBe('{"id":"client","error":{"data":{"code":-32002},"code": -32602,"message":"no"}}')
+    expect(relayed(frameOf(refusal), way)).toContain('"code": -32002')
+  })
+
   it('is an error of ours when its result is no object', () => {
     for (const result of ['"text"', '[]', 'null', '7', '"\\"}"']) {
       const message = JSON.parse(relayed(frameOf(`{"id":1,"result":${result}}`, 1), way))
@@ -127,7 +138,16 @@ describe('the answer of a legacy server to a modern client', () => {
   })
 })
 
-describe('the answer of a modern server to a legacy client', () => {
+/** What a legacy client is to be told, by way of values. */
+function legacyOf({ resultType, ttlMs, cacheScope, _meta, ...rest }: Record<string, any>, wraps: boolean) {
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+  const { 'io.modelcontextprotocol/serverInfo': _info, ...meta } = isObject(_meta) ? _meta : {}
+  if ('structuredContent' in rest && (wraps || !isObject(rest.structuredContent)))
+    rest.structuredContent = { result: rest.structuredContent }
+  return Object.keys(meta).length > 0 ? { ...rest, _meta: meta } : rest
+}
+
+describe(`the answer of a modern server to a legacy client (${promise('GW-17')})`, () => {
   const way: Way = { from: 'modern', to: 'legacy' }
 
   it('loses what the modern era added, and nothing else', () => {
@@ -139,7 +159,6 @@ describe('the answer of a modern server to a legacy client', () => {
       _meta: { 'io.modelcontextprotocol/serverInfo': {}, own: 1 },
     }
     expect(JSON.parse(relayed(frameOf(JSON.stringify({ id: 1, result })), way))).toEqual({
-      jsonrpc: '2.0',
       id: 'client',
       result: { content: [], _meta: { own: 1 } },
     })
@@ -147,12 +166,69 @@ describe('the answer of a modern server to a legacy client', () => {
 
   it('keeps keys that every object has', () => {
     const text = relayed(frameOf('{"id":1,"result":{"resultType":"complete","__proto__":{"x":1},"_meta":{}}}'), way)
-    expect(text).toBe('{"jsonrpc":"2.0","id":"client","result":{"__proto__":{"x":1}}}')
+    expect(text).toBe('{"id":"client","result":{"__proto__":{"x":1}}}')
   })
 
-  it('stays as it came where printing it again would change a number', () => {
-    const body = '"result":{"resultType":"complete","n":12345678901234567890}'
-    expect(relayed(frameOf(`{"id":1,${body}}`), way)).toBe(`{"id":"client",${body}}`)
+  it('keeps the bytes of everything else, whatever stands around it and however it came', () => {
+    const meta = 'io.modelcontextprotocol/serverInfo'
+    const cases = [
+      ['{"resultType":"complete","n":12345678901234567890}', '{"n":12345678901234567890}'],
+      ['{"n":1.0,"resultType":"complete"}', '{"n":1.0}'],
+      ['{ "a" : "}\\\\" , "ttlMs" : 5 , "cacheScope" : "x" , "b" : [ "]" ] }', '{ "a" : "}\\\\" , "b" : [ "]" ] }'],
+      ['{"a":1 , "ttlMs":5,"resultType":"complete" }', '{"a":1 }'],
+      ['{"resultType":"complete"}', '{}'],
+      ['{ }', '{ }'],
+      ['{"result\\u0054ype":"complete","x":"\\"resultType\\":1"}', '{"x":"\\"resultType\\":1"}'],
+      [`{"_meta":{"${meta}":{"name":"x"}},"x":1}`, '{"x":1}'],
+      [`{"x":{"resultType":1},"_meta":{"a":"b","${meta}":{"y":"}"}}}`, '{"x":{"resultType":1},"_meta":{"a":"b"}}'],
+      [`{"_meta":{"${meta}":0,"a":"b"},"ttlMs":1}`, '{"_meta":{"a":"b"}}'],
+    ]
+    for (const [given, expected] of cases) {
+      for (const size of [1, 3, 1_000])
+        expect(relayed(frameOf(`{"id":1,"result":${given}}`, size), way)).toBe(`{"id":"client","result":${expected}}`)
+    }
+  })
+
+  it('says the same as one that was read and printed, for every result', () => {
+    const keys = fc.constantFrom('resultType', 'ttlMs', 'cacheScope', '_meta', 'structuredContent', 'a', 'b\\"', 'ü')
+    const values = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom(...['"', '\\', '{"x":"}"}', '\\"'], { 'io.modelcontextprotocol/serverInfo': { a: [{}] } }),
+    )
+    fc.assert(
+      fc.property(fc.dictionary(keys, values), fc.constantFrom(undefined, 1), fc.boolean(), (given, space, wraps) => {
+        const result = { ...given, ...('resultType' in given && { resultType: 'complete' }) }
+        const frame = frameOf(JSON.stringify({ id: 1, result }, null, space), 7)
+        const { id, result: told } = JSON.parse(relayed(frame, { ...way, hasWrappedOutput: wraps }))
+        expect([id, told]).toEqual(['client', legacyOf(JSON.parse(JSON.stringify(result)), wraps)])
+      }),
+    )
+  })
+
+  it.each([
+    ['[1]', '{"result":[1]}', '{"result":[1]}'],
+    ['null', '{"result":null}', '{"result":null}'],
+    ['{"a":1}', '{"a":1}', '{"result":{"a":1}}'],
+  ])('has the structured content %s as an object', (given, plain, wrapped) => {
+    const frame = frameOf(`{"id":1,"result":{"content":[],"structuredContent":${given},"resultType":"complete"}}`)
+    const told = (content: string): string => `{"id":"client","result":{"content":[],"structuredContent":${content}}}`
+    expect(relayed(frame, way)).toBe(told(plain))
+    expect(relayed(frame, { ...way, hasWrappedOutput: true })).toBe(told(wrapped))
+    expect(relayed(frame, { ...way, method: 'prompts/get' })).toBe(told(given))
+    expect(relayed(frame, { from: 'legacy', to: 'legacy', hasWrappedOutput: true })).toContain(
+      `"structuredContent":${given},`,
+    )
+  })
+
+  it('is not read when it is large', () => {
+    const text = '\\"x\\\\'.repeat(1_000_000)
+    const frame = frameOf(`{"id":1,"result":{"resultType":"complete","a":"${text}","ttlMs":1}}`, 65_536)
+    const parse = vi.spyOn(JSON, 'parse')
+    const message = relayedMessage(frame, { id: 'client', method: 'tools/call', ...{ from: 'modern', to: 'legacy' } })
+    const longest = Math.max(0, ...parse.mock.calls.map(([read]) => read.length))
+    parse.mockRestore()
+    expect(longest).toBeLessThan(300)
+    expect(textOf(message) === `{"id":"client","result":{"a":"${text}"}}`).toBe(true)
   })
 
   it('is an error where a legacy client could not take it', () => {

@@ -1,5 +1,8 @@
-import { type Era, isJsonObject, type Json, type JsonObject, META, SallyportError } from '@sallyport/core'
+import { type Era, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Frame } from '../upstream/upstream.ts'
+import { jsonMembers } from './json-members.ts'
+import { legacyResult } from './legacy-result.ts'
+import { type Edit, spliced } from './spliced.ts'
 
 /** A JSON-RPC message on one line, in pieces that are written one after the other. */
 export type WireMessage = readonly (string | Buffer)[]
@@ -10,9 +13,13 @@ export function messageBytes(message: WireMessage): number {
   return bytes
 }
 
-export function resultMessage(id: Json, result: JsonObject | Buffer): WireMessage {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
-  return Buffer.isBuffer(result) ? [head, result, '}'] : [`${head}${JSON.stringify(result)}}`]
+export function resultMessage(id: Json, result: JsonObject): WireMessage {
+  return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`]
+}
+
+/** With a result that is printed already. */
+export function printedMessage(id: Json, result: readonly (string | Buffer)[]): WireMessage {
+  return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, ...result, '}']
 }
 
 export interface RpcFailure {
@@ -34,6 +41,8 @@ export interface Relay {
   readonly method: string
   readonly from: Era
   readonly to: Era
+  /** Legacy clients were shown a schema of their own for the output of this tool. */
+  readonly hasWrappedOutput?: boolean
 }
 
 /** A server's answer under the client's own id: its bytes as they came, wherever the eras leave them as they are. */
@@ -41,23 +50,40 @@ export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
   const { envelope } = frame
   if (relay.from !== relay.to && envelope.result && !isObject(frame.parts, envelope.result.start))
     return errorMessage(relay.id, { code: -32603, message: 'The server answered with a result that is no object.' })
-  if (relay.from === 'modern' && relay.to === 'legacy' && envelope.result && !mustStay(envelope))
-    return retold(frame, relay)
-  const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
-  const edits = [{ start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }]
-  if (relay.from === 'legacy' && relay.to === 'modern' && envelope.result && envelope.resultType === undefined) {
-    edits.push(stamp(frame, relay.method))
-  }
-  return spliced(
-    parts,
-    edits.sort((a, b) => a.start - b.start),
-  )
+  const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
+  const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
+  if (relay.from === relay.to) return spliced(parts, [renamed])
+  if (relay.from === 'modern') return retold({ parts, envelope }, relay, renamed)
+  return spliced(parts, [renamed, ...modernised(frame, relay.method)])
 }
 
-/** Printing it again would change a number: then the few words that a legacy client does not know are the lesser evil. */
-function mustStay({ hasUnsafeNumber, resultType }: Frame['envelope']): boolean {
-  return hasUnsafeNumber && (resultType === undefined || resultType === 'complete')
+/** What the modern era adds to a result means nothing to a legacy client. */
+function retold({ parts, envelope }: Frame, { id, method, hasWrappedOutput }: Relay, renamed: Edit): WireMessage {
+  if (!envelope.result) return spliced(parts, [renamed])
+  const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+  const wrapping = method !== 'tools/call' ? 'never' : hasWrappedOutput ? 'always' : 'values'
+  const { edits, foreign } = legacyResult(bytes, envelope.result.start, wrapping)
+  if (foreign === undefined) return spliced([bytes], [renamed, ...edits])
+  return errorMessage(id, {
+    code: -32603,
+    message: `The server answered with ${foreign}, which this client cannot take.`,
+  })
+}
+
+function modernised(frame: Frame, method: string): readonly Edit[] {
+  const { result, error, resultType } = frame.envelope
+  if (error && method === 'resources/read') return unknownResource(frame, error.start)
+  return result && resultType === undefined ? [stamp(frame, method)] : []
+}
+
+/** The legacy era has a code of its own for a resource that is not there. */
+function unknownResource({ parts }: Frame, at: number): readonly Edit[] {
+  const bytes = Buffer.concat(parts)
+  if (bytes[at] !== 0x7b) return []
+  return [...jsonMembers(bytes, at)]
+    .filter(({ key, value, end }) => key === 'code' && bytes.toString('latin1', value, end) === '-32002')
+    .map(({ value, end }) => ({ start: value, end, text: '-32602' }))
 }
 
 /** In the modern era a result says that it is complete, and one that can be cached for how long. */
@@ -91,47 +117,4 @@ function firstByte(parts: readonly Buffer[], from: number): number | undefined {
     offset -= part.length
   }
   return undefined
-}
-
-interface Edit {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
-
-function spliced(parts: readonly Buffer[], edits: readonly Edit[]): WireMessage {
-  const out: (string | Buffer)[] = []
-  let at = 0
-  for (const edit of edits) {
-    copyRange(parts, { start: at, end: edit.start }, out)
-    out.push(edit.text)
-    at = edit.end
-  }
-  copyRange(parts, { start: at, end: Number.POSITIVE_INFINITY }, out)
-  return out
-}
-
-function copyRange(parts: readonly Buffer[], range: { start: number; end: number }, out: (string | Buffer)[]): void {
-  let offset = 0
-  for (const part of parts) {
-    const from = Math.max(0, range.start - offset)
-    const to = Math.min(part.length, range.end - offset)
-    if (from < to) out.push(from === 0 && to === part.length ? part : part.subarray(from, to))
-    offset += part.length
-    if (offset >= range.end) return
-  }
-}
-
-/** What the modern era adds to a result means nothing to a legacy client. */
-function retold(frame: Frame, { id }: Relay): WireMessage {
-  const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
-  const { resultType, ttlMs: _ttl, cacheScope: _scope, _meta, ...result } = message.result as Record<string, Json>
-  if (resultType !== undefined && resultType !== 'complete') {
-    return errorMessage(id, {
-      code: -32603,
-      message: `The server answered with ${JSON.stringify(resultType).slice(0, 100)}, which this client cannot take.`,
-    })
-  }
-  const { [META.serverInfo]: _info, ...meta } = isJsonObject(_meta) ? _meta : {}
-  return resultMessage(id, Object.keys(meta).length > 0 ? { ...result, _meta: meta } : result)
 }

@@ -8,6 +8,10 @@ export interface LinkRequest {
   readonly params: JsonObject
   /** The tool, prompt or URI it is about. Only what a client asked for has one. */
   readonly name?: string | undefined
+  /** What HTTP repeats of it in the modern era, names and values in turn. */
+  readonly headers?: readonly string[] | undefined
+  /** What `_meta` says of its trace in the modern era. */
+  readonly trace?: JsonObject | undefined
   readonly client?: Client | undefined
   /** Puts a question of the server to that client. */
   readonly ask?: ((question: Question) => Promise<QuestionAnswer>) | undefined

@@ -46,7 +46,10 @@ export async function shakeHands(link: Link, options: HandshakeOptions): Promise
   })
 }
 
-/** Any answer but the loss of the connection only means: try the other era. */
+/**
+ * An error, or no answer at all, only means: try the other era. The loss of the connection, a missing login or a server
+ * that is out of order say nothing of its era.
+ */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof SallyportError)) throw error
   const passing = ['UPSTREAM_PROTOCOL', 'UPSTREAM_TIMEOUT']

@@ -106,7 +106,8 @@ export class Link {
       this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
       this.#usedAt = performance.now()
       request.onSent?.(id)
-      this.#transport.request({ id, method: request.method, name: request.name, text })
+      const { method, name, headers } = request
+      this.#transport.request({ id, method, name, headers, text })
       cancellation?.onCancel((reason) => this.#cancel(id, reason))
     })
   }

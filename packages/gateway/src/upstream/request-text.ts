@@ -32,10 +32,10 @@ function member(key: string, value: unknown): string {
 }
 
 function metaOf(id: number, request: LinkRequest, { era, clientInfo }: Sender): JsonObject | undefined {
-  const { method, params, client, onProgress } = request
+  const { method, params, client, onProgress, trace } = request
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
-  if (theirs && isModern && saysAll(theirs) && !onProgress) return theirs
+  if (theirs && isModern && saysAll(theirs) && !onProgress && !trace) return theirs
   const ours: Record<string, unknown> = {}
   for (const key in theirs)
     if (key !== 'progressToken' && (isModern || !MODERN_ENVELOPE.has(key))) ours[key] = theirs[key]
@@ -44,6 +44,7 @@ function metaOf(id: number, request: LinkRequest, { era, clientInfo }: Sender): 
     ours[META.clientInfo] ??= client?.clientInfo ?? clientInfo
     ours[META.clientCapabilities] ??= client?.capabilities ?? {}
     ours[META.logLevel] ??= client?.logLevel
+    Object.assign(ours, trace)
   }
   // Their token is theirs: to us the server speaks of ours.
   if (onProgress) ours.progressToken = id

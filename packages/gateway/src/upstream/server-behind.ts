@@ -10,6 +10,10 @@ export interface UpstreamRequest {
   readonly method: string
   readonly params: JsonObject
   readonly name: string
+  /** What HTTP repeats of it in the modern era, names and values in turn. */
+  readonly headers?: readonly string[] | undefined
+  /** What `_meta` says of its trace in the modern era. */
+  readonly trace?: JsonObject | undefined
   /** Whose work it is, user and session: servers that must not be shared keep one process for each. */
   readonly session: string
   /** The client for whom it is made; none where a program of ours asks. */

@@ -1,16 +1,22 @@
-import type { Json, JsonObject } from '@sallyport/core'
+import type { Era, Json, JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Opening } from './handshake.ts'
 import { Link } from './link.ts'
 import { codeOf, type Heard, MemoryTransport, serverOf, toolNamed } from './memory-transport.test-kit.ts'
-import { fetchCatalogue } from './server-catalogue.ts'
+import { fetchCatalogue, type ListSource } from './server-catalogue.ts'
 
 type Answers = Readonly<Record<string, (message: Heard, server: MemoryTransport) => void>>
 
+interface Source {
+  readonly era?: Era
+  readonly kind?: ListSource['kind']
+}
+
 const ALL = { tools: {}, resources: {}, prompts: {} }
 
-async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} }) {
+async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} }, source: Source = {}) {
+  const { era = 'legacy', kind = 'stdio' } = source
   const transport = new MemoryTransport({ serve: serverOf({ answers }) })
   const link = new Link(
     transport,
@@ -18,8 +24,8 @@ async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} 
     { clientInfo: {}, capabilities: {} },
   )
   await link.open()
-  const opening: Opening = { era: 'legacy', protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }
-  const catalogue = await fetchCatalogue(link, opening, 10_000).finally(() => link.close())
+  const opening: Opening = { era, protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }
+  const catalogue = await fetchCatalogue(link, opening, { timeout: 10_000, kind }).finally(() => link.close())
   return { catalogue, transport }
 }
 
@@ -146,5 +152,63 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
       'its uri is longer than 4096 characters',
       'its uriTemplate is longer than 4096 characters',
     ])
+  })
+})
+
+describe(`what a modern server offers (${promise('GW-17')})`, () => {
+  const annotated = (name: string, header: Json): JsonObject => ({
+    name,
+    inputSchema: { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': header } } },
+  })
+
+  it('is without the tools whose headers HTTP could not carry, and with all others', async () => {
+    const answers = listing([annotated('good', 'Region'), annotated('bad', 'My Region'), toolNamed('plain')])
+    const { catalogue } = await fetched(answers, { tools: {} }, { era: 'modern', kind: 'http' })
+    expect(names(catalogue.tools)).toEqual(['good', 'plain'])
+    expect(catalogue.leftOut).toEqual([{ name: 'bad', reason: 'its x-mcp-header "My Region" is no name of a header' }])
+  })
+
+  it('is whole where nothing is repeated in headers', async () => {
+    const answers = listing([annotated('bad', 'My Region')])
+    const sources: readonly Source[] = [
+      { era: 'modern', kind: 'stdio' },
+      { era: 'legacy', kind: 'http' },
+    ]
+    for (const source of sources) {
+      const { catalogue } = await fetched(answers, { tools: {} }, source)
+      expect(names(catalogue.tools)).toEqual(['bad'])
+    }
+  })
+
+  it('stays as fresh as the page that ages first, and at most for a day', async () => {
+    const pages: Readonly<Record<string, JsonObject>> = {
+      '': { tools: [toolNamed('a')], nextCursor: '2', ttlMs: 60_000 },
+      '2': { tools: [], ttlMs: 5_000 },
+    }
+    const before = Date.now()
+    const { catalogue } = await fetched(
+      {
+        'tools/list': ({ id, params }, server) => server.answer(id, pages[String(params?.cursor ?? '')]),
+        'prompts/list': ({ id }, server) => server.answer(id, { prompts: [], ttlMs: 1e300 }),
+        'resources/list': ({ id }, server) => server.answer(id, { resources: [], ttlMs: -1 }),
+        'resources/templates/list': ({ id }, server) => server.answer(id, { resourceTemplates: [], ttlMs: 'long' }),
+      },
+      ALL,
+      { era: 'modern' },
+    )
+    const ages = Object.entries(catalogue.freshUntil ?? {}).map(([key, until]) => [key, until - before])
+    const atLeast: Readonly<Record<string, number>> = {
+      tools: 5_000,
+      prompts: 86_400_000,
+      resources: 0,
+      resourceTemplates: 0,
+    }
+    expect(ages.map(([key]) => key).sort()).toEqual(Object.keys(atLeast).sort())
+    for (const [key, age] of ages as [string, number][]) {
+      expect(age).toBeGreaterThanOrEqual(atLeast[key] as number)
+      expect(age).toBeLessThan((atLeast[key] as number) + 4_000)
+    }
+    const legacy = await fetched(listing([]))
+    expect(legacy.catalogue.freshUntil).toBeUndefined()
   })
 })

@@ -1,6 +1,7 @@
-import { isJsonObject, type Json, type JsonObject, type ToolDefinition } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject, readMcpParams, type ToolDefinition } from '@sallyport/core'
 import { type Opening, resultOf } from './handshake.ts'
 import type { Link } from './link.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
 
 export interface LeftOut {
   readonly name: string
@@ -17,7 +18,11 @@ export interface ServerCatalogue extends Opening {
   readonly leftOut: readonly LeftOut[]
   /** It is a legacy server that asks things of its clients: they do not share one connection to it. */
   readonly asks?: boolean
+  /** Until when each list may be taken as it is, by the clock on the wall; a server that says nothing is not named. */
+  readonly freshUntil?: FreshUntil
 }
+
+export type FreshUntil = { readonly [key in ListPlan['key']]?: number }
 
 const MAX_PAGES = 200
 const MAX_ITEMS = 20_000
@@ -28,6 +33,8 @@ const MAX_NAME_LENGTH = 256
 const MAX_URI_LENGTH = 4_096
 /** What is left out is kept, logged and shown; a server that lists nothing but rubbish must not fill that. */
 const MAX_LEFT_OUT = 100
+/** A day, in milliseconds: who says more means for ever, and for ever is a long time. */
+const LONGEST_FRESH = 86_400_000
 
 interface ListPlan {
   readonly method: string
@@ -44,21 +51,36 @@ const LISTS: readonly ListPlan[] = [
 ]
 
 /** Walks every list to its end, with caps of our own, and leaves out what cannot be offered. */
-export async function fetchCatalogue(link: Link, opening: Opening, timeout: number): Promise<ServerCatalogue> {
+export async function fetchCatalogue(link: Link, opening: Opening, source: ListSource): Promise<ServerCatalogue> {
   const leftOut: LeftOut[] = []
+  const freshUntil: Record<string, number> = {}
+  // The protocol forbids HTTP clients of the modern era to offer such tools, and leaves the others free.
+  const judgesParams = source.kind === 'http' && opening.era === 'modern'
   const lists: Record<string, readonly JsonObject[]> = {}
   for (const plan of LISTS) {
     lists[plan.key] =
-      opening.capabilities[plan.capability] === undefined ? [] : await fetchList(link, plan, { timeout, leftOut })
+      opening.capabilities[plan.capability] === undefined
+        ? []
+        : await fetchList(link, plan, { timeout: source.timeout, leftOut, freshUntil, judgesParams })
   }
-  return { ...opening, ...(lists as unknown as Pick<ServerCatalogue, ListPlan['key']>), leftOut }
+  const kept = opening.era === 'modern' ? { freshUntil } : {}
+  return { ...opening, ...(lists as unknown as Pick<ServerCatalogue, ListPlan['key']>), leftOut, ...kept }
 }
 
-async function fetchList(
-  link: Link,
-  plan: ListPlan,
-  options: { timeout: number; leftOut: LeftOut[] },
-): Promise<readonly JsonObject[]> {
+/** Where the lists come from, and how long each page of them may take. */
+export interface ListSource {
+  readonly kind: UpstreamConfig['kind']
+  readonly timeout: number
+}
+
+interface Gathering {
+  readonly timeout: number
+  readonly leftOut: LeftOut[]
+  readonly freshUntil: Record<string, number>
+  readonly judgesParams: boolean
+}
+
+async function fetchList(link: Link, plan: ListPlan, gathering: Gathering): Promise<readonly JsonObject[]> {
   const items: JsonObject[] = []
   const cursors = new Set<string>()
   let cursor: string | undefined
@@ -67,18 +89,23 @@ async function fetchList(
     const frame = await link.request({
       method: plan.method,
       params,
-      timeout: options.timeout,
-      maximum: options.timeout,
+      timeout: gathering.timeout,
+      maximum: gathering.timeout,
     })
     // Some servers declare resources or prompts and cannot list them; their tools are as good as any.
-    if (frame.envelope.error !== undefined && plan.key !== 'tools') return refusedList(plan, items, options.leftOut)
+    if (frame.envelope.error !== undefined && plan.key !== 'tools') return refusedList(plan, items, gathering.leftOut)
     const result = resultOf(frame, plan.method)
-    collect(result[plan.key], { items, plan, leftOut: options.leftOut })
+    collect(result[plan.key], { items, plan, ...gathering })
+    // A list is as fresh as the page that ages first.
+    gathering.freshUntil[plan.key] = Math.min(
+      gathering.freshUntil[plan.key] ?? Number.POSITIVE_INFINITY,
+      Date.now() + freshFor(result.ttlMs),
+    )
     cursor = typeof result.nextCursor === 'string' ? result.nextCursor : undefined
     if (cursor === undefined || cursors.has(cursor) || items.length >= MAX_ITEMS) return items
     cursors.add(cursor)
   }
-  leave(options.leftOut, { name: plan.method, reason: `more than ${MAX_PAGES} pages` })
+  leave(gathering.leftOut, { name: plan.method, reason: `more than ${MAX_PAGES} pages` })
   return items
 }
 
@@ -94,11 +121,16 @@ function leave(leftOut: LeftOut[], entry: LeftOut): void {
     leftOut.push({ name: 'further entries', reason: 'there are too many to tell' })
 }
 
-function collect(page: Json | undefined, into: { items: JsonObject[]; plan: ListPlan; leftOut: LeftOut[] }): void {
-  const { items, plan, leftOut } = into
+interface Collection extends Pick<Gathering, 'leftOut' | 'judgesParams'> {
+  readonly items: JsonObject[]
+  readonly plan: ListPlan
+}
+
+function collect(page: Json | undefined, into: Collection): void {
+  const { items, plan, leftOut, judgesParams } = into
   const known = new Set(items.map((item) => item[plan.nameKey]))
   for (const item of Array.isArray(page) ? page : []) {
-    const reason = flawOf(item, plan, known)
+    const reason = flawOf(item, plan, known) ?? (judgesParams ? paramFlaw(item) : undefined)
     if (reason === undefined && items.length >= MAX_ITEMS) {
       leave(leftOut, { name: plan.method, reason: `more than ${MAX_ITEMS} entries` })
       return
@@ -123,6 +155,16 @@ function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json 
   if (isDeeper(item, MAX_ITEM_DEPTH)) return `its definition is nested deeper than ${MAX_ITEM_DEPTH}`
   if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
   return undefined
+}
+
+function paramFlaw(item: Json): string | undefined {
+  const inputSchema = isJsonObject(item) ? item.inputSchema : undefined
+  const read = isJsonObject(inputSchema) ? readMcpParams(inputSchema) : undefined
+  return read && 'flaw' in read ? read.flaw : undefined
+}
+
+function freshFor(ttlMs: Json | undefined): number {
+  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(ttlMs, LONGEST_FRESH) : 0
 }
 
 function isDeeper(value: Json | undefined, levels: number): boolean {

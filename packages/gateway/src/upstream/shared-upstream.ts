@@ -170,7 +170,7 @@ export class SharedUpstream implements Upstream {
     const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
     const timeout = this.config.timeouts.startup
     const opening = await shakeHands(link, { era, timeout })
-    return fetchCatalogue(link, opening, timeout)
+    return fetchCatalogue(link, opening, { timeout, kind: this.config.kind })
   }
 
   #linkEvents(link: () => Link) {
@@ -271,7 +271,10 @@ export class SharedUpstream implements Upstream {
     const link = this.#link
     if (!link || !this.#opening || this.#state !== 'ready') return
     try {
-      const catalogue = await fetchCatalogue(link, this.#opening, this.config.timeouts.startup)
+      const catalogue = await fetchCatalogue(link, this.#opening, {
+        timeout: this.config.timeouts.startup,
+        kind: this.config.kind,
+      })
       if (this.#link === link) this.#options.listener.onCatalogue(catalogue)
     } catch (error) {
       this.#note(`its lists could not be read again: ${messageOf(error)}`)

@@ -12,6 +12,8 @@ export interface OutgoingRequest {
   readonly method: string
   /** The tool, prompt or URI it is about: HTTP repeats it in a header. */
   readonly name: string | undefined
+  /** Further headers for HTTP in the modern era, names and values in turn, as they go over the wire. */
+  readonly headers?: readonly string[] | undefined
   readonly text: string
 }
 

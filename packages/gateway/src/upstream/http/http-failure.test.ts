@@ -38,7 +38,7 @@ describe('a status instead of an answer', () => {
     [403, 'UPSTREAM_NEEDS_LOGIN'],
     [404, 'UPSTREAM_PROTOCOL'],
     [429, 'UPSTREAM_UNAVAILABLE'],
-    [500, 'UPSTREAM_PROTOCOL'],
+    [500, 'UPSTREAM_FAILED'],
     [503, 'UPSTREAM_UNAVAILABLE'],
   ])('makes %i to %s', (status, code) => {
     const error = statusFailure(status, PEER, '')

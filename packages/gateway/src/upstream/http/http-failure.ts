@@ -69,6 +69,12 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
       hint: 'Try again later.',
     })
   }
+  // Not a word about how it speaks: nobody may conclude from it that the server knows only the legacy era.
+  if (status >= 500) {
+    return new SallyportError('UPSTREAM_FAILED', `${origin} failed with HTTP ${status}.${quote}`, {
+      hint: `See the log of "${server}". If it fails at server/discover only, give it \`era: legacy\` in config.yaml.`,
+    })
+  }
   return new SallyportError(
     'UPSTREAM_PROTOCOL',
     `${origin} answered with HTTP ${status} instead of a message.${quote}`,

@@ -1,36 +1,8 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { headerText, McpHeaders } from './mcp-headers.ts'
+import { McpHeaders } from './mcp-headers.ts'
 
 const asObject = (list: readonly string[]): Record<string, string> =>
   Object.fromEntries(Array.from({ length: list.length / 2 }, (_, n) => [list[2 * n], list[2 * n + 1]]))
-
-describe('a text in a header', () => {
-  it.each([
-    ['us-west1', 'us-west1'],
-    ['file:///a b?c=d', 'file:///a b?c=d'],
-    ['Hello, 世界', '=?base64?SGVsbG8sIOS4lueVjA==?='],
-    [' padded ', '=?base64?IHBhZGRlZCA=?='],
-    ['line1\nline2', '=?base64?bGluZTEKbGluZTI=?='],
-    ['=?base64?eA==?=', '=?base64?PT9iYXNlNjQ/ZUE9PT89?='],
-  ])('writes %j as %s', (value, written) => {
-    expect(headerText(value)).toBe(written)
-  })
-
-  it('comes back as it was, in bytes that HTTP does not touch', () => {
-    const read = (written: string): string => {
-      const match = /^=\?base64\?(.*)\?=$/.exec(written)
-      return match ? Buffer.from(match[1] ?? '', 'base64').toString() : written
-    }
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), (value) => {
-        const written = headerText(value)
-        expect(written).toMatch(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/)
-        expect(read(written)).toBe(value)
-      }),
-    )
-  })
-})
 
 describe('the headers of a request', () => {
   it('say nothing of version and session in initialize, whatever was agreed before', () => {
@@ -56,5 +28,14 @@ describe('the headers of a request', () => {
     const sent = asObject(headers.post({ method: 'tools/call', name: 'echo' }))
     expect(sent).toMatchObject({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'echo' })
     expect(sent).not.toHaveProperty('mcp-session-id')
+  })
+
+  it('carry what else is to be repeated in the modern era, and only there', () => {
+    const headers = new McpHeaders([])
+    const call = { method: 'tools/call', name: 'echo', headers: ['mcp-param-region', 'eu'] }
+    headers.agreed('2025-11-25')
+    expect(asObject(headers.post(call))).not.toHaveProperty('mcp-param-region')
+    headers.agreed('2026-07-28')
+    expect(asObject(headers.post(call))).toMatchObject({ 'mcp-name': 'echo', 'mcp-param-region': 'eu' })
   })
 })

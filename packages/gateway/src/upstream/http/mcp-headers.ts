@@ -1,10 +1,9 @@
 import { MODERN_VERSION } from '@sallyport/core'
 import type { OutgoingRequest } from '../transport.ts'
+import { headerText } from './header-text.ts'
 
 const POST = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 const STREAM = ['accept', 'text/event-stream']
-const PLAIN = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/
-const SENTINEL = /^=\?base64\?.*\?=$/i
 
 /** The headers of each request: the operator's own, and what the protocol wants in the era that was agreed. */
 export class McpHeaders {
@@ -45,13 +44,14 @@ export class McpHeaders {
   }
 
   /** The same array each time in the legacy era: this is on the path of every call. */
-  post({ method, name }: Pick<OutgoingRequest, 'method' | 'name'>): readonly string[] {
+  post({ method, name, headers: more = [] }: Pick<OutgoingRequest, 'method' | 'name' | 'headers'>): readonly string[] {
     if (method === 'initialize') return [...POST, ...this.#own]
     if (!this.isModern && method !== 'server/discover') return this.#legacyPost
     const version = this.#version ?? MODERN_VERSION
     const headers = [...POST, ...this.#own, 'mcp-protocol-version', version]
     if (method !== '') headers.push('mcp-method', headerText(method))
     if (name !== undefined) headers.push('mcp-name', headerText(name))
+    headers.push(...more)
     return headers
   }
 
@@ -69,10 +69,4 @@ export class McpHeaders {
     const version = this.#version === undefined ? [] : ['mcp-protocol-version', this.#version]
     return this.#session === undefined ? version : [...version, 'mcp-session-id', this.#session]
   }
-}
-
-/** A text as the value of an `mcp-…` header: as it is where HTTP carries it unchanged, else in base64 between marks. */
-export function headerText(value: string): string {
-  if (PLAIN.test(value) && !SENTINEL.test(value)) return value
-  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }

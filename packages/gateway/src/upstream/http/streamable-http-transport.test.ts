@@ -131,7 +131,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
   it.each([
     ['html', 'UPSTREAM_PROTOCOL', 'Welcome'],
     ['zipped', 'UPSTREAM_PROTOCOL', 'neither JSON'],
-    ['html-500', 'UPSTREAM_PROTOCOL', 'HTTP 500'],
+    ['html-500', 'UPSTREAM_FAILED', 'HTTP 500'],
     ['busy', 'UPSTREAM_UNAVAILABLE', 'HTTP 503'],
     ['forbidden', 'UPSTREAM_NEEDS_LOGIN', 'HTTP 403'],
   ])('fails a call that is answered with %s as %s', async (tool, code, words) => {

@@ -1,0 +1,71 @@
+import { META } from '@sallyport/core'
+import { type JsonMember, jsonMembers } from './json-members.ts'
+import type { Edit } from './spliced.ts'
+
+export interface LegacyResult {
+  readonly edits: readonly Edit[]
+  /** A `resultType` that a legacy client cannot take, as it was written. */
+  readonly foreign: string | undefined
+}
+
+/** Which values of `structuredContent` are put into an object: those that are none, all of them, or none at all. */
+export type Wrapping = 'values' | 'always' | 'never'
+
+const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
+const OPEN_OBJECT = 0x7b
+const TOLD_LENGTH = 100
+
+/** What makes a modern result one for a legacy client, whatever its size: little is cut out, and nothing is read. */
+export function legacyResult(bytes: Buffer, at: number, wrapping: Wrapping): LegacyResult {
+  const inner: Edit[] = []
+  let foreign: string | undefined
+  const isCut = (member: JsonMember): boolean => {
+    if (member.key === 'resultType') foreign ??= foreignType(bytes, member)
+    if (member.key === 'structuredContent' && isWrapped(bytes, member, wrapping)) inner.push(...wrapped(member))
+    if (member.key !== '_meta') return MODERN_ONLY.has(member.key)
+    const meta = metaEdits(bytes, member)
+    inner.push(...(meta ?? []))
+    return meta === undefined
+  }
+  const { edits } = cutMembers(jsonMembers(bytes, at), isCut)
+  return { edits: [...edits, ...inner], foreign }
+}
+
+function foreignType(bytes: Buffer, { value, end }: JsonMember): string | undefined {
+  const text = bytes.toString('utf8', value, Math.min(end, value + TOLD_LENGTH))
+  return text === '"complete"' ? undefined : text
+}
+
+function isWrapped(bytes: Buffer, { value }: JsonMember, wrapping: Wrapping): boolean {
+  return wrapping === 'always' || (wrapping === 'values' && bytes[value] !== OPEN_OBJECT)
+}
+
+const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
+  { start: value, end: value, text: '{"result":' },
+  { start: end, end, text: '}' },
+]
+
+/** Nothing when nothing would be left of it. */
+function metaEdits(bytes: Buffer, { value }: JsonMember): readonly Edit[] | undefined {
+  if (bytes[value] !== OPEN_OBJECT) return undefined
+  const { edits, isEmpty } = cutMembers(jsonMembers(bytes, value), ({ key }) => key === META.serverInfo)
+  return isEmpty ? undefined : edits
+}
+
+/** Cuts members out of an object, each with one comma. */
+function cutMembers(members: Iterable<JsonMember>, isCut: (member: JsonMember) => boolean) {
+  const edits: Edit[] = []
+  let kept: JsonMember | undefined
+  let run: { readonly start: number; readonly end: number } | undefined
+  for (const member of members) {
+    if (isCut(member)) {
+      run = { start: run?.start ?? member.start, end: member.end }
+      continue
+    }
+    if (run) edits.push({ start: run.start, end: member.start, text: '' })
+    run = undefined
+    kept = member
+  }
+  if (run) edits.push({ start: kept?.end ?? run.start, end: run.end, text: '' })
+  return { edits, isEmpty: kept === undefined }
+}

@@ -1,0 +1,29 @@
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The same bytes with some places rewritten, as pieces. Edits do not overlap; what is inserted comes before what is cut. */
+export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): readonly (string | Buffer)[] {
+  const out: (string | Buffer)[] = []
+  let at = 0
+  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    copyRange(parts, { start: at, end: edit.start }, out)
+    if (edit.text !== '') out.push(edit.text)
+    at = edit.end
+  }
+  copyRange(parts, { start: at, end: Number.POSITIVE_INFINITY }, out)
+  return out
+}
+
+function copyRange(parts: readonly Buffer[], range: { start: number; end: number }, out: (string | Buffer)[]): void {
+  let offset = 0
+  for (const part of parts) {
+    const from = Math.max(0, range.start - offset)
+    const to = Math.min(part.length, range.end - offset)
+    if (from < to) out.push(from === 0 && to === part.length ? part : part.subarray(from, to))
+    offset += part.length
+    if (offset >= range.end) return
+  }
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+type Message = Record<string, any>
+
+export interface HeardRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly message: Message
+}
+
+export interface ModernUpstream {
+  readonly url: string
+  readonly heard: readonly HeardRequest[]
+  /** What was heard of one method. */
+  of(method: string): readonly HeardRequest[]
+  close(): Promise<void>
+}
+
+export interface ModernUpstreamOptions {
+  readonly tools?: readonly object[]
+  /** What a call of a tool is answered with, besides its type. */
+  readonly results?: Readonly<Record<string, object>>
+  readonly ttlMs?: number
+  /** `server/discover` is answered with this status and a legacy handshake is possible. */
+  readonly discoverStatus?: () => number
+}
+
+/** A server of the modern era over HTTP that keeps what it hears. It is as strict with headers as the protocol is. */
+export async function openModernUpstream(options: ModernUpstreamOptions = {}): Promise<ModernUpstream> {
+  const heard: HeardRequest[] = []
+  const server = createServer(async (request, response) => {
+    const message = JSON.parse(await bodyOf(request)) as Message
+    heard.push({ headers: request.headers, message })
+    answer(response, message, options)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    heard,
+    of: (method) => heard.filter(({ message }) => message.method === method),
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+function answer(response: ServerResponse, message: Message, options: ModernUpstreamOptions): void {
+  const status = message.method === 'server/discover' ? (options.discoverStatus?.() ?? 200) : 200
+  if (message.id === undefined) return void response.writeHead(202).end()
+  const result = status === 200 ? resultOf(message, options) : undefined
+  const body = result ? { result } : { error: { code: -32601, message: 'no such method' } }
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...body }))
+}
+
+const INFO = { capabilities: { tools: {} }, serverInfo: { name: 'strict', version: '1' } }
+
+function resultOf({ method, params }: Message, options: ModernUpstreamOptions): object | undefined {
+  const { tools = [], results = {}, ttlMs = 0 } = options
+  const caching = { resultType: 'complete', ttlMs, cacheScope: 'public' }
+  if (method === 'server/discover') return { ...caching, supportedVersions: ['2026-07-28'], ...INFO }
+  if (method === 'tools/list') return { ...caching, tools }
+  if (method === 'initialize') return { protocolVersion: params.protocolVersion, ...INFO }
+  if (method !== 'tools/call') return undefined
+  const _meta = { 'io.modelcontextprotocol/serverInfo': INFO.serverInfo }
+  return { resultType: 'complete', content: [{ type: 'text', text: 'done' }], _meta, ...results[params.name] }
+}
