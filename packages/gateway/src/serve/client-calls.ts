@@ -29,15 +29,12 @@ export class ClientCalls {
     this.#options = options
   }
 
-  async run(request: ClientRequest, offer: Offer, params: JsonObject): Promise<Reply> {
+  run(request: ClientRequest, offer: Offer, params: JsonObject): Promise<Reply> {
     if (this.#mayPark(request, offer)) return this.#runParked(request, offer, params)
     const progressed = progressTo(request.client, params)
     const { client, cancellation } = request
-    return this.#told(
-      request,
-      offer,
-      await this.#options.pipeline.run(this.#callOf(request, { offer, params, client, cancellation, progressed })),
-    )
+    const call = this.#callOf(request, { offer, params, client, cancellation, progressed })
+    return this.#options.pipeline.run(call).then((answer) => this.#told(request, offer, answer))
   }
 
   /** A legacy server asks while a call runs; a modern client answers by calling again. */

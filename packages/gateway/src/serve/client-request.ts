@@ -22,6 +22,12 @@ export interface ClientRequest {
   readonly subscription?: ResourceSubscription | undefined
 }
 
+/** Where a client hears what concerns its request, before the answer. */
+export interface WayToClient {
+  /** A notification, or a request that the client will answer. False when it cannot reach the client. */
+  notify(message: JsonObject): boolean
+}
+
 export interface Reply {
   readonly message: WireMessage
   /** For HTTP: the modern era gives some errors a status of their own. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
-import type { Client, ConversationNotice } from '../upstream/upstream.ts'
-import type { ClientSubscriptions } from './client-subscriptions.ts'
+import type { ConversationNotice } from '../upstream/upstream.ts'
+import type { ClientRequest, Reply } from './client-request.ts'
 import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
@@ -43,56 +43,63 @@ export class HttpMcp {
   /** Answers every request itself, whatever happens. */
   async handle(visit: Visit): Promise<void> {
     try {
-      if (visit.request.method === 'POST') await this.#post(visit)
-      else if (visit.request.method === 'GET') this.#openStream(visit)
-      else if (visit.request.method === 'DELETE') this.#endSession(visit)
+      const { method } = visit.request
+      if (method === 'POST') {
+        checkMedia(visit.request)
+        // Not in a function of its own: each one that waits costs a call more than its checks do.
+        const bytes = await readBody(visit.request, this.#options.maxBodyBytes())
+        const asked = this.#read(visit, bytes)
+        if (asked) this.#reply(asked, await this.#options.methods.answer(asked.request))
+      } else if (method === 'GET') this.#openStream(visit)
+      else if (method === 'DELETE') this.#endSession(visit)
       else throw wrongVerb()
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
-      sendRefusal(
-        visit.response,
-        error,
-        error.code === 'VERB_REFUSED' ? { headers: { allow: 'POST, GET, DELETE' } } : {},
-      )
+      const isVerb = error.code === 'VERB_REFUSED'
+      sendRefusal(visit.response, error, isVerb ? { headers: { allow: 'POST, GET, DELETE' } } : {})
     }
   }
 
-  async #post({ request, response, principal }: Visit): Promise<void> {
-    if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) {
-      throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
+  /** What a message asks for; undefined when it has been answered already. */
+  #read(visit: Visit, bytes: Buffer): Asked | undefined {
+    const message = readMessage(bytes)
+    if ('error' in message) {
+      sendRefusal(visit.response, message.error, { id: message.id as string | number | undefined })
+      return undefined
     }
-    if (!acceptsJson(request) && !acceptsStream(request)) {
-      throw new SallyportError(
-        'ACCEPT_REFUSED',
-        'The answer comes as application/json or text/event-stream: accept both.',
-      )
-    }
-    const message = readMessage(await readBody(request, this.#options.maxBodyBytes()))
-    if ('error' in message)
-      return sendRefusal(response, message.error, { id: message.id as string | number | undefined })
-    const visit = { request, response, principal }
-    if (message.kind !== 'response' && isModern(message, request.headers)) return this.#modern(visit, message)
+    if (message.kind !== 'response' && isModern(message, visit.request.headers)) return this.#modern(visit, message)
     return this.#legacy(visit, message)
   }
 
-  async #modern(
-    { request, response, principal }: Visit,
-    message: Exclude<Incoming, { kind: 'response' }>,
-  ): Promise<void> {
+  #reply({ exchange, session, request }: Asked, reply: Reply): void {
+    if (session) {
+      this.#long.delete(exchange)
+      session.inFlight.delete(request.id)
+    }
+    exchange.reply(reply)
+    if (exchange.connection) this.#unread.watch(exchange.connection)
+  }
+
+  #modern(visit: Visit, message: Exclude<Incoming, { kind: 'response' }>): Asked | undefined {
+    const { request, response, principal } = visit
     const flaw = envelopeFlaw(message) ?? headerFlaw(message, request.headers)
     if (flaw) {
       const id = message.kind === 'request' ? message.id : undefined
-      return sendRefusal(response, flaw, { id, data: flawData(flaw, message) })
+      sendRefusal(response, flaw, { id, data: flawData(flaw, message) })
+      return undefined
     }
     if (message.kind === 'notification') return accepted(response)
-    if (message.method === 'subscriptions/listen') requireStream(request)
+    const { id, method, params } = message
+    if (method === 'subscriptions/listen') requireStream(request)
     const exchange = new HttpExchange(request, response)
     exchange.cancelOnClose()
-    const client = new ModernClient(message.params, (notification) => exchange.notify(notification))
-    await this.#answer(exchange, message, { principal, era: 'modern', client, carrier: request })
+    const client = new ModernClient(params, exchange)
+    const { cancellation } = exchange
+    const asked = { id, method, params, principal, era: 'modern', client, cancellation, carrier: request } as const
+    return { exchange, session: undefined, request: asked }
   }
 
-  async #legacy(visit: Visit, message: Incoming): Promise<void> {
+  #legacy(visit: Visit, message: Incoming): Asked | undefined {
     const { request, response, principal } = visit
     checkLegacyVersion(request)
     if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(visit, message)
@@ -102,46 +109,20 @@ export class HttpMcp {
       session.client.answered(message.id, message.message)
       return accepted(response)
     }
-    if (session.inFlight.has(message.id)) {
-      throw new SallyportError(
-        'INVALID_REQUEST',
-        `The id ${JSON.stringify(message.id)} is in use by a request under way.`,
-      )
-    }
-    const { streams } = session
-    const exchange = new HttpExchange(request, response, { streams, requestId: message.id })
-    session.inFlight.set(message.id, exchange.cancellation)
-    this.#long.add(exchange)
-    try {
-      const { subscriptions } = session
-      await this.#answer(exchange, message, {
-        principal,
-        era: 'legacy',
-        client: new CallingClient(session.client, (message) => exchange.notify(message)),
-        subscriptions,
-        carrier: request,
-      })
-    } finally {
-      this.#long.delete(exchange)
-      session.inFlight.delete(message.id)
-    }
-  }
-
-  async #answer(exchange: HttpExchange, message: ClientCall, context: AnswerContext): Promise<void> {
     const { id, method, params } = message
-    exchange.reply(
-      await this.#options.methods.answer({
-        id,
-        method,
-        params,
-        cancellation: exchange.cancellation,
-        ...context,
-      }),
-    )
-    if (exchange.connection) this.#unread.watch(exchange.connection)
+    if (session.inFlight.has(id))
+      throw new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)
+    const { streams, subscriptions } = session
+    const exchange = new HttpExchange(request, response, { streams, requestId: id })
+    const { cancellation } = exchange
+    session.inFlight.set(id, cancellation)
+    this.#long.add(exchange)
+    const client = new CallingClient(session.client, exchange)
+    const what = { id, method, params, principal, era: 'legacy' } as const
+    return { exchange, session, request: { ...what, client, cancellation, subscriptions, carrier: request } }
   }
 
-  #initialize({ response, principal }: Visit, message: ClientCall): void {
+  #initialize({ response, principal }: Visit, message: ClientCall): undefined {
     const result = this.#options.methods.initializeResult(principal, message.params.protocolVersion)
     const opening = readOpening(message.params, String(result.protocolVersion))
     const session = this.#options.sessions.open(principal, opening)
@@ -152,13 +133,13 @@ export class HttpMcp {
     session: LegacySession,
     { method, params }: Extract<Incoming, { kind: 'notification' }>,
     response: ServerResponse,
-  ): void {
+  ): undefined {
     const id = isJsonObject(params) ? params.requestId : undefined
     if (method === 'notifications/cancelled' && (typeof id === 'string' || typeof id === 'number')) {
       session.inFlight.get(id)?.cancel('the client cancelled it')
     }
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(session.id, method)
-    accepted(response)
+    return accepted(response)
   }
 
   #openStream(visit: Visit): void {
@@ -193,12 +174,21 @@ export class HttpMcp {
   }
 }
 
-interface AnswerContext {
-  readonly principal: Principal
-  readonly client: Client
-  readonly era: 'legacy' | 'modern'
-  readonly carrier: IncomingMessage
-  readonly subscriptions?: ClientSubscriptions
+/** A request that waits for its answer. */
+interface Asked {
+  readonly exchange: HttpExchange
+  readonly session: LegacySession | undefined
+  readonly request: ClientRequest
+}
+
+function checkMedia(request: IncomingMessage): void {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+    throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
+  if (!acceptsJson(request) && !acceptsStream(request))
+    throw new SallyportError(
+      'ACCEPT_REFUSED',
+      'The answer comes as application/json or text/event-stream: accept both.',
+    )
 }
 
 function checkLegacyVersion(request: IncomingMessage): void {
@@ -221,6 +211,6 @@ function requireStream(request: IncomingMessage): void {
 const wrongVerb = (): SallyportError =>
   new SallyportError('VERB_REFUSED', 'This endpoint takes POST; GET and DELETE only with a session.')
 
-function accepted(response: ServerResponse): void {
+function accepted(response: ServerResponse): undefined {
   response.writeHead(202, { 'content-length': 0 }).end()
 }

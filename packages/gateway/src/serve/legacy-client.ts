@@ -1,6 +1,7 @@
 import type { JsonObject, LogLevel } from '@sallyport/core'
 import type { Client, Question, QuestionAnswer } from '../upstream/upstream.ts'
 import { ClientQuestions, type SendToClient } from './client-questions.ts'
+import type { WayToClient } from './client-request.ts'
 import type { SessionOpening } from './session-opening.ts'
 
 /** A client that began with `initialize`: what it declared then, and what it has not answered yet. */
@@ -58,11 +59,11 @@ export class LegacyClient implements Client {
 export class CallingClient implements Client {
   readonly era = 'legacy'
   readonly standing: LegacyClient
-  readonly #send: SendToClient
+  readonly #way: WayToClient
 
-  constructor(standing: LegacyClient, send: SendToClient) {
+  constructor(standing: LegacyClient, way: WayToClient) {
     this.standing = standing
-    this.#send = send
+    this.#way = way
   }
 
   get capabilities(): JsonObject {
@@ -83,10 +84,10 @@ export class CallingClient implements Client {
 
   /** A client that takes no stream as the answer to its call may have another one open. */
   ask(question: Question): Promise<QuestionAnswer> {
-    return this.standing.askOver((message) => this.#send(message) || this.standing.reach(message), question)
+    return this.standing.askOver((message) => this.#way.notify(message) || this.standing.reach(message), question)
   }
 
   notify(notification: JsonObject): void {
-    this.#send(notification)
+    this.#way.notify(notification)
   }
 }

@@ -12,6 +12,7 @@ import {
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
+import type { WayToClient } from './client-request.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { failureReply } from './failure-reply.ts'
 import { type Incoming, isId, readMessage } from './incoming.ts'
@@ -40,7 +41,7 @@ const BACKLOG_MOST = 256_000_000
 type ClientCall = Extract<Incoming, { kind: 'request' }>
 
 /** MCP over a stream of lines: what an agent's stdio becomes once it reached the gateway. */
-export class LineClient {
+export class LineClient implements WayToClient {
   readonly #options: LineClientOptions
   readonly #inFlight = new Map<string | number, Cancellation>()
   readonly #subscriptions = new ClientSubscriptions((notification) => this.#write(notificationMessage(notification)))
@@ -85,7 +86,12 @@ export class LineClient {
   }
 
   #clientOf(opening: SessionOpening): LegacyClient {
-    return new LegacyClient(this.#conversation, opening, (message) => this.#write(notificationMessage(message)))
+    return new LegacyClient(this.#conversation, opening, (message) => this.notify(message))
+  }
+
+  /** Over one line everything goes the same way. */
+  notify(message: JsonObject): boolean {
+    return this.#write(notificationMessage(message))
   }
 
   /** Over a pipe nothing but its id tells a client which of its requests was refused. */
@@ -117,8 +123,7 @@ export class LineClient {
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
     const { principal, methods } = this.#options
-    const tell = (told: JsonObject): boolean => this.#write(notificationMessage(told))
-    const client = era === 'modern' ? new ModernClient(params, tell) : new CallingClient(this.#client, tell)
+    const client = era === 'modern' ? new ModernClient(params, this) : new CallingClient(this.#client, this)
     const reply = await methods.answer({
       id,
       method,

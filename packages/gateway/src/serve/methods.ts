@@ -96,17 +96,22 @@ export class Methods {
   }
 
   /** Never rejects: what goes wrong is an answer too. */
-  async answer(request: ClientRequest): Promise<Reply> {
+  answer(request: ClientRequest): Reply | Promise<Reply> {
     try {
       const method = this.#methods.get(request.method)
       if (!method?.eras.includes(request.era)) throw unknownMethod(request, this.#methods.keys())
-      return await method.handle(request)
+      const reply = method.handle(request)
+      return reply instanceof Promise ? reply.catch((error: unknown) => this.#failed(request, error)) : reply
     } catch (error) {
-      if (error instanceof SallyportError) return failureReply(request, error)
-      const incident = this.#options.onBug(error, request.method)
-      const message = `Something broke inside the gateway (incident ${incident}).`
-      return failureReply(request, new SallyportError('INTERNAL', message))
+      return this.#failed(request, error)
     }
+  }
+
+  #failed(request: ClientRequest, error: unknown): Reply {
+    if (error instanceof SallyportError) return failureReply(request, error)
+    const incident = this.#options.onBug(error, request.method)
+    const message = `Something broke inside the gateway (incident ${incident}).`
+    return failureReply(request, new SallyportError('INTERNAL', message))
   }
 
   initializeResult(principal: Principal, wanted: unknown): JsonObject {
@@ -132,26 +137,37 @@ export class Methods {
     }
   }
 
-  async #list(request: ClientRequest, method: ListMethod): Promise<Reply> {
+  #list(request: ClientRequest, method: ListMethod): Reply | Promise<Reply> {
     if (request.params.cursor !== undefined)
       throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list comes in one page.')
-    await this.#options.untilKnown()
-    return {
-      message: printedMessage(request.id, this.#options.listings.prepared(method, request.principal, request.era)),
-      status: 200,
+    const print = (): Reply => {
+      const printed = this.#options.listings.prepared(method, request.principal, request.era)
+      return { message: printedMessage(request.id, printed), status: 200 }
     }
+    return this.#options.untilKnown()?.then(print) ?? print()
   }
 
-  async #named(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
+  #named(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
     const name = request.params.name
     if (typeof name !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "name" must be a text.')
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
+    const offer = this.#options.catalog.snapshot[kind](name)
+    return offer ? this.#runNamed(request, offer) : this.#runLater(request, kind, name)
+  }
+
+  /** Its server may be one of those that have not been heard of yet. */
+  async #runLater(request: ClientRequest, kind: 'tool' | 'prompt', name: string): Promise<Reply> {
     const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknownName(kind, name, request)
-    const flaw = request.era === 'modern' && request.carrier && paramFlaw(offer, request.params, request.carrier)
+    return this.#runNamed(request, offer)
+  }
+
+  #runNamed(request: ClientRequest, offer: Offer): Promise<Reply> {
+    const { params, era, carrier } = request
+    const flaw = era === 'modern' && carrier && paramFlaw(offer, params, carrier)
     if (flaw) throw flaw
-    return this.#calls.run(request, offer, { ...request.params, name: offer.name })
+    return this.#calls.run(request, offer, params.name === offer.name ? params : { ...params, name: offer.name })
   }
 
   async #resource(request: ClientRequest): Promise<Reply> {

@@ -1,16 +1,21 @@
 import { isJsonObject, isLogLevel, type JsonObject, type LogLevel, META } from '@sallyport/core'
 import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
+import type { WayToClient } from './client-request.ts'
 
 /** A client of the modern era: it says who it is with every request, and can be asked only by what a request returns. */
 export class ModernClient implements Client {
   readonly era = 'modern'
   readonly conversation = undefined
-  readonly notify: (notification: JsonObject) => void
   readonly #meta: JsonObject
+  readonly #way: WayToClient
 
-  constructor(params: JsonObject, notify: (notification: JsonObject) => void) {
-    this.#meta = isJsonObject(params._meta) ? params._meta : {}
-    this.notify = notify
+  constructor({ _meta }: JsonObject, way: WayToClient) {
+    this.#meta = isJsonObject(_meta) ? _meta : {}
+    this.#way = way
+  }
+
+  notify(notification: JsonObject): void {
+    this.#way.notify(notification)
   }
 
   get capabilities(): JsonObject {

@@ -5,7 +5,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { openPairs } from './event-reader.test-kit.ts'
 import { ReplayBudget } from './replay-budget.ts'
 import { SessionStreams } from './session-streams.ts'
-import { notificationMessage, resultMessage, type WireMessage } from './wire-message.ts'
+import { notificationMessage, printedMessage, resultMessage, type WireMessage } from './wire-message.ts'
 
 const SESSION = '0123abcd-0000-4000-8000-000000000000'
 const TAG = '0123abcd'
@@ -71,7 +71,7 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     const first = await pairs()
     const stream = streams.open(first.response, 1)
     await close(first.response)
-    stream.finish(resultMessage(1, Buffer.from('{"text":"grüße 😀"}')))
+    stream.finish(printedMessage(1, [Buffer.from('{"text":"grüße 😀"}')]))
     const second = await pairs()
     streams.listen(second.response, `${TAG}-1-0`)
     await second.reader.ends()
@@ -214,7 +214,7 @@ describe('what is kept for clients that come back', () => {
     const first = await pairs()
     const stream = streams.open(first.response, 1)
     await close(first.response)
-    stream.finish(resultMessage(1, Buffer.from(JSON.stringify({ text: 'x'.repeat(9_000_000) }))))
+    stream.finish(printedMessage(1, [Buffer.from(JSON.stringify({ text: 'x'.repeat(9_000_000) }))]))
     expect(budget.bytes).toBeLessThan(1_000)
     const second = await pairs()
     streams.listen(second.response, `${TAG}-1-0`)

@@ -2,7 +2,7 @@ import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { Link, type LinkRequest } from './link.ts'
+import { Link, type LinkRequest, type Patience } from './link.ts'
 import { codeOf, type MemoryOptions, MemoryTransport } from './memory-transport.test-kit.ts'
 import type { Frame } from './transport.ts'
 
@@ -22,7 +22,7 @@ async function openLink(options: MemoryOptions = {}) {
     { clientInfo: CLIENT, capabilities: {} },
   )
   await link.open()
-  const ask = (changes: Partial<LinkRequest> = {}): Promise<Frame> =>
+  const ask = (changes: Partial<LinkRequest & Patience> = {}): Promise<Frame> =>
     link.request({ method: 'tools/call', params: {}, timeout: 60_000, maximum: 600_000, ...changes })
   return { transport, link, told, ask }
 }

@@ -103,7 +103,7 @@ export class SharedUpstream implements Upstream {
   async #requestWithCare(request: UpstreamRequest): Promise<UpstreamReply> {
     if (this.#state === 'stopped') this.start()
     if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
-    if (this.#state !== 'ready' || !this.#link) throw this.#refusal()
+    if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
     const link = this.#link
     const level = request.client?.logLevel
     if (level !== undefined) await this.#logLevel?.atLeast(level)
@@ -291,10 +291,6 @@ export class SharedUpstream implements Upstream {
     this.#become('stopped', 'nobody called it for a while; it comes back on the next call')
     this.#dropLink()
     this.#deaths = { ...this.#deaths, attempt: 0 }
-  }
-
-  #refusal(): SallyportError {
-    return stateRefusal(this.status(), this.#options.now())
   }
 }
 
