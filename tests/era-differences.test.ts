@@ -120,7 +120,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     const body = JSON.stringify({
       ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
       params: {
-        ...{ name: 'up_query', arguments: { region: 'eu, us' } },
+        ...{ name: 'up_query', arguments: { region: 'eu' } },
         _meta: {
           'io.modelcontextprotocol/protocolVersion': '2026-07-28',
           'io.modelcontextprotocol/clientCapabilities': {},

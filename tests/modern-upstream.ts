@@ -30,6 +30,7 @@ export interface ModernUpstreamOptions {
 export async function openModernUpstream(options: ModernUpstreamOptions = {}): Promise<ModernUpstream> {
   const heard: HeardRequest[] = []
   const server = createServer(async (request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end()
     const message = JSON.parse(await bodyOf(request)) as Message
     heard.push({ headers: request.headers, message })
     answer(response, message, options)

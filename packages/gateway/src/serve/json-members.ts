@@ -1,4 +1,5 @@
 export interface JsonMember {
+  /** One byte for each character: good enough for names in ASCII. */
   readonly key: string
   /** Where its key begins, and where its value begins and ends. */
   readonly start: number
@@ -31,7 +32,8 @@ export function* jsonMembers(bytes: Buffer, at: number): Generator<JsonMember> {
 
 function keyOf(bytes: Buffer, start: number, end: number): string {
   if (end - start > KEY_LIMIT) return ''
-  return JSON.parse(bytes.toString('utf8', start, end)) as string
+  const written = bytes.toString('latin1', start + 1, end - 1)
+  return written.includes('\\') ? (JSON.parse(bytes.toString('utf8', start, end)) as string) : written
 }
 
 function skipSpace(bytes: Buffer, from: number): number {
@@ -42,14 +44,10 @@ function skipSpace(bytes: Buffer, from: number): number {
 
 /** After the quote that ends the text which begins here. */
 function textEnd(bytes: Buffer, from: number): number {
-  let at = from
-  for (;;) {
-    at = bytes.indexOf(QUOTE, at + 1)
-    if (at === -1) return bytes.length
-    let before = at - 1
-    while (bytes[before] === BACKSLASH) before--
-    if ((at - before) % 2 === 1) return at + 1
-  }
+  let at = from + 1
+  // Faster than to search for quotes: a text that holds JSON is full of them.
+  for (let byte = bytes[at]; byte !== QUOTE && byte !== undefined; byte = bytes[at]) at += byte === BACKSLASH ? 2 : 1
+  return at + 1
 }
 
 function valueEnd(bytes: Buffer, from: number): number {

@@ -4,7 +4,7 @@ import type { Edit } from './spliced.ts'
 
 export interface LegacyResult {
   readonly edits: readonly Edit[]
-  /** A `resultType` that a legacy client cannot take, as it was written. */
+  /** What a legacy client cannot take: a `resultType`, as it was written. */
   readonly foreign: string | undefined
 }
 
@@ -14,6 +14,8 @@ export type Wrapping = 'values' | 'always' | 'never'
 const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
 const OPEN_OBJECT = 0x7b
 const TOLD_LENGTH = 100
+/** Only a key that stands many times can be cut so often, and only to keep us busy. */
+const MOST_CUTS = 100
 
 /** What makes a modern result one for a legacy client, whatever its size: little is cut out, and nothing is read. */
 export function legacyResult(bytes: Buffer, at: number, wrapping: Wrapping): LegacyResult {
@@ -21,13 +23,15 @@ export function legacyResult(bytes: Buffer, at: number, wrapping: Wrapping): Leg
   let foreign: string | undefined
   const isCut = (member: JsonMember): boolean => {
     if (member.key === 'resultType') foreign ??= foreignType(bytes, member)
+    if (inner.length > 3 * MOST_CUTS) return false
     if (member.key === 'structuredContent' && isWrapped(bytes, member, wrapping)) inner.push(...wrapped(member))
     if (member.key !== '_meta') return MODERN_ONLY.has(member.key)
     const meta = metaEdits(bytes, member)
     inner.push(...(meta ?? []))
     return meta === undefined
   }
-  const { edits } = cutMembers(jsonMembers(bytes, at), isCut)
+  const { edits, isEndless } = cutMembers(jsonMembers(bytes, at), isCut)
+  if (isEndless || inner.length > 3 * MOST_CUTS) foreign ??= 'the same members over and over'
   return { edits: [...edits, ...inner], foreign }
 }
 
@@ -45,11 +49,11 @@ const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
   { start: end, end, text: '}' },
 ]
 
-/** Nothing when nothing would be left of it. */
+/** Nothing when nothing would be left of it, or nothing good. */
 function metaEdits(bytes: Buffer, { value }: JsonMember): readonly Edit[] | undefined {
   if (bytes[value] !== OPEN_OBJECT) return undefined
-  const { edits, isEmpty } = cutMembers(jsonMembers(bytes, value), ({ key }) => key === META.serverInfo)
-  return isEmpty ? undefined : edits
+  const { edits, isEmpty, isEndless } = cutMembers(jsonMembers(bytes, value), ({ key }) => key === META.serverInfo)
+  return isEmpty || isEndless ? undefined : edits
 }
 
 /** Cuts members out of an object, each with one comma. */
@@ -58,6 +62,7 @@ function cutMembers(members: Iterable<JsonMember>, isCut: (member: JsonMember) =
   let kept: JsonMember | undefined
   let run: { readonly start: number; readonly end: number } | undefined
   for (const member of members) {
+    if (edits.length > MOST_CUTS) return { edits, isEmpty: false, isEndless: true }
     if (isCut(member)) {
       run = { start: run?.start ?? member.start, end: member.end }
       continue
@@ -67,5 +72,5 @@ function cutMembers(members: Iterable<JsonMember>, isCut: (member: JsonMember) =
     kept = member
   }
   if (run) edits.push({ start: kept?.end ?? run.start, end: run.end, text: '' })
-  return { edits, isEmpty: kept === undefined }
+  return { edits, isEmpty: kept === undefined, isEndless: false }
 }

@@ -220,6 +220,25 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     )
   })
 
+  it('is refused when it says the same many times over, which costs more than it is worth', () => {
+    for (const member of [
+      '"a":1,"resultType":"complete"',
+      '"structuredContent":1',
+      '"_meta":{"a":1,"io.modelcontextprotocol/serverInfo":1,"b":2}',
+    ]) {
+      const frame = frameOf(`{"id":1,"result":{${`${member},`.repeat(1_000)}"z":1}}`)
+      const message = relayedMessage(frame, {
+        id: 'client',
+        method: 'tools/call',
+        ...way,
+        from: 'modern',
+        to: 'legacy',
+      })
+      expect(message.length).toBeLessThan(10)
+      expect(JSON.parse(textOf(message)).error.message).toContain('over and over')
+    }
+  })
+
   it('is not read when it is large', () => {
     const text = '\\"x\\\\'.repeat(1_000_000)
     const frame = frameOf(`{"id":1,"result":{"resultType":"complete","a":"${text}","ttlMs":1}}`, 65_536)
