@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   BUILT_IN_SERVER,
   canonicalName,
+  type Era,
   isJsonObject,
   type JsonObject,
   NameTable,
@@ -11,6 +12,7 @@ import {
   wrappedOutputSchema,
 } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
+import { declaredExtensions, makesTasks } from './extensions.ts'
 import type { Offer } from './offer.ts'
 
 export interface CatalogEntry {
@@ -105,6 +107,21 @@ export class CatalogSnapshot {
           `## ${server}\n\n${(catalogue.instructions ?? '').trim().slice(0, INSTRUCTIONS_LIMIT)}`,
       )
     return parts.length === 0 ? undefined : parts.join('\n\n')
+  }
+
+  /** What else the servers declare to a client of this era, each name once: the first server's word counts. */
+  extensions(servers: ReadonlySet<string>, era: Era): JsonObject {
+    const seen = this.#entries.filter(({ server }) => servers.has(server))
+    return declaredExtensions(
+      seen.map(({ catalogue }) => catalogue),
+      era,
+    )
+  }
+
+  /** A task of which nothing is known can only be of the one server that makes tasks. */
+  onlyTaskServer(taskId: string): Offer | undefined {
+    const makers = this.#entries.filter(({ catalogue }) => makesTasks(catalogue))
+    return makers.length === 1 && makers[0] ? unlisted(makers[0].server, taskId) : undefined
   }
 
   #onlyResourceServer(): string | undefined {

@@ -10,6 +10,8 @@ export interface Call {
   /** `tools/call`, `resources/read`, `prompts/get`, … */
   readonly method: string
   readonly offer: Offer
+  /** What it is about where that is not the offer itself: a task that the tool made. */
+  readonly subject?: string | undefined
   /** What the server will get, under its own names. */
   readonly params: JsonObject
   /** Who can be asked and told things while it runs; none where a program of ours calls. */

@@ -25,7 +25,7 @@ function requestOf(call: Call, params: JsonObject, ask: AskClient | undefined): 
   return {
     method: call.method,
     params,
-    name: call.offer.name,
+    name: call.subject ?? call.offer.name,
     session: ownerOf(call.principal),
     headers: mirroredHeaders(call),
     trace: call.trace,

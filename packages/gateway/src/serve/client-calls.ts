@@ -9,6 +9,7 @@ import type { Ids } from './ids.ts'
 import { foreignParamHeaders } from './param-headers.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { ParkedCalls } from './parked-calls.ts'
+import { TaskOwners } from './task-owners.ts'
 import { relayedMessage, resultMessage } from './wire-message.ts'
 
 export interface ClientCallsOptions {
@@ -24,6 +25,7 @@ const RESUMABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 're
 export class ClientCalls {
   readonly #options: ClientCallsOptions
   readonly #parked = new ParkedCalls()
+  readonly #tasks = new TaskOwners()
 
   constructor(options: ClientCallsOptions) {
     this.#options = options
@@ -35,6 +37,13 @@ export class ClientCalls {
     const { client, cancellation } = request
     const call = this.#callOf(request, { offer, params, client, cancellation, progressed })
     return this.#options.pipeline.run(call).then((answer) => this.#told(request, offer, answer))
+  }
+
+  /** Something about a task goes where the task was made; undefined when nobody knows where that was. */
+  runForTask(request: ClientRequest, taskId: string): Promise<Reply> | undefined {
+    const { catalog } = this.#options
+    const offer = this.#tasks.find(request.principal, taskId) ?? catalog.snapshot.onlyTaskServer(taskId)
+    return offer && this.run(request, offer, request.params)
   }
 
   /** A legacy server asks while a call runs; a modern client answers by calling again. */
@@ -64,6 +73,8 @@ export class ClientCalls {
     if (answer.kind === 'failure') return failureReply(request, answer.error)
     const hasWrappedOutput = offer.legacyOutput !== undefined
     const relay = { id: request.id, method: request.method, from: answer.era, to: request.era, hasWrappedOutput }
+    const isTask = answer.frame.envelope.resultType === 'task' || request.params.task !== undefined
+    if (isTask) this.#tasks.note(request.principal, offer, answer.frame)
     const granted = answer.frame.envelope.result !== undefined
     return { message: relayedMessage(answer.frame, relay), status: 200, granted }
   }
@@ -76,6 +87,7 @@ export class ClientCalls {
       principal: request.principal,
       method: request.method,
       offer: run.offer,
+      subject: typeof run.params.taskId === 'string' ? run.params.taskId : undefined,
       params: run.params,
       headers: carrier && request.era === 'modern' ? foreignParamHeaders(run.offer, carrier) : undefined,
       trace: traceOf(carrier, run.params),

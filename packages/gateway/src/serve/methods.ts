@@ -91,6 +91,10 @@ export class Methods {
       ['resources/unsubscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.unsubscribe(request) }],
       ['logging/setLevel', { eras: LEGACY, handle: (request) => setLogLevel(request) }],
       ['completion/complete', { eras: BOTH, handle: (request) => this.#complete(request) }],
+      ['tasks/get', { eras: BOTH, handle: (request) => this.#task(request) }],
+      ['tasks/cancel', { eras: BOTH, handle: (request) => this.#task(request) }],
+      ['tasks/update', { eras: MODERN, handle: (request) => this.#task(request) }],
+      ['tasks/result', { eras: LEGACY, handle: (request) => this.#task(request) }],
       ['subscriptions/listen', { eras: MODERN, handle: (request) => this.#subscriptions.listen(request) }],
     ])
   }
@@ -117,14 +121,16 @@ export class Methods {
   initializeResult(principal: Principal, wanted: unknown): JsonObject {
     const protocolVersion =
       typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
-    return { protocolVersion, ...this.#introduction(principal) }
+    return { protocolVersion, ...this.#introduction(principal, 'legacy') }
   }
 
-  #introduction(principal: Principal): JsonObject {
+  #introduction(principal: Principal, era: Era): JsonObject {
     const { catalog, listings, version } = this.#options
-    const instructions = catalog.snapshot.instructions(listings.servers(principal))
+    const servers = listings.servers(principal)
+    const instructions = catalog.snapshot.instructions(servers)
     const serverInfo = { name: 'sallyport', title: 'Sallyport', version }
-    return { capabilities: CAPABILITIES, serverInfo, ...(instructions !== undefined && { instructions }) }
+    const capabilities = { ...CAPABILITIES, ...catalog.snapshot.extensions(servers, era) }
+    return { capabilities, serverInfo, ...(instructions !== undefined && { instructions }) }
   }
 
   #discovery(principal: Principal): JsonObject {
@@ -133,7 +139,7 @@ export class Methods {
       ttlMs: 0,
       cacheScope: 'private',
       supportedVersions: [MODERN_VERSION],
-      ...this.#introduction(principal),
+      ...this.#introduction(principal, 'modern'),
     }
   }
 
@@ -168,6 +174,14 @@ export class Methods {
     const flaw = era === 'modern' && carrier && paramFlaw(offer, params, carrier)
     if (flaw) throw flaw
     return this.#calls.run(request, offer, params.name === offer.name ? params : { ...params, name: offer.name })
+  }
+
+  #task(request: ClientRequest): Promise<Reply> {
+    const { taskId } = request.params
+    if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "taskId" must be a text.')
+    const reply = this.#calls.runForTask(request, taskId)
+    if (reply) return reply
+    throw new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`)
   }
 
   async #resource(request: ClientRequest): Promise<Reply> {

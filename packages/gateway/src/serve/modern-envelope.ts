@@ -10,6 +10,9 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
 ])
 
 const SUPPORTED: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]

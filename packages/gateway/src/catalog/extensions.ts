@@ -1,0 +1,35 @@
+import { type Era, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
+
+/** Tasks are made, asked for and ended otherwise in each era: they cannot be carried across. */
+const MODERN_TASKS = 'io.modelcontextprotocol/tasks'
+
+export function makesTasks({ era, capabilities }: ServerCatalogue): boolean {
+  if (era === 'legacy') return capabilities.tasks !== undefined
+  return isJsonObject(capabilities.extensions) && capabilities.extensions[MODERN_TASKS] !== undefined
+}
+
+/** The capabilities beyond the protocol's own that servers declare, as one of them. */
+export function declaredExtensions(catalogues: readonly ServerCatalogue[], era: Era): JsonObject {
+  const tasks =
+    era === 'legacy' ? catalogues.find((catalogue) => makesTasks(catalogue) && catalogue.era === era) : undefined
+  const extensions = joined(catalogues, 'extensions', (name, from) => name !== MODERN_TASKS || from === era)
+  const experimental = joined(catalogues, 'experimental', () => true)
+  return {
+    ...(extensions && { extensions }),
+    ...(experimental && { experimental }),
+    ...(tasks && { tasks: tasks.capabilities.tasks }),
+  }
+}
+
+function joined(
+  catalogues: readonly ServerCatalogue[],
+  member: 'extensions' | 'experimental',
+  keeps: (name: string, era: Era) => boolean,
+): JsonObject | undefined {
+  const all = new Map<string, Json | undefined>()
+  for (const { era, capabilities } of catalogues)
+    for (const [name, value] of Object.entries(isJsonObject(capabilities[member]) ? capabilities[member] : {}))
+      if (!all.has(name) && keeps(name, era)) all.set(name, value)
+  return all.size === 0 ? undefined : Object.fromEntries(all)
+}
