@@ -180,7 +180,7 @@ export class Methods {
     const { taskId } = request.params
     if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "taskId" must be a text.')
     const reply = this.#calls.runForTask(request, taskId)
-    if (reply) return reply
+    if (reply !== undefined) return reply
     throw new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`)
   }
 
