@@ -34,7 +34,14 @@ export function compareChecks(
     if (status !== 'SUCCESS') continue
     const counterpart = counterparts.get(key)
     if (counterpart?.status === 'SUCCESS') kept[isScored(scenario) ? 'scored' : 'unscored']++
-    else losses.push({ scenario, id, name, isScored: isScored(scenario), message: toldOf(counterpart) })
+    else
+      losses.push({
+        scenario,
+        id,
+        name,
+        isScored: isScored(scenario),
+        message: toldOf(counterpart ?? firstFailure(through, scenario)),
+      })
   }
   return { kept, losses }
 }
@@ -51,7 +58,11 @@ function byKey(checks: readonly Check[]): ReadonlyMap<string, Check> {
   return keyed
 }
 
+/** Where a check was not made at all, something before it went wrong. */
+function firstFailure(checks: readonly Check[], scenario: string): Check | undefined {
+  return checks.find((check) => check.scenario === scenario && check.status === 'FAILURE')
+}
+
 function toldOf(check: Check | undefined): string {
-  if (!check) return 'the scenario ended before this check'
-  return `${check.status}: ${check.message}`
+  return check ? `${check.status}: ${check.message}` : 'the check was not made'
 }

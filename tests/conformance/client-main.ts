@@ -6,8 +6,8 @@
  */
 import { parseArgs } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { runGateway } from '../run-gateway.ts'
-import { type Context, driveScenario } from './client-scenarios.ts'
+import { type Context, scenarioOf } from './client-scenarios.ts'
+import { runGatewayFor } from './gateway-process.ts'
 
 /** Less than the suite waits: nobody would stop the gateway if the suite lost patience first. */
 const PATIENCE = 15_000
@@ -17,10 +17,11 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 const [url = ''] = positionals
-const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT: context = '{}' } = process.env
+const { MCP_CONFORMANCE_SCENARIO = '', MCP_CONFORMANCE_CONTEXT = '{}' } = process.env
+const scenario = scenarioOf(MCP_CONFORMANCE_SCENARIO)
 
 if (values.through) {
-  const gateway = await runGateway({ config: { gateway: { naming: 'bare' }, mcp_servers: { suite: { url } } } })
+  const gateway = await runGatewayFor({ url })
   const late = setTimeout(() => void gateway.stop(), PATIENCE)
   try {
     await drive(gateway.mcp)
@@ -32,14 +33,16 @@ if (values.through) {
 
 async function drive(address: string): Promise<void> {
   const mode = values.era === 'modern' ? ({ pin: '2026-07-28' } as const) : 'legacy'
+  const { capabilities = {} } = scenario
   const client = new Client(
     { name: 'conformance-client', version: '1.0.0' },
-    { capabilities: { elicitation: {} }, versionNegotiation: { mode } },
+    { capabilities, versionNegotiation: { mode } },
   )
-  client.setRequestHandler('elicitation/create', ({ params }) => ({ action: 'accept', content: defaultsOf(params) }))
+  if (capabilities.elicitation)
+    client.setRequestHandler('elicitation/create', ({ params }) => ({ action: 'accept', content: defaultsOf(params) }))
   await client.connect(new StreamableHTTPClientTransport(new URL(address)))
   try {
-    await driveScenario(scenario, client, JSON.parse(context) as Context)
+    await scenario.drive(client, JSON.parse(MCP_CONFORMANCE_CONTEXT) as Context)
   } finally {
     await client.close()
   }

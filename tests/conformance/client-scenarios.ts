@@ -1,4 +1,4 @@
-import type { Client } from '@modelcontextprotocol/client'
+import type { Client, ClientCapabilities } from '@modelcontextprotocol/client'
 import type { Revision } from './suite.ts'
 
 type Drive = (client: Client, context: Context) => Promise<unknown>
@@ -11,6 +11,8 @@ export interface Context {
 interface Scenario {
   readonly revisions: readonly Revision[]
   readonly drive: Drive
+  /** A client that says it can be asked. */
+  readonly capabilities?: ClientCapabilities
 }
 
 const LEGACY = ['2025-11-25'] as const
@@ -20,10 +22,10 @@ const MODERN = ['2026-07-28'] as const
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
   initialize: { revisions: LEGACY, drive: (client) => client.listTools() },
   tools_call: { revisions: [...LEGACY, ...MODERN], drive: callNumbers },
-  'elicitation-sep1034-client-defaults': { revisions: LEGACY, drive: callAll },
+  'elicitation-sep1034-client-defaults': { revisions: LEGACY, drive: callAll, capabilities: { elicitation: {} } },
   'sse-retry': { revisions: LEGACY, drive: callAll },
   'request-metadata': { revisions: MODERN, drive: (client) => client.listTools() },
-  'sep-2322-client-request-state': { revisions: MODERN, drive: callAll },
+  'sep-2322-client-request-state': { revisions: MODERN, drive: callAll, capabilities: { elicitation: {} } },
   'http-standard-headers': { revisions: MODERN, drive: useEverything },
   'http-custom-headers': { revisions: MODERN, drive: callAsTold },
   'http-invalid-tool-headers': { revisions: MODERN, drive: callAll },
@@ -35,10 +37,10 @@ export function clientScenarios(revision: Revision): readonly string[] {
   return Object.keys(SCENARIOS).filter((name) => SCENARIOS[name]?.revisions.includes(revision))
 }
 
-export function driveScenario(name: string, client: Client, context: Context): Promise<unknown> {
+export function scenarioOf(name: string): Scenario {
   const scenario = SCENARIOS[name]
   if (!scenario) throw new Error(`Nobody has said what a client does in ${name}`)
-  return scenario.drive(client, context)
+  return scenario
 }
 
 async function callNumbers(client: Client): Promise<void> {

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import { runGateway } from '../run-gateway.ts'
 import type { Check } from './check.ts'
 import { clientScenarios } from './client-scenarios.ts'
 import { type Eras, fixtureCommand, runFixture } from './fixture-process.ts'
+import { runGatewayFor } from './gateway-process.ts'
 import { eraOf, type Leg, otherEra } from './leg.ts'
 import { type Revision, runAgainstClient, runAgainstServer } from './suite.ts'
 
@@ -36,7 +36,7 @@ export async function runThrough(leg: Leg): Promise<readonly Check[]> {
 }
 
 async function runServer(revision: Revision, entry: object): Promise<readonly Check[]> {
-  const gateway = await runGateway({ config: { gateway: { naming: 'bare' }, mcp_servers: { fixture: entry } } })
+  const gateway = await runGatewayFor(entry)
   try {
     return await runAgainstServer(gateway.mcp.replace('127.0.0.1', 'localhost'), revision)
   } finally {

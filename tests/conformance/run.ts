@@ -13,7 +13,7 @@ import { runAlone, runThrough } from './run-leg.ts'
 import { type Revision, requiredScenarios } from './suite.ts'
 
 /** Legs wait most of their time. */
-const LANES = availableParallelism() + 1
+const LANES = 2 * availableParallelism()
 
 const words = process.argv.slice(2)
 const legs = LEGS.filter((leg) => words.every((word) => nameOf(leg).split(' ').includes(word)))
