@@ -9,7 +9,7 @@ import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
 import { LongCalls } from './long-calls.ts'
 import type { Methods } from './methods.ts'
 import { ModernClient } from './modern-client.ts'
-import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
+import { flawData, isModern, requestFlaw } from './modern-envelope.ts'
 import { readOpening } from './session-opening.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 import { resultMessage } from './wire-message.ts'
@@ -79,7 +79,7 @@ export class HttpMcp {
     { request, response, principal }: Visit,
     message: Exclude<Incoming, { kind: 'response' }>,
   ): Promise<void> {
-    const flaw = envelopeFlaw(message) ?? headerFlaw(message, request.headers)
+    const flaw = requestFlaw(message, request.headers)
     if (flaw) {
       const id = message.kind === 'request' ? message.id : undefined
       return sendRefusal(response, flaw, { id, data: flawData(flaw, message) })
