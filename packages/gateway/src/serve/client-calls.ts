@@ -9,6 +9,7 @@ import type { Ids } from './ids.ts'
 import { foreignParamHeaders } from './param-headers.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { ParkedCalls } from './parked-calls.ts'
+import { relayedStatus } from './relayed-status.ts'
 import { relayedMessage, resultMessage } from './wire-message.ts'
 
 export interface ClientCallsOptions {
@@ -68,7 +69,7 @@ export class ClientCalls {
     const hasWrappedOutput = offer.legacyOutput !== undefined
     const relay = { id: request.id, method: request.method, from: answer.era, to: request.era, hasWrappedOutput }
     const granted = answer.frame.envelope.result !== undefined
-    return { message: relayedMessage(answer.frame, relay), status: 200, granted }
+    return { message: relayedMessage(answer.frame, relay), status: relayedStatus(answer.frame, request.era), granted }
   }
 
   #callOf(request: ClientRequest, run: Run): Call {
