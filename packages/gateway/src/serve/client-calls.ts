@@ -9,6 +9,7 @@ import type { Ids } from './ids.ts'
 import { foreignParamHeaders } from './param-headers.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { ParkedCalls } from './parked-calls.ts'
+import { relayedStatus } from './relayed-status.ts'
 import { TaskOwners } from './task-owners.ts'
 import { relayedMessage, resultMessage } from './wire-message.ts'
 
@@ -76,7 +77,7 @@ export class ClientCalls {
     const isTask = answer.frame.envelope.resultType === 'task' || request.params.task !== undefined
     if (isTask) this.#tasks.note(request.principal, offer, answer.frame)
     const granted = answer.frame.envelope.result !== undefined
-    return { message: relayedMessage(answer.frame, relay), status: 200, granted }
+    return { message: relayedMessage(answer.frame, relay), status: relayedStatus(answer.frame, request.era), granted }
   }
 
   #callOf(request: ClientRequest, run: Run): Call {

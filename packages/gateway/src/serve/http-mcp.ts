@@ -9,7 +9,7 @@ import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
 import { LongCalls } from './long-calls.ts'
 import type { Methods } from './methods.ts'
 import { ModernClient } from './modern-client.ts'
-import { envelopeFlaw, flawData, headerFlaw, isModern } from './modern-envelope.ts'
+import { flawData, isModern, requestFlaw } from './modern-envelope.ts'
 import { readOpening } from './session-opening.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 import { resultMessage } from './wire-message.ts'
@@ -82,7 +82,7 @@ export class HttpMcp {
 
   #modern(visit: Visit, message: Exclude<Incoming, { kind: 'response' }>): Asked | undefined {
     const { request, response, principal } = visit
-    const flaw = envelopeFlaw(message) ?? headerFlaw(message, request.headers)
+    const flaw = requestFlaw(message, request.headers)
     if (flaw) {
       const id = message.kind === 'request' ? message.id : undefined
       sendRefusal(response, flaw, { id, data: flawData(flaw, message) })

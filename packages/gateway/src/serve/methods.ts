@@ -7,6 +7,7 @@ import {
   LATEST_LEGACY_VERSION,
   LEGACY_VERSIONS,
   LOG_LEVELS,
+  META,
   MODERN_VERSION,
   type Principal,
   SallyportError,
@@ -134,12 +135,15 @@ export class Methods {
   }
 
   #discovery(principal: Principal): JsonObject {
+    const introduction = this.#introduction(principal, 'modern')
     return {
       resultType: 'complete',
       ttlMs: 0,
       cacheScope: 'private',
       supportedVersions: [MODERN_VERSION],
-      ...this.#introduction(principal, 'modern'),
+      ...introduction,
+      // Where the era wants it; beside it, where its first clients look.
+      _meta: { [META.serverInfo]: introduction.serverInfo ?? {} },
     }
   }
 

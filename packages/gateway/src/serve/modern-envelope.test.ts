@@ -1,7 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { envelopeFlaw, headerFlaw, isModern } from './modern-envelope.ts'
+import { envelopeFlaw, flawData, headerFlaw, isModern, requestFlaw } from './modern-envelope.ts'
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion'
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
@@ -49,6 +49,16 @@ describe('the headers that repeat it', () => {
       })
       expect(headerFlaw(call, { ...headers, [name]: 'other' })?.code).toBe('HEADER_MISMATCH')
     }
+  })
+
+  it('are believed no more than the body where the two name different versions', () => {
+    const other = asked('tools/call', { name: 'echo', _meta: { ...META, [VERSION]: '1999-01-01' } })
+    expect(requestFlaw(call, headers)).toBeUndefined()
+    expect(requestFlaw(other, headers)?.code).toBe('HEADER_MISMATCH')
+    const flaw = requestFlaw(other, { ...headers, 'mcp-protocol-version': '1999-01-01' })
+    expect(flaw?.code).toBe('VERSION_UNSUPPORTED')
+    expect(flaw && flawData(flaw, other)).toEqual({ supported: ['2026-07-28'], requested: '1999-01-01' })
+    expect(requestFlaw(asked('tools/list'), { ...headers, 'mcp-method': 'tools/list' })?.code).toBe('INVALID_PARAMS')
   })
 
   it('name what is read or fetched, and nothing where a method has no name', () => {

@@ -43,10 +43,19 @@ export function envelopeFlaw(message: Asked): SallyportError | undefined {
   return undefined
 }
 
-/** What a client needs to choose another version by itself. */
+/** What a client needs to choose another version by itself: of those that take an envelope, as `server/discover` says. */
 export function flawData(flaw: SallyportError, message: Asked): JsonObject {
   if (flaw.code !== 'VERSION_UNSUPPORTED') return {}
-  return { supported: SUPPORTED, requested: String(versionOf(message)).slice(0, 100) }
+  return { supported: [MODERN_VERSION], requested: String(versionOf(message)).slice(0, 100) }
+}
+
+/** What is wrong with a modern request over HTTP. */
+export function requestFlaw(message: Asked, headers: IncomingHttpHeaders): SallyportError | undefined {
+  const told = headers['mcp-protocol-version']
+  const version = versionOf(message)
+  // Of two versions that contradict each other neither can be called the unsupported one.
+  const isTorn = told !== undefined && typeof version === 'string' && told !== version
+  return (isTorn ? undefined : envelopeFlaw(message)) ?? headerFlaw(message, headers)
 }
 
 /** The headers repeat parts of the body so that intermediaries can route; they must say the same. */

@@ -15,6 +15,8 @@ const PATIENCE = 600_000
 interface Parked {
   readonly id: string
   readonly call: ParkedCall
+  /** How often the client was told what is needed. */
+  rounds: number
   timer: NodeJS.Timeout | undefined
 }
 
@@ -29,7 +31,11 @@ export class ParkedCalls {
     const call = new ParkedCall(request)
     const turn = call.attend(request)
     void run(call).then((answer) => call.end(answer))
-    return this.#settle(request, { id: randomBytes(16).toString('base64url'), call, timer: undefined }, await turn)
+    return this.#settle(
+      request,
+      { id: randomBytes(16).toString('base64url'), call, rounds: 0, timer: undefined },
+      await turn,
+    )
   }
 
   /** Goes on with a call that waits for what this request brings. */
@@ -48,7 +54,9 @@ export class ParkedCalls {
     this.#parked.set(id, parked)
     parked.timer = setTimeout(() => this.#giveUp(parked), PATIENCE).unref()
     const { inputRequests } = turn
-    const requestState = `${id}.${this.#seal(id, request)}`
+    // Each round has a state of its own; an earlier one still leads here, for a client that did not get the answer.
+    const round = `${id}.${++parked.rounds}`
+    const requestState = `${round}.${this.#seal(round, request)}`
     return { kind: 'input', result: { resultType: 'input_required', inputRequests, requestState } }
   }
 
@@ -58,8 +66,8 @@ export class ParkedCalls {
   }
 
   #openState(request: ClientRequest): string {
-    const [id = '', seal = ''] = String(request.params.requestState).split('.')
-    const expected = Buffer.from(this.#seal(id, request))
+    const [id = '', round = '', seal = ''] = String(request.params.requestState).split('.')
+    const expected = Buffer.from(this.#seal(`${id}.${round}`, request))
     const given = Buffer.from(seal)
     if (given.length !== expected.length || !timingSafeEqual(given, expected))
       throw invalidState('The requestState is not one that belongs to this call.')
@@ -67,8 +75,8 @@ export class ParkedCalls {
   }
 
   /** Binds a state to its caller and to what was asked for: it is good for nothing else. */
-  #seal(id: string, { principal, method, params }: ClientRequest): string {
-    const subject = [id, ownerOf(principal), principal.agent, principal.profile, method]
+  #seal(round: string, { principal, method, params }: ClientRequest): string {
+    const subject = [round, ownerOf(principal), principal.agent, principal.profile, method]
     const { name, uri, arguments: args = {} } = params
     const asked = JSON.stringify([...subject, name ?? uri ?? '', args], inOrder)
     return createHmac('sha256', this.#key).update(asked).digest('base64url')

@@ -33,6 +33,33 @@ describe('looking again at lists that changed', () => {
     expect([looks, most]).toEqual([2, 1])
   })
 
+  it('happens at once for a few changes in a row, ever more seldom for a server that never rests', async () => {
+    const looks: number[] = []
+    const began = performance.now()
+    const refresh = new CatalogueRefresh(async () => void looks.push(performance.now() - began))
+    for (let second = 0; second < 60; second++) {
+      refresh.soon()
+      await vi.advanceTimersByTimeAsync(1_000)
+    }
+    expect(looks.slice(0, 5)).toEqual([200, 1_200, 2_200, 3_200, 4_200])
+    expect(looks.length).toBeLessThan(15)
+    refresh.stop()
+  })
+
+  it('happens at once again when the server has rested', async () => {
+    let looks = 0
+    const refresh = new CatalogueRefresh(async () => void looks++)
+    for (let change = 0; change < 200; change++) {
+      refresh.soon()
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    await vi.advanceTimersByTimeAsync(120_000)
+    const before = looks
+    refresh.soon()
+    await vi.advanceTimersByTimeAsync(200)
+    expect(looks).toBe(before + 1)
+  })
+
   it('does not happen once it was stopped', async () => {
     let looks = 0
     const refresh = new CatalogueRefresh(async () => void looks++)

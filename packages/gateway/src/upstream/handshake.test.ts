@@ -67,6 +67,23 @@ describe('the handshake', () => {
     expect(await shaking).toMatchObject({ era: 'modern' })
   })
 
+  it('asks again where the refusal of its version names that very version, and only once', async () => {
+    const error = { code: -32_022, message: 'not this one', data: { supported: ['2026-07-28'] } }
+    const refuse = ({ id }: Heard, server: MemoryTransport): void => server.say({ jsonrpc: '2.0', id, error })
+    let asked = 0
+    const once = {
+      'server/discover': (message: Heard, server: MemoryTransport) =>
+        ++asked === 1
+          ? refuse(message, server)
+          : server.answer(message.id, { supportedVersions: ['2026-07-28'], capabilities: {} }),
+    }
+    const { shake, methods } = await openLink(serverOf({ era: 'modern', answers: once }))
+    expect(await shake('auto')).toMatchObject({ era: 'modern' })
+    expect(methods()).toEqual(['server/discover', 'server/discover'])
+    const never = await openLink(serverOf({ answers: { 'server/discover': refuse } }))
+    expect(await never.shake('auto')).toMatchObject({ era: 'legacy' })
+  })
+
   it('tells the refusal of the greeting where nothing helps', async () => {
     const { shake } = await openLink(
       (message, server) => void (message.id && server.refuse(message.id, -32_000, 'go away')),

@@ -30,6 +30,7 @@ export interface HandshakeOptions {
 /** A server that knows no `server/discover` usually says so at once; some stay silent. */
 const PROBE_TIMEOUT = 2_000
 const TOLD_LENGTH = 300
+const UNSUPPORTED_VERSION = -32022
 
 /** Finds the era that the server speaks and opens the conversation in it. */
 export async function shakeHands(link: Link, options: HandshakeOptions): Promise<Opening> {
@@ -58,10 +59,9 @@ function unlessGone(error: unknown): undefined {
 }
 
 async function discover(link: Link, timeout: number): Promise<Opening> {
-  const result = resultOf(
-    await link.request({ method: 'server/discover', params: {}, timeout, maximum: timeout }),
-    'server/discover',
-  )
+  const ask = (): Promise<Frame> => link.request({ method: 'server/discover', params: {}, timeout, maximum: timeout })
+  const first = await ask()
+  const result = resultOf(wantsOurVersion(first) ? await ask() : first, 'server/discover')
   const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : []
   if (!versions.includes(MODERN_VERSION)) {
     throw new SallyportError(
@@ -71,6 +71,15 @@ async function discover(link: Link, timeout: number): Promise<Opening> {
   }
   link.agree('modern', MODERN_VERSION)
   return opening('modern', MODERN_VERSION, result)
+}
+
+/** Whoever is refused for its version has to try one that the refusal names, and that may be the same again. */
+function wantsOurVersion({ envelope, parts }: Frame): boolean {
+  if (!envelope.error) return false
+  const { error } = JSON.parse(Buffer.concat(parts).toString('utf8')) as JsonObject
+  if (!isJsonObject(error) || error.code !== UNSUPPORTED_VERSION || !isJsonObject(error.data)) return false
+  const { supported } = error.data
+  return Array.isArray(supported) && supported.includes(MODERN_VERSION)
 }
 
 async function initialize(link: Link, { timeout }: HandshakeOptions): Promise<Opening> {

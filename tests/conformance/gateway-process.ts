@@ -1,0 +1,8 @@
+import { type RunningGateway, runGateway } from '../run-gateway.ts'
+
+/** Starts a gateway in front of one server whose names it leaves alone. */
+export function runGatewayFor(server: object): Promise<RunningGateway> {
+  // On a busy machine a server may be slow to start; the suite lists its tools at once, and only once.
+  const gateway = { naming: 'bare', startup_wait: '10s' }
+  return runGateway({ config: { gateway, mcp_servers: { behind: server } } })
+}

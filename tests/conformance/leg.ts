@@ -1,0 +1,42 @@
+import { REVISIONS, type Revision } from './suite.ts'
+
+/** How the era behind the gateway relates to the one that the suite speaks in front of it. */
+export const BEHIND = {
+  mirrored: 'the same era only',
+  dual: 'both eras',
+  bridged: 'the other era only',
+} as const
+export type Behind = keyof typeof BEHIND
+
+/** One way through the gateway: the suite in front of it and our server behind, or our client in front and the suite behind. */
+export type Leg =
+  | {
+      readonly side: 'server'
+      readonly revision: Revision
+      readonly upstream: 'http' | 'stdio'
+      readonly behind: Behind
+    }
+  | { readonly side: 'client'; readonly revision: Revision; readonly behind: Exclude<Behind, 'dual'> }
+
+export const LEGS: readonly Leg[] = REVISIONS.flatMap((revision) => [
+  ...(['http', 'stdio'] as const).flatMap((upstream) =>
+    (['mirrored', 'dual', 'bridged'] as const).map(
+      (behind) => ({ side: 'server', revision, upstream, behind }) as const,
+    ),
+  ),
+  ...(['mirrored', 'bridged'] as const).map((behind) => ({ side: 'client', revision, behind }) as const),
+])
+
+/** `2025-11-25 server stdio bridged`, `2026-07-28 client mirrored`. */
+export function nameOf(leg: Leg): string {
+  const upstream = leg.side === 'server' ? [leg.upstream] : []
+  return [leg.revision, leg.side, ...upstream, leg.behind].join(' ')
+}
+
+export function eraOf(revision: Revision): 'legacy' | 'modern' {
+  return revision === '2026-07-28' ? 'modern' : 'legacy'
+}
+
+export function otherEra(revision: Revision): 'legacy' | 'modern' {
+  return revision === '2026-07-28' ? 'legacy' : 'modern'
+}
