@@ -143,7 +143,7 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
     'is asked of the %s server once, however many want it, and taken back with the last',
     async (server) => {
       const uri = `${server}://two`
-      const subscribers = []
+      const subscribers: Subscriber[] = []
       for (const way of wayNames) subscribers.push(await subscribe(way, bench.gateway, uri))
       const { subscribe: times, open } = await asked(server)
       if (server === 'old') expect(times[uri]).toBe(1)
@@ -313,7 +313,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     const bench = await openFaultBench({ everything: { command: process.execPath, args: [everything] } })
     undo.push(() => bench.close())
     await bench.until('everything', 'ready')
-    const subscribers = []
+    const subscribers: Subscriber[] = []
     for (const way of wayNames)
       subscribers.push(untilLeft(await subscribe(way, bench.gateway, 'demo://resource/dynamic/text/1')))
     const toggle = (await bench.window.toolNames()).find((name) => /toggle.subscriber.updates/.test(name))
@@ -336,7 +336,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
       () => window.toolNames(),
       (names) => names.includes('far_old_asked'),
     )
-    const subscribers = []
+    const subscribers: Subscriber[] = []
     for (const way of wayNames) subscribers.push(untilLeft(await subscribe(way, front, 'old://one')))
     expect(textOf(await window.call('far_old_asked'))).toContain('"subscribe":{"old://one":1}')
     await window.call('far_old_announce', { uri: 'old://one' })

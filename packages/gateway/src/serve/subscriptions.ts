@@ -18,14 +18,15 @@ export interface SubscriptionsOptions {
   readonly maxListeners: () => number
   /** Puts a request for a resource through the pipeline; the reply tells whether it was granted. */
   readonly ask: (request: ClientRequest) => Promise<Reply>
-  /** The caller may still see the resource: what was decided then may have changed. */
-  readonly maySee: (principal: Principal, uri: string) => boolean
+  /** Whose the resource is now, if the caller may see it: what was decided at first may have changed. */
+  readonly ownerFor: (principal: Principal, uri: string) => string | undefined
   /** Says what broke where nobody waits for an answer. */
   readonly onBug: (error: unknown, where: string) => void
 }
 
 /** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
 const AT_ONCE = 8
+const UPDATED = 'notifications/resources/updated'
 
 /** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
@@ -124,16 +125,19 @@ export class Subscriptions {
   }
 
   async #ask(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
+    const ownerNow = (): string | undefined => this.#options.ownerFor(request.principal, uri)
+    let owner: string | undefined
     const subscription: ResourceSubscription = own.begin(uri, {
       onUpdate: (params) => {
-        if (!this.#options.maySee(request.principal, uri)) return
-        own.tell({ method: 'notifications/resources/updated', params })
+        if (owner !== undefined && ownerNow() === owner) own.tell({ method: UPDATED, params })
       },
       // Its server is being replaced: whoever comes in its place is there in a moment.
       onLost: () => queueMicrotask(() => void this.#askAgain(request, subscription, own)),
     })
     try {
-      const reply = await this.#options.ask({ ...request, subscription })
+      const asked = this.#options.ask({ ...request, subscription })
+      owner = ownerNow()
+      const reply = await asked
       if (reply.granted) own.keep(subscription)
       return reply
     } finally {
