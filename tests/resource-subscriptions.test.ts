@@ -11,7 +11,7 @@ import { type FaultBench, type Json, openFaultBench, textOf } from './fault-benc
 import { LegacyClient } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
-import { MAIN, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+import { endProcess, MAIN, makePlace, REPOSITORY, type RunningGateway, readRecords, runGateway } from './run-gateway.ts'
 import { openWindow } from './stdio-client.ts'
 
 const entry = (args: readonly string[], more: object = {}): object => ({
@@ -269,6 +269,19 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
       async () => subscriber.told.length,
       (count) => count === 1,
     )
+  })
+
+  it('is nothing that a gateway asks for while it stops', async () => {
+    const place = makePlace({ mcp_servers: { old: entry(['old://one']) } })
+    undo.push(async () => place.remove())
+    const gateway = await runGateway({ place })
+    const window = openWindow(gateway)
+    undo.push(() => window.kill())
+    await window.initialize()
+    expect(await window.request('resources/subscribe', { uri: 'old://one' })).toMatchObject({ result: {} })
+    await endProcess(gateway.child)
+    const asked = readRecords(place.state).filter(({ method }) => method === 'resources/subscribe')
+    expect(asked.map(({ type }) => type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
   })
 
   it('stays within the session where each has a process of its own', async () => {

@@ -95,6 +95,10 @@ export class Methods {
     ])
   }
 
+  close(): void {
+    this.#subscriptions.close()
+  }
+
   /** Never rejects: what goes wrong is an answer too. */
   answer(request: ClientRequest): Reply | Promise<Reply> {
     try {

@@ -101,9 +101,19 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
     expect(heard).toHaveLength(1)
     requests[1]?.subscription?.lose()
     await expect.poll(() => wanted.size).toBe(0)
-    wanted.close()
-    requests[2]?.subscription?.lose()
     expect(requests).toHaveLength(3)
+  })
+
+  it('is not asked for anew by who is gone, nor when the gateway closes', async () => {
+    const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const [gone, there] = [clientOf().wanted, clientOf().wanted]
+    for (const wanted of [gone, there]) await methods.answer(subscribe('a://open', wanted).request)
+    requests[0]?.subscription?.lose()
+    gone.close()
+    methods.close()
+    requests[1]?.subscription?.lose()
+    await new Promise(setImmediate)
+    expect([requests.length, log.events.length]).toEqual([2, 4])
   })
 
   it('tells nothing of a resource that the caller may no longer see, or that is now of another server', async () => {

@@ -33,9 +33,15 @@ export class Subscriptions {
   readonly #options: SubscriptionsOptions
   /** Also those whose resources are still being asked for. Legacy sessions have a limit of their own. */
   #listeners = 0
+  #isClosed = false
 
   constructor(options: SubscriptionsOptions) {
     this.#options = options
+  }
+
+  /** The servers are about to go for good: nothing is asked for in their place. */
+  close(): void {
+    this.#isClosed = true
   }
 
   subscribe(request: ClientRequest): Promise<Reply> {
@@ -125,20 +131,23 @@ export class Subscriptions {
   }
 
   async #ask(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
-    const ownerNow = (): string | undefined => this.#options.ownerFor(request.principal, uri)
+    // It may be known only once its server has told what it has.
     let owner: string | undefined
+    const isStillTheirs = (): boolean => {
+      const now = this.#options.ownerFor(request.principal, uri)
+      owner ??= now
+      return now !== undefined && now === owner
+    }
     const subscription: ResourceSubscription = own.begin(uri, {
       onUpdate: (params) => {
-        if (owner !== undefined && ownerNow() === owner) own.tell({ method: UPDATED, params })
+        if (isStillTheirs()) own.tell({ method: UPDATED, params })
       },
       // Its server is being replaced: whoever comes in its place is there in a moment.
       onLost: () => queueMicrotask(() => void this.#askAgain(request, subscription, own)),
     })
     try {
-      const asked = this.#options.ask({ ...request, subscription })
-      owner = ownerNow()
-      const reply = await asked
-      if (reply.granted) own.keep(subscription)
+      const reply = await this.#options.ask({ ...request, subscription })
+      if (reply.granted && isStillTheirs()) own.keep(subscription)
       return reply
     } finally {
       if (!own.holds(subscription)) own.discard(subscription)
@@ -147,7 +156,7 @@ export class Subscriptions {
 
   /** Decided and recorded anew: it is another server now, or the same one under another configuration. */
   async #askAgain(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
-    if (lost.hasEnded) return
+    if (lost.hasEnded || this.#isClosed) return
     try {
       await this.#ask({ ...asking(request, lost.uri), cancellation: new Cancellation() }, lost.uri, own)
     } catch (error) {
@@ -190,7 +199,10 @@ class ListenerStream {
 
   tell(notification: JsonObject): void {
     const params = isJsonObject(notification.params) ? notification.params : {}
-    if (this.#early) return void this.#early.set(params.uri, notification)
+    if (this.#early) {
+      if (this.#early.size < MAX_RESOURCES) this.#early.set(params.uri, notification)
+      return
+    }
     const _meta = { ...(isJsonObject(params._meta) && params._meta), ...this.meta }
     this.#client.notify({ method: notification.method, params: { ...params, _meta } })
   }
