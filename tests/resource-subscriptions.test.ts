@@ -11,7 +11,7 @@ import { type FaultBench, type Json, openFaultBench, textOf } from './fault-benc
 import { LegacyClient } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
-import { MAIN, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+import { endProcess, MAIN, makePlace, REPOSITORY, type RunningGateway, readRecords, runGateway } from './run-gateway.ts'
 import { openWindow } from './stdio-client.ts'
 
 const entry = (args: readonly string[], more: object = {}): object => ({
@@ -143,7 +143,7 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
     'is asked of the %s server once, however many want it, and taken back with the last',
     async (server) => {
       const uri = `${server}://two`
-      const subscribers = []
+      const subscribers: Subscriber[] = []
       for (const way of wayNames) subscribers.push(await subscribe(way, bench.gateway, uri))
       const { subscribe: times, open } = await asked(server)
       if (server === 'old') expect(times[uri]).toBe(1)
@@ -271,6 +271,19 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     )
   })
 
+  it('is nothing that a gateway asks for while it stops', async () => {
+    const place = makePlace({ mcp_servers: { old: entry(['old://one']) } })
+    undo.push(async () => place.remove())
+    const gateway = await runGateway({ place })
+    const window = openWindow(gateway)
+    undo.push(() => window.kill())
+    await window.initialize()
+    expect(await window.request('resources/subscribe', { uri: 'old://one' })).toMatchObject({ result: {} })
+    await endProcess(gateway.child)
+    const asked = readRecords(place.state).filter(({ method }) => method === 'resources/subscribe')
+    expect(asked.map(({ type }) => type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
+  })
+
   it('stays within the session where each has a process of its own', async () => {
     const secret = randomBytes(48).toString('base64url')
     const gateway = await runGateway({
@@ -313,7 +326,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     const bench = await openFaultBench({ everything: { command: process.execPath, args: [everything] } })
     undo.push(() => bench.close())
     await bench.until('everything', 'ready')
-    const subscribers = []
+    const subscribers: Subscriber[] = []
     for (const way of wayNames)
       subscribers.push(untilLeft(await subscribe(way, bench.gateway, 'demo://resource/dynamic/text/1')))
     const toggle = (await bench.window.toolNames()).find((name) => /toggle.subscriber.updates/.test(name))
@@ -336,7 +349,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
       () => window.toolNames(),
       (names) => names.includes('far_old_asked'),
     )
-    const subscribers = []
+    const subscribers: Subscriber[] = []
     for (const way of wayNames) subscribers.push(untilLeft(await subscribe(way, front, 'old://one')))
     expect(textOf(await window.call('far_old_asked'))).toContain('"subscribe":{"old://one":1}')
     await window.call('far_old_announce', { uri: 'old://one' })

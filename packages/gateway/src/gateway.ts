@@ -222,6 +222,7 @@ export class Gateway {
   async #shutDown(reason: string): Promise<void> {
     await this.#starting
     this.sessions.endAll(reason)
+    this.methods.close()
     await this.fleet.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
     this.gatekeeper.close()

@@ -2,11 +2,10 @@ import type { JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ChangeHub } from './change-hub.ts'
 
-function listening(hub: ChangeHub, wants: { tools?: boolean; uri?: string } = {}) {
+function listening(hub: ChangeHub, wants: { tools?: boolean } = {}) {
   const heard: JsonObject[] = []
   const leave = hub.add({
     wants: { tools: wants.tools ?? false, resources: false, prompts: false },
-    wantsResource: (uri) => uri === wants.uri,
     tell: (notification) => heard.push(notification),
   })
   return { heard, leave }
@@ -38,22 +37,12 @@ describe('news of changes', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('of a resource reach only those who subscribed to it', () => {
-    const hub = new ChangeHub()
-    const one = listening(hub, { uri: 'a://b' })
-    const other = listening(hub, { uri: 'a://c' })
-    hub.resourceUpdated('a://b')
-    expect(one.heard).toEqual([{ method: 'notifications/resources/updated', params: { uri: 'a://b' } }])
-    expect(other.heard).toEqual([])
-  })
-
   it('reach nobody who left, not even one who leaves while they are told', () => {
     const hub = new ChangeHub()
     const heard: string[] = []
     const wants = { tools: true, resources: true, prompts: true }
     const leave = hub.add({
       wants,
-      wantsResource: () => false,
       tell: ({ method }) => {
         heard.push(String(method))
         leave()

@@ -2,6 +2,7 @@ import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { ClientSubscriptions } from './client-subscriptions.ts'
 import { createMethodsBench, messageOf, requestOf } from './methods.test-kit.ts'
 
 const SENT = 'a'.repeat(32)
@@ -24,7 +25,7 @@ describe(`asking for what is not there (${promise('GOV-24')})`, () => {
     const answer = async (sent: JsonObject, traceparent?: string): Promise<string> => {
       const { request } = requestOf(method, sent, {
         carrier: { headers: { traceparent }, headersDistinct: {} },
-        subscriptions: new Set(),
+        subscriptions: new ClientSubscriptions(() => {}),
       })
       expect(JSON.stringify(messageOf(await methods.answer(request)))).toContain(error)
       const [record, ...more] = log.events.splice(0)

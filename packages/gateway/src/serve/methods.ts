@@ -72,7 +72,7 @@ export class Methods {
       hub: options.hub,
       maxListeners: options.maxListeners,
       ask: (request) => this.#resource(request),
-      maySee: (principal, uri) => this.#maySee(principal, uri),
+      ownerFor: (principal, uri) => this.#ownerFor(principal, uri),
       onBug: options.onBug,
     })
     this.#methods = new Map<string, Method>([
@@ -98,6 +98,10 @@ export class Methods {
       ['tasks/result', { eras: LEGACY, handle: (request) => this.#task(request) }],
       ['subscriptions/listen', { eras: MODERN, handle: (request) => this.#subscriptions.listen(request) }],
     ])
+  }
+
+  close(): void {
+    this.#subscriptions.close()
   }
 
   /** Never rejects: what goes wrong is an answer too. */
@@ -193,9 +197,10 @@ export class Methods {
     return this.#calls.run(request, offer, request.params)
   }
 
-  #maySee(principal: Principal, uri: string): boolean {
+  #ownerFor(principal: Principal, uri: string): string | undefined {
     const offer = this.#options.catalog.snapshot.resource(uri)
-    return offer !== undefined && this.#options.listings.decisionFor(offer, principal).outcome !== 'deny'
+    if (!offer || this.#options.listings.decisionFor(offer, principal).outcome === 'deny') return undefined
+    return offer.server
   }
 
   async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {

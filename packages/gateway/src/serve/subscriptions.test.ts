@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { frameOf } from '../pipeline/pipeline.test-kit.ts'
-import type { Frame } from '../upstream/upstream.ts'
+import type { Frame, UpstreamRequest } from '../upstream/upstream.ts'
+import { ClientSubscriptions } from './client-subscriptions.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { createMethodsBench, messageOf, requestOf } from './methods.test-kit.ts'
 
@@ -19,8 +20,15 @@ const catalogues = {
   files: catalogueOf(['read'], resourcesAt('a://open', 'a://closed')),
   notes: catalogueOf(['write'], resourcesAt('b://note')),
 }
-const subscribe = (uri: string, subscriptions: Set<string>) =>
+const subscribe = (uri: string, subscriptions: ClientSubscriptions) =>
   requestOf('resources/subscribe', { uri }, { subscriptions })
+const clientOf = () => {
+  const heard: JsonObject[] = []
+  return { heard, wanted: new ClientSubscriptions((notification) => void heard.push(notification)) }
+}
+/** What the server says of the resource that was asked for at this place. */
+const tell = (requests: readonly UpstreamRequest[], index: number, params: JsonObject): void =>
+  requests[index]?.subscription?.tell(params)
 const listen = (notifications: JsonObject) => requestOf('subscriptions/listen', { notifications }, { era: 'modern' })
 const acknowledgedIn = ([first]: readonly JsonObject[]): Json | undefined => {
   expect(first?.method).toBe('notifications/subscriptions/acknowledged')
@@ -31,19 +39,102 @@ const errorCode = (message: JsonObject): unknown => (message.error as { data: Js
 describe(`a legacy subscription (${promise('GW-26')})`, () => {
   it('holds once the server granted it, and until it is taken back', async () => {
     const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
-    const wanted = new Set<string>()
+    const { wanted, heard } = clientOf()
     expect(messageOf(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({ result: {} })
-    expect([...wanted]).toEqual(['a://open'])
+    expect(wanted.size).toBe(1)
     expect(requests).toMatchObject([{ method: 'resources/subscribe', params: { uri: 'a://open' } }])
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
+    tell(requests, 0, { uri: 'a://open', extra: 1 })
     const { request } = requestOf('resources/unsubscribe', { uri: 'a://open' }, { subscriptions: wanted })
     await methods.answer(request)
+    tell(requests, 0, { uri: 'a://open' })
     expect(wanted.size).toBe(0)
+    expect(heard).toEqual([{ method: 'notifications/resources/updated', params: { uri: 'a://open', extra: 1 } }])
+  })
+
+  it('that is asked for twice is held once, and the former ends when the latter is granted', async () => {
+    const released: number[] = []
+    const releasedWhenAsked: number[] = []
+    const { methods, requests } = createMethodsBench({
+      catalogues,
+      serve: async () => {
+        releasedWhenAsked.push(released.length)
+        return GRANTED
+      },
+    })
+    const { wanted, heard } = clientOf()
+    for (const index of [0, 1]) {
+      await methods.answer(subscribe('a://open', wanted).request)
+      requests[index]?.subscription?.heldBy(() => void released.push(index))
+    }
+    expect([wanted.size, releasedWhenAsked, released]).toEqual([1, [0, 0], [0]])
+    for (const index of [0, 1]) tell(requests, index, { uri: 'a://open' })
+    expect(heard).toHaveLength(1)
+    wanted.close()
+    expect(released).toEqual([0, 1])
+  })
+
+  it('that is taken back, or whose client goes, while the server is asked holds nothing', async () => {
+    const asked = deferred<Frame>()
+    const { methods, requests } = createMethodsBench({ catalogues, serve: () => asked.promise })
+    const { wanted } = clientOf()
+    const answers = ['a://open', 'b://note'].map((uri) => methods.answer(subscribe(uri, wanted).request))
+    await expect.poll(() => requests.length).toBe(2)
+    await methods.answer(requestOf('resources/unsubscribe', { uri: 'a://open' }, { subscriptions: wanted }).request)
+    expect(requests.map(({ subscription }) => subscription?.hasEnded)).toEqual([true, false])
+    wanted.close()
+    asked.resolve(GRANTED)
+    await Promise.all(answers)
+    expect(wanted.size).toBe(0)
+    expect(requests.every(({ subscription }) => subscription?.hasEnded)).toBe(true)
+  })
+
+  it('is asked for anew, decided and recorded, when its server is replaced', async () => {
+    const frames = [GRANTED, GRANTED, REFUSED]
+    const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => frames.shift() ?? REFUSED })
+    const { wanted, heard } = clientOf()
+    await methods.answer(subscribe('a://open', wanted).request)
+    requests[0]?.subscription?.lose()
+    await expect.poll(() => requests[0]?.subscription?.hasEnded).toBe(true)
+    expect([wanted.size, requests.length, log.events.length]).toEqual([1, 2, 4])
+    tell(requests, 1, { uri: 'a://open' })
+    expect(heard).toHaveLength(1)
+    requests[1]?.subscription?.lose()
+    await expect.poll(() => wanted.size).toBe(0)
+    expect(requests).toHaveLength(3)
+  })
+
+  it('is not asked for anew by who is gone, nor when the gateway closes', async () => {
+    const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const [gone, there] = [clientOf().wanted, clientOf().wanted]
+    for (const wanted of [gone, there]) await methods.answer(subscribe('a://open', wanted).request)
+    requests[0]?.subscription?.lose()
+    gone.close()
+    methods.close()
+    requests[1]?.subscription?.lose()
+    await new Promise(setImmediate)
+    expect([requests.length, log.events.length]).toEqual([2, 4])
+  })
+
+  it('tells nothing of a resource that the caller may no longer see, or that is now of another server', async () => {
+    const { methods, catalog, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const { wanted, heard } = clientOf()
+    await methods.answer(subscribe('a://open', wanted).request)
+    for (const servers of [['notes'], []]) {
+      catalog.arrange(servers, 'prefixed')
+      tell(requests, 0, { uri: 'a://open' })
+    }
+    expect(heard).toEqual([])
+    catalog.arrange(['files', 'notes'], 'prefixed')
+    catalog.put('files', catalogues.files)
+    tell(requests, 0, { uri: 'a://open' })
+    expect(heard).toHaveLength(1)
+    wanted.close()
   })
 
   it('that is denied is recorded, reaches no server, and subscribes to nothing', async () => {
     const { methods, log, requests } = createMethodsBench({ catalogues, exclude: ['*'], serve: async () => GRANTED })
-    const wanted = new Set<string>()
+    const { wanted } = clientOf()
     const reply = messageOf(await methods.answer(subscribe('a://open', wanted).request))
     expect(errorCode(reply)).toBe('CALL_DENIED')
     expect(wanted.size).toBe(0)
@@ -53,7 +144,7 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
 
   it('that the server refuses, or that nobody offers, subscribes to nothing', async () => {
     const { methods, log } = createMethodsBench({ catalogues, serve: async () => REFUSED })
-    const wanted = new Set<string>()
+    const { wanted } = clientOf()
     expect(messageOf(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({
       error: { code: -32602, message: 'not for you' },
     })
@@ -63,14 +154,18 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
     expect(log.events.at(-1)).toMatchObject({ type: 'TOOL_CALL_FAILED', tool_name: 'c://nobody' })
   })
 
-  it('is one of a thousand at most', async () => {
-    const { methods, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
-    const wanted = new Set(Array.from({ length: 999 }, (_, index) => `a://${index}`))
-    expect(messageOf(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({ result: {} })
-    const reply = messageOf(await methods.answer(subscribe('a://closed', wanted).request))
-    expect(errorCode(reply)).toBe('OVERLOADED')
-    expect(wanted.size).toBe(1_000)
-    expect(requests).toHaveLength(1)
+  it('is one of a thousand at most, those counted that are still being asked for', async () => {
+    const asked = deferred<Frame>()
+    const { methods, requests } = createMethodsBench({ catalogues, most: 2_000, serve: () => asked.promise })
+    const { wanted } = clientOf()
+    const answers = Array.from({ length: 1_001 }, (_, index) =>
+      methods.answer(subscribe(`a://open`, wanted).request).then((reply) => [index, errorCode(messageOf(reply))]),
+    )
+    asked.resolve(GRANTED)
+    const refused = (await Promise.all(answers)).filter(([, code]) => code !== undefined)
+    expect(refused).toEqual([[1_000, 'OVERLOADED']])
+    expect(requests).toHaveLength(1_000)
+    wanted.close()
   })
 })
 
@@ -89,18 +184,64 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
     expect(requests.map(({ method, name }) => [method, name])).toEqual(
       ['a://open', 'a://closed', 'b://note'].map((uri) => ['resources/subscribe', uri]),
     )
-    expect(log.events.filter(({ type }) => type !== 'TOOL_CALL_STARTED')).toMatchObject([
-      { type: 'TOOL_CALL_COMPLETED', tool_name: 'a://open', success: true },
-      { type: 'TOOL_CALL_COMPLETED', tool_name: 'a://closed', success: false },
-      { type: 'TOOL_CALL_COMPLETED', tool_name: 'b://note', success: true },
-      { type: 'TOOL_CALL_FAILED', tool_name: 'c://nobody', error: 'RESOURCE_UNKNOWN' },
-    ])
-
-    for (const uri of ['a://closed', 'c://nobody', 'b://note']) hub.resourceUpdated(uri)
-    expect(told.slice(1)).toMatchObject([{ method: 'notifications/resources/updated', params: { uri: 'b://note' } }])
+    const ends = log.events.filter(({ type }) => type !== 'TOOL_CALL_STARTED')
+    expect(ends).toHaveLength(4)
+    expect(ends).toEqual(
+      expect.arrayContaining(
+        [
+          { type: 'TOOL_CALL_COMPLETED', tool_name: 'a://open', success: true },
+          { type: 'TOOL_CALL_COMPLETED', tool_name: 'a://closed', success: false },
+          { type: 'TOOL_CALL_COMPLETED', tool_name: 'b://note', success: true },
+          { type: 'TOOL_CALL_FAILED', tool_name: 'c://nobody', error: 'RESOURCE_UNKNOWN' },
+        ].map((end) => expect.objectContaining(end)),
+      ),
+    )
+    for (const index of [1, 2]) tell(requests, index, { uri: requests[index]?.name ?? '', _meta: { kept: 1 } })
+    const _meta = { kept: 1, 'io.modelcontextprotocol/subscriptionId': 1 }
+    const news = { method: 'notifications/resources/updated', params: { uri: 'b://note', _meta } }
+    expect(told.slice(1)).toEqual([news])
     cancellation.cancel('the client went away')
     await answer
     expect(hub.size).toBe(0)
+    expect(requests.every(({ subscription }) => subscription?.hasEnded)).toBe(true)
+  })
+
+  it('tells what changed in the meantime after the acknowledgement', async () => {
+    const asked = deferred<Frame>()
+    const serve = ({ params }: UpstreamRequest): Promise<Frame> =>
+      params.uri === 'b://note' ? asked.promise : Promise.resolve(GRANTED)
+    const { methods, requests } = createMethodsBench({ catalogues, serve })
+    const { request, told, cancellation } = listen({ resourceSubscriptions: ['a://open', 'b://note'] })
+    const answer = methods.answer(request)
+    await expect.poll(() => requests.length).toBe(2)
+    for (let times = 0; times < 3; times++) tell(requests, 0, { uri: 'a://open' })
+    expect(told).toEqual([])
+    asked.resolve(GRANTED)
+    await expect.poll(() => told.length).toBe(2)
+    expect(told.map(({ method }) => method)).toEqual([
+      'notifications/subscriptions/acknowledged',
+      'notifications/resources/updated',
+    ])
+    cancellation.cancel('the client went away')
+    await answer
+  })
+
+  it('asks for no more once the client went away, and gives up what it had', async () => {
+    const asked = deferred<Frame>()
+    const { methods, requests } = createMethodsBench({ catalogues, most: 100, serve: () => asked.promise })
+    const uris = ['a://open', 'a://closed', ...Array.from({ length: 18 }, (_, index) => `a://open?${index}`)]
+    const { request, cancellation } = listen({ resourceSubscriptions: uris })
+    const answer = methods.answer(request)
+    await expect.poll(() => requests.length).toBe(2)
+    cancellation.cancel('the client went away')
+    expect(requests.map(({ cancellation: own }) => own?.reason)).toEqual([
+      'the client went away',
+      'the client went away',
+    ])
+    asked.resolve(GRANTED)
+    await answer
+    expect(requests).toHaveLength(2)
+    expect(requests.every(({ subscription }) => subscription?.hasEnded)).toBe(true)
   })
 
   it('hears of no resource that is denied', async () => {
@@ -111,7 +252,6 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
     expect(acknowledgedIn(told)).toEqual({ promptsListChanged: true })
     expect(log.types).toEqual(['POLICY_DENIED'])
     expect(requests).toEqual([])
-    hub.resourceUpdated('a://open')
     expect(told).toHaveLength(1)
     cancellation.cancel('the client went away')
     await answer
@@ -167,7 +307,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
   it('does not count legacy sessions, which have a limit of their own', async () => {
     const { methods, hub } = createMethodsBench({ catalogues, maxListeners: () => 1 })
     const wants = { tools: true, resources: true, prompts: true }
-    const leave = hub.add({ wants, wantsResource: () => false, tell: () => {} })
+    const leave = hub.add({ wants, tell: () => {} })
     const { request, told, cancellation } = listen({})
     const answer = methods.answer(request)
     cancellation.cancel('the client went away')

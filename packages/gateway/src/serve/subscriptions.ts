@@ -18,23 +18,30 @@ export interface SubscriptionsOptions {
   readonly maxListeners: () => number
   /** Puts a request for a resource through the pipeline; the reply tells whether it was granted. */
   readonly ask: (request: ClientRequest) => Promise<Reply>
-  /** The caller may still see the resource: what was decided then may have changed. */
-  readonly maySee: (principal: Principal, uri: string) => boolean
+  /** Whose the resource is now, if the caller may see it: what was decided at first may have changed. */
+  readonly ownerFor: (principal: Principal, uri: string) => string | undefined
   /** Says what broke where nobody waits for an answer. */
   readonly onBug: (error: unknown, where: string) => void
 }
 
 /** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
 const AT_ONCE = 8
+const UPDATED = 'notifications/resources/updated'
 
 /** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions
   /** Also those whose resources are still being asked for. Legacy sessions have a limit of their own. */
   #listeners = 0
+  #isClosed = false
 
   constructor(options: SubscriptionsOptions) {
     this.#options = options
+  }
+
+  /** The servers are about to go for good: nothing is asked for in their place. */
+  close(): void {
+    this.#isClosed = true
   }
 
   subscribe(request: ClientRequest): Promise<Reply> {
@@ -124,17 +131,23 @@ export class Subscriptions {
   }
 
   async #ask(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
+    // It may be known only once its server has told what it has.
+    let owner: string | undefined
+    const isStillTheirs = (): boolean => {
+      const now = this.#options.ownerFor(request.principal, uri)
+      owner ??= now
+      return now !== undefined && now === owner
+    }
     const subscription: ResourceSubscription = own.begin(uri, {
       onUpdate: (params) => {
-        if (!this.#options.maySee(request.principal, uri)) return
-        own.tell({ method: 'notifications/resources/updated', params })
+        if (isStillTheirs()) own.tell({ method: UPDATED, params })
       },
       // Its server is being replaced: whoever comes in its place is there in a moment.
       onLost: () => queueMicrotask(() => void this.#askAgain(request, subscription, own)),
     })
     try {
       const reply = await this.#options.ask({ ...request, subscription })
-      if (reply.granted) own.keep(subscription)
+      if (reply.granted && isStillTheirs()) own.keep(subscription)
       return reply
     } finally {
       if (!own.holds(subscription)) own.discard(subscription)
@@ -143,7 +156,7 @@ export class Subscriptions {
 
   /** Decided and recorded anew: it is another server now, or the same one under another configuration. */
   async #askAgain(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
-    if (lost.hasEnded) return
+    if (lost.hasEnded || this.#isClosed) return
     try {
       await this.#ask({ ...asking(request, lost.uri), cancellation: new Cancellation() }, lost.uri, own)
     } catch (error) {
@@ -186,7 +199,10 @@ class ListenerStream {
 
   tell(notification: JsonObject): void {
     const params = isJsonObject(notification.params) ? notification.params : {}
-    if (this.#early) return void this.#early.set(params.uri, notification)
+    if (this.#early) {
+      if (this.#early.size < MAX_RESOURCES) this.#early.set(params.uri, notification)
+      return
+    }
     const _meta = { ...(isJsonObject(params._meta) && params._meta), ...this.meta }
     this.#client.notify({ method: notification.method, params: { ...params, _meta } })
   }

@@ -19,13 +19,19 @@ const FOREVER = 2 ** 31 - 1
 /** One `subscriptions/listen` request. What it asks for is fixed; the server's acknowledgement says what it got. */
 export class ListenStream {
   readonly uris: ReadonlySet<string>
+  readonly #options: ListenStreamOptions
   readonly #cancellation = new Cancellation()
   #id: number | undefined
   #granted: ReadonlySet<string> | undefined
   #hasNothing = false
 
-  constructor({ link, filter, uris, onEnd }: ListenStreamOptions) {
-    this.uris = uris
+  constructor(options: ListenStreamOptions) {
+    this.uris = options.uris
+    this.#options = options
+  }
+
+  open(): void {
+    const { link, filter, uris, onEnd } = this.#options
     const notifications = { ...filter, ...(uris.size > 0 && { resourceSubscriptions: [...uris] }) }
     const ended = (end: ListenEnd): void => {
       if (this.#cancellation.reason === undefined) onEnd(end)

@@ -110,6 +110,8 @@ export class Listening implements ChangeSource {
     const stream = new ListenStream({ link, uris, filter: this.#lists, onEnd: (end) => this.#ended(stream, end) })
     this.#next = stream
     this.#patienceTimer = setTimeout(() => this.#unacknowledged(stream), patience)
+    // Last: a server in this very process may answer before this returns.
+    stream.open()
   }
 
   #listenNoMore(): void {

@@ -193,13 +193,17 @@ export class ResourceWatch {
   }
 
   async #renew(source: ChangeSource): Promise<void> {
-    const wanted = [...this.#watched.values()]
+    const wanted = [...this.#watched.values()].filter(({ holders }) => holders.size > 0)
     const refusals: string[] = []
-    for (let from = 0; from < wanted.length && this.#source === source; from += source.atOnce) {
-      const some = wanted.slice(from, from + source.atOnce).filter(({ holders }) => holders.size > 0)
-      const outcomes = await Promise.all(some.map((watched) => this.#ask(watched).then(refusalIn, messageOf)))
-      refusals.push(...outcomes.filter((outcome) => outcome !== undefined))
+    const queue = wanted.values()
+    const work = async (): Promise<void> => {
+      for (const watched of queue) {
+        if (this.#source !== source) return
+        const refusal = watched.holders.size > 0 ? await this.#ask(watched).then(refusalIn, messageOf) : undefined
+        if (refusal !== undefined) refusals.push(refusal)
+      }
     }
+    await Promise.all(Array.from({ length: Math.min(source.atOnce, wanted.length) }, work))
     if (this.#source === source && refusals.length > 0)
       this.#options.onTrouble(`it no longer tells of ${refusals.length} subscribed resource(s): ${refusals[0]}`)
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
-import { SeatedUpstream } from './seated-upstream.ts'
-import type { Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import { type Opened, SeatedUpstream } from './seated-upstream.ts'
+import type { ConnectedUpstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
@@ -12,7 +12,7 @@ const STATUS = {
 }
 
 /** One process of a server, as far as its owner can see it. */
-class Instance implements Upstream {
+class Instance implements ConnectedUpstream {
   readonly config = stdioConfig()
   readonly requests: UpstreamRequest[] = []
   readonly finish: (() => void)[] = []
@@ -21,11 +21,14 @@ class Instance implements Upstream {
   closed = 0
   readonly idle: number | undefined
   readonly listener: UpstreamListener
+  readonly onAsked: () => void
+  readonly watch = { isHeld: false, dismissed: 0, dismiss: () => void this.watch.dismissed++ }
 
-  constructor(pid: number, idle: number | undefined, listener: UpstreamListener) {
+  constructor(pid: number, { config, listener, onAsked }: Opened) {
     this.pid = pid
-    this.idle = idle
+    this.idle = config.timeouts.idle
     this.listener = listener
+    this.onAsked = onAsked
   }
 
   status(): UpstreamStatus {
@@ -65,8 +68,8 @@ function openSessions(most = 2) {
       onCatalogue: (catalogue) => void catalogues.push(catalogue),
       onEvent: () => {},
     },
-    openOne: ({ config: { timeouts }, listener }) => {
-      const instance = new Instance(opened.length, timeouts.idle, listener)
+    openOne: (one) => {
+      const instance = new Instance(opened.length, one)
       opened.push(instance)
       return instance
     },
@@ -109,6 +112,38 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     expect([at(0).idle, at(1).idle]).toEqual([600_000, 600_000])
     await upstream.close()
     await calling
+  })
+
+  it('keeps the process of a session that waits for news of a resource', async () => {
+    const { upstream, opened, call, at, finish } = openSessions()
+    for (const [session, index] of [
+      ['a', 1],
+      ['b', 2],
+    ] as const) {
+      const calling = call(session)
+      finish(index)
+      await calling
+    }
+    at(1).watch.isHeld = true
+    const third = call('c')
+    expect([at(1).closed, at(2).closed]).toEqual([0, 1])
+    finish(3)
+    await third
+    at(3).watch.isHeld = true
+    expect(await codeOf(call('d'))).toBe('OVERLOADED')
+    expect(opened).toHaveLength(4)
+    await upstream.close()
+  })
+
+  it('sends those who wait for news to their new connections, once it is known to ask', async () => {
+    const { upstream, call, at, finish } = openSessions()
+    const calling = call('a')
+    finish(1)
+    await calling
+    at(1).onAsked()
+    at(0).onAsked()
+    expect([at(0).watch.dismissed, at(1).watch.dismissed]).toEqual([1, 1])
+    await upstream.close()
   })
 
   it('gives up the process that was unused for the longest time when there are too many', async () => {

@@ -1,8 +1,16 @@
-import { Cancellation, type JsonObject, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { Cancellation, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Timeouts } from '../config/settings.ts'
-import { codeOf, MemoryTransport, type ServerScript, serverOf, toolNamed } from './memory-transport.test-kit.ts'
+import {
+  codeOf,
+  type Heard,
+  MemoryTransport,
+  type ServerScript,
+  serverOf,
+  toolNamed,
+} from './memory-transport.test-kit.ts'
+import { ResourceSubscription } from './resource-subscription.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
 import type { UpstreamRequest } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
@@ -25,7 +33,6 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
   const opened: MemoryTransport[] = []
   const events: SallyportEvent[] = []
   const catalogues: ServerCatalogue[] = []
-  const notifications: JsonObject[] = []
   const plans = transports ?? [() => new MemoryTransport({ serve: serverOf() })]
   const upstream = new SharedUpstream({
     config: stdioConfig({ id: 'memory', era, enabled, timeouts: { ...TIMEOUTS, ...timeouts } }),
@@ -38,7 +45,6 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     listener: {
       onCatalogue: (catalogue) => void catalogues.push(catalogue),
       onEvent: (event) => void events.push(event),
-      onNotification: (notification) => void notifications.push(notification),
     },
     speaker: { clientInfo: { name: 'test' }, capabilities: {} },
     onAsked: () => {},
@@ -55,13 +61,13 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     opened,
     events,
     catalogues,
-    notifications,
     call,
     at: (index: number) => opened[index] as MemoryTransport,
   }
 }
 
 const scripted = (script?: ServerScript) => () => new MemoryTransport({ serve: serverOf(script) })
+const replied = ({ id }: Heard, server: MemoryTransport): void => server.answer(id)
 const silent = () => new MemoryTransport()
 /** Everything that promises can do without the passing of time. */
 const settle = (): Promise<void> => vi.advanceTimersByTimeAsync(0).then(() => undefined)
@@ -201,6 +207,7 @@ describe('finding the era of a server', () => {
     const script: ServerScript = { era: 'modern', tools: () => tools.map(toolNamed) }
     const { upstream, at, catalogues, call } = bench({ era: 'auto', transports: [scripted(script)] })
     await call()
+    await vi.advanceTimersByTimeAsync(20)
     expect((await at(0).heardOf('subscriptions/listen')).params).toMatchObject({
       notifications: { toolsListChanged: true },
     })
@@ -371,14 +378,6 @@ describe('the lists of a server', () => {
     expect(upstream.status().messages.at(-1)).toContain('its lists could not be read again')
     await upstream.close()
   })
-
-  it('are apart from all other notifications, which are passed on', async () => {
-    const { upstream, at, notifications, call } = bench()
-    await call()
-    at(0).say({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'a://b' } })
-    expect(notifications).toHaveLength(1)
-    await upstream.close()
-  })
 })
 
 describe(`a server that nobody calls (${promise('GW-5')})`, () => {
@@ -392,6 +391,20 @@ describe(`a server that nobody calls (${promise('GW-5')})`, () => {
     expect(opened[0]?.closed).toBe(1)
     await call()
     expect(opened).toHaveLength(2)
+    await upstream.close()
+  })
+
+  it('is not stopped while somebody waits for news of a resource of it', async () => {
+    const answers = { 'resources/subscribe': replied, 'resources/unsubscribe': replied }
+    const { upstream, call, at } = bench({ timeouts: { idle: 1_000 }, transports: [scripted({ answers })] })
+    const subscription = new ResourceSubscription('a://b', { onUpdate: () => {}, onLost: () => {} })
+    await call({ method: 'resources/subscribe', params: { uri: 'a://b' }, name: 'a://b', subscription })
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(upstream.status().state).toBe('ready')
+    subscription.end()
+    await at(0).heardOf('resources/unsubscribe')
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(upstream.status().state).toBe('stopped')
     await upstream.close()
   })
 
