@@ -4,8 +4,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type CuttingProxy, openCuttingProxy } from './cutting-proxy.ts'
 import { EventReader } from './event-reader.ts'
-import { type FaultBench, openFaultBench } from './fault-bench.ts'
-import { LegacyClient } from './mcp-client.ts'
+import { type FaultBench, openFaultBench, stdioEntry } from './fault-bench.ts'
+import { LegacyClient, post } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { rawRequest, say } from './raw-http.ts'
@@ -21,7 +21,9 @@ beforeAll(async () => {
   proxy = await openCuttingProxy()
   const settings = { gateway: { allowed_hosts: [`127.0.0.1:${proxy.port}`] } }
   const news = { command: process.execPath, args: [RESOURCE_SERVER, 'a://news'] }
-  bench = await openFaultBench({ news }, { settings })
+  const hasty = stdioEntry([], { timeouts: { call: '1s', max: '1s' } })
+  bench = await openFaultBench({ news, hasty }, { settings })
+  await bench.until('hasty', 'ready')
   proxy.target = bench.gateway.mcp
   await bench.until('news', 'ready')
 })
@@ -38,6 +40,7 @@ afterAll(async () => {
 interface Call {
   readonly id?: string | number
   readonly tool?: string
+  readonly server?: string
   readonly args?: object
 }
 
@@ -48,8 +51,8 @@ async function read(session: string, more: { body?: object; headers?: Record<str
 }
 
 /** A call that speaks before it answers, so that it is a stream. */
-function call(session: string, { id = 1, tool = 'tick', args = {} }: Call = {}): Promise<EventReader> {
-  const params = { name: `good_${tool}`, arguments: args, _meta: { progressToken: `of ${id}` } }
+function call(session: string, { id = 1, tool = 'tick', server = 'good', args = {} }: Call = {}): Promise<EventReader> {
+  const params = { name: `${server}_${tool}`, arguments: args, _meta: { progressToken: `of ${id}` } }
   return read(session, { body: { jsonrpc: '2.0', id, method: 'tools/call', params } })
 }
 
@@ -57,6 +60,13 @@ const resume = (session: string, id: string): Promise<EventReader> =>
   read(session, { headers: { 'last-event-id': id } })
 
 const openSession = async (): Promise<string> => (await LegacyClient.open(bench.gateway.mcp)).session
+
+/** A session of a client with an age and abilities of its own. */
+async function openSessionOf(protocolVersion: string, capabilities: object): Promise<string> {
+  const params = { protocolVersion, capabilities, clientInfo: { name: 'own', version: '1' } }
+  const { headers } = await post(bench.gateway.mcp, { jsonrpc: '2.0', id: 0, method: 'initialize', params })
+  return headers.get('mcp-session-id') ?? ''
+}
 
 const untilIdle = (): Promise<unknown> =>
   eventually(
@@ -111,10 +121,7 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
   })
 
   it('is not primed for a client of an older version, which would take that for a broken message', async () => {
-    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'old', version: '1' } }
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
-    const { headers } = await say(bench.gateway.mcp, rawRequest(bench.gateway.mcp, { body }))
-    const reader = await call(headers.get('mcp-session-id') ?? '', { args: { count: 1, ms: 1 } })
+    const reader = await call(await openSessionOf('2025-06-18', {}), { args: { count: 1, ms: 1 } })
     await reader.ends()
     expect(reader.events.map(({ message }) => message === undefined)).toEqual([false, false])
   })
@@ -127,6 +134,34 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
       const again = await resume(session, id)
       expect(again.head).toMatch(/^HTTP\/1.1 204 /)
     }
+  })
+
+  it('is asked again what it has not heard, and goes on once it has answered', async () => {
+    const session = await openSessionOf('2025-11-25', { sampling: {} })
+    const first = await call(session, { tool: 'ask' })
+    await first.sees('sampling/createMessage')
+    await first.cut()
+    const second = await resume(session, first.events[0]?.id ?? '')
+    await second.sees('sampling/createMessage')
+    const [question] = second.messages
+    expect(question).toEqual(first.messages[0])
+    const result = { role: 'assistant', model: 'm', content: { type: 'text', text: 'heard' } }
+    const headers = { 'mcp-session-id': session }
+    await post(bench.gateway.mcp, { jsonrpc: '2.0', id: question?.id, result }, headers)
+    await second.ends()
+    expect(second.messages).toHaveLength(2)
+    expect(JSON.stringify(second.messages[1])).toContain('heard')
+  })
+
+  it('ends by its own limits though nobody comes back, and then says so to whoever does', async () => {
+    const session = await openSession()
+    const first = await call(session, { tool: 'tick', server: 'hasty', args: { count: 1_000_000, ms: 20 } })
+    await first.sees('"progress":1')
+    await first.cut()
+    await untilIdle()
+    const second = await resume(session, first.lastId)
+    await second.ends()
+    expect(JSON.stringify(second.messages.at(-1))).toContain('UPSTREAM_TIMEOUT')
   })
 
   it('can still be cancelled while nobody is connected', async () => {
