@@ -15,7 +15,7 @@ const LIST_PATIENCE = 10_000
 const STOP_PATIENCE = 15_000
 
 /** One gateway that runs, in front of an upstream. `bench` is what all share: `{upstream, folder}`. */
-export class Instance {
+class Instance {
   gateway
   folder
   pid
@@ -68,13 +68,8 @@ export class Instance {
     for (const client of this.#clients) client.close()
     if (this.gateway.kind === 'direct' && this.gateway.front === 'http') return
     if (this.pid === undefined) return
-    const { own, upstream } = processesOf(this.pid)
-    const all = [...own, ...upstream]
-    // Ours ends its servers itself; the others need not.
-    signal(this.gateway.kind === 'ours' ? own.filter(isGateway) : all, 'SIGTERM')
-    for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && all.some(isAlive); )
-      await delay(25)
-    signal(all, 'SIGKILL')
+    if (this.gateway.kind === 'ours') await endGateway(this.pid)
+    else await endOthers(this.pid)
   }
 
   #httpClient(era) {
@@ -93,11 +88,12 @@ export class Instance {
 
   async #findTools(client) {
     await client.open()
-    const reply = await client.call('tools/list')
-    const { tools } = resultOf(reply)
-    const nameOf = (tool) => tools.find(({ name }) => name === tool || new RegExp(`[_./-]${tool}$`).test(name))?.name
-    if (tools.length < this.#toolCount) throw new Error(`it lists ${tools.length} tools of ${this.#toolCount}`)
-    return { echo: nameOf('echo'), blob: nameOf('blob'), listBytes: reply.bytes }
+    const { tools } = resultOf(await client.call('tools/list'))
+    // A gateway may rename tools and add its own: the upstream's are known by how their names end.
+    const names = tools.map(({ name }) => name).filter((name) => /(^|[_./-])(echo|blob|fill_\d+)$/.test(name))
+    if (names.length < this.#toolCount) throw new Error(`it lists ${names.length} tools of ${this.#toolCount}`)
+    const nameOf = (tool) => names.find((name) => name.endsWith(tool))
+    return { echo: nameOf('echo'), blob: nameOf('blob') }
   }
 }
 
@@ -111,7 +107,7 @@ export async function openInstance(bench, gateway, options = {}) {
     return new Instance(bench, gateway, { launch, folder, toolCount, pid: bench.upstream.pid })
   }
   const place = { folder, port: String(await freePort()), upstreamUrl, upstreamCommand, upstreamCount }
-  const env = options.probe === undefined ? {} : probeEnvironment(folder)
+  const env = options.look === 'inside' ? probeEnvironment(folder) : {}
   const launch = { env, ...gateway.launch(place) }
   if (launch.config !== undefined) writeFileSync(join(folder, 'config.yaml'), JSON.stringify(launch.config))
   const pid = gateway.front === 'http' ? start(bench, launch, folder) : undefined
@@ -124,6 +120,30 @@ function start(bench, { command, env }, folder) {
   return adopt(bench, child)
 }
 
+/** Ours ends its servers itself, and its background process is told as well. */
+export async function endGateway(pid) {
+  const all = allOf(pid)
+  signal(all.filter(isGateway), 'SIGTERM')
+  await gone(all)
+}
+
+async function endOthers(pid) {
+  const all = allOf(pid)
+  signal(all, 'SIGTERM')
+  await gone(all)
+}
+
+async function gone(pids) {
+  for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && pids.some(isAlive); )
+    await delay(25)
+  signal(pids, 'SIGKILL')
+}
+
+function allOf(pid) {
+  const { own, upstream } = processesOf(pid)
+  return [...own, ...upstream]
+}
+
 const isGateway = (pid) => commandOf(pid).includes('/dist/cli/main.js')
 
 function signal(pids, name) {
@@ -134,7 +154,7 @@ function freePort() {
   return new Promise((resolve) => {
     const server = createServer()
     server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
       server.close(() => resolve(port))
     })
   })

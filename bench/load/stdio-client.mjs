@@ -15,7 +15,7 @@ export class StdioClient {
   #waiting = new Map()
   #parts = []
 
-  constructor([program, ...args], era, { env, cwd } = {}) {
+  constructor([program, ...args], era, { env = {}, cwd = undefined } = {}) {
     this.#era = era
     this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, ...env }, cwd })
     this.#child.stdin.on('error', () => {})
@@ -87,7 +87,7 @@ export class StdioClient {
 }
 
 function idOf(parts) {
-  const begin = parts[0].subarray(0, NEAR).latin1Slice()
-  const end = parts.at(-1).subarray(-NEAR).latin1Slice()
+  const begin = parts[0].subarray(0, NEAR).toString('latin1')
+  const end = parts.at(-1).subarray(-NEAR).toString('latin1')
   return Number((ID.exec(begin) ?? ID.exec(end))?.[1])
 }
