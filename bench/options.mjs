@@ -72,7 +72,7 @@ const OPTIONS = {
 
 /**
  * What is wanted: `known` are the gateways there are.
- * @returns {Record<string, any>}
+ * @returns {any}
  */
 export function readOptions(args, known) {
   /** @type {{ values: Record<string, any> }} */

@@ -11,6 +11,7 @@ import { probeEnvironment } from '../probe/ask-probe.mjs'
 import { adopt } from './bench-world.mjs'
 
 const START_PATIENCE = 60_000
+const RETRY_PAUSE = 10
 const LIST_PATIENCE = 10_000
 const STOP_PATIENCE = 15_000
 
@@ -36,19 +37,14 @@ class Instance {
   /** A client of this gateway that has seen all the tools, and knows what they are called here. */
   async connect(era) {
     const until = performance.now() + START_PATIENCE
-    let reason
-    while (performance.now() < until) {
-      const client = this.createClient(era)
+    for (let client = this.createClient(era); ; client = await this.#tryAgain(client, era)) {
       try {
         return Object.assign(client, await withinTime(this.#findTools(client), LIST_PATIENCE))
-      } catch (error) {
-        reason = error
+      } catch (cause) {
+        if (performance.now() < until && isAlive(this.pid)) continue
+        throw new Error(`it never got ready: ${cause.message}`, { cause })
       }
-      client.close()
-      if (this.gateway.front === 'http' && !isAlive(this.pid)) throw new Error('it ended while it started')
-      await delay(this.gateway.front === 'http' ? 10 : 200)
     }
-    throw new Error(`not ready after ${START_PATIENCE / 1_000} s: ${reason?.message}`, { cause: reason })
   }
 
   createClient(era) {
@@ -65,11 +61,18 @@ class Instance {
   }
 
   async close() {
+    // A window that has gone no longer tells which gateway it started.
+    const all = this.pid === undefined || this.pid === this.#bench.upstream.pid ? [] : allOf(this.pid)
     for (const client of this.#clients) client.close()
-    if (this.gateway.kind === 'direct' && this.gateway.front === 'http') return
-    if (this.pid === undefined) return
-    if (this.gateway.kind === 'ours') await endGateway(this.pid)
-    else await endOthers(this.pid)
+    await endProcesses(all)
+  }
+
+  /** A port may not be open yet. A window is kept: the next one would join the gateway of the first, whose parent is gone. */
+  async #tryAgain(client, era) {
+    await delay(RETRY_PAUSE)
+    if (this.gateway.front === 'stdio') return client
+    client.close()
+    return this.createClient(era)
   }
 
   #httpClient(era) {
@@ -120,18 +123,14 @@ function start(bench, { command, env }, folder) {
   return adopt(bench, child)
 }
 
-/** Ours ends its servers itself, and its background process is told as well. */
-export async function endGateway(pid) {
-  const all = allOf(pid)
-  signal(all.filter(isGateway), 'SIGTERM')
-  await gone(all)
+/** Ours ends its servers itself; the others need not. */
+async function endProcesses(pids) {
+  const ours = pids.filter((pid) => commandOf(pid).includes('/dist/cli/main.js'))
+  signal(ours.length > 0 ? ours : pids, 'SIGTERM')
+  await gone(pids)
 }
 
-async function endOthers(pid) {
-  const all = allOf(pid)
-  signal(all, 'SIGTERM')
-  await gone(all)
-}
+export const endGateway = (pid) => endProcesses(allOf(pid))
 
 async function gone(pids) {
   for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && pids.some(isAlive); )
@@ -143,8 +142,6 @@ function allOf(pid) {
   const { own, upstream } = processesOf(pid)
   return [...own, ...upstream]
 }
-
-const isGateway = (pid) => commandOf(pid).includes('/dist/cli/main.js')
 
 function signal(pids, name) {
   for (const pid of pids.filter(isAlive)) process.kill(pid, name)

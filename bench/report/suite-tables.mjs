@@ -108,7 +108,7 @@ function sessionTable(run, figures) {
       'gateway',
       'sessions',
       'KB each',
-      'of it heap',
+      'heap KB each',
       'more processes',
       'streams',
       'KB a stream',

@@ -10,6 +10,9 @@ const AT_ONCE = 10
 const FIRST = 100
 const WARM_CALLS = 3_000
 const SETTLE = 500
+const MAX_LOOKS = 12
+/** Two looks that differ by no more than this share are one. */
+const AT_REST = 0.002
 const KB = 1024
 
 /** Many legacy sessions: what one holds while it is open, and what is left when all have ended. */
@@ -85,6 +88,17 @@ async function end(sessions) {
   for (const session of sessions) session.close()
 }
 
+async function usedAtRest(instance) {
+  let before = Number.POSITIVE_INFINITY
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    await delay(SETTLE)
+    const { used } = await askProbe(instance, 'memory')
+    if (Math.abs(used - before) < AT_REST * used) return used
+    before = used
+  }
+  return before
+}
+
 async function inTurns(list, work) {
   const results = []
   for (let at = 0; at < list.length; at += AT_ONCE)
@@ -92,10 +106,9 @@ async function inTurns(list, work) {
   return results
 }
 
-/** Memory in MB once the garbage is gone. */
+/** Memory in MB once the garbage is gone, and what works behind the calls has come to rest. */
 async function takeStock(instance) {
-  await delay(SETTLE)
-  const { used } = await askProbe(instance, 'memory')
+  const used = await usedAtRest(instance)
   await delay(SETTLE)
   const { own, upstream } = processesOf(instance.pid)
   return {
