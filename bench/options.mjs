@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util'
-
-export const SUITES = ['call', 'size', 'mixed', 'sessions', 'catalog', 'upstreams', 'start-up']
+import { SUITES } from './suites/suites.mjs'
 
 const FULL = {
   rounds: 7,
@@ -19,6 +18,8 @@ const FULL = {
   catalogRounds: 3,
   upstreams: 20,
   startRounds: 7,
+  /** Kinds that are started for suites of their own, beside what all suites share. */
+  alone: ['floor', 'naive', 'peer', 'ours'],
 }
 
 /** Fewer rounds and shorter ones: enough to see a change, not enough to publish. */
@@ -33,10 +34,10 @@ const QUICK = {
   sizeRounds: 1,
   mixedRounds: 1,
   mixedMs: 2_000,
-  sessions: 300,
   toolCounts: [10, 5_000],
   catalogRounds: 1,
   startRounds: 3,
+  alone: ['floor', 'ours'],
 }
 
 export const USAGE = `npm run bench -- [options]
@@ -44,7 +45,8 @@ export const USAGE = `npm run bench -- [options]
   --quick             about three minutes instead of about twenty
   --only LIST         suites and gateways, with commas: call,size  floor-pipe,ours-http  peer  'ours-*'
   --out FILE          keep every figure of every round as JSON
-  --write             write docs/benchmarks.md from this run
+  --write             write docs/benchmarks.md, and the figures beside it
+  --from FILE         print and write figures that were kept, instead of measuring
   --profile GATEWAY   a CPU profile of one gateway instead; with
       --era E         modern (else legacy)
       --callers N     16
@@ -53,11 +55,13 @@ export const USAGE = `npm run bench -- [options]
 
 Suites: ${SUITES.join(', ')}`
 
+/** @type {import('node:util').ParseArgsConfig['options']} */
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string', default: '' },
   out: { type: 'string' },
   write: { type: 'boolean', default: false },
+  from: { type: 'string' },
   profile: { type: 'string' },
   era: { type: 'string', default: 'modern' },
   callers: { type: 'string', default: '16' },
@@ -66,8 +70,12 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 }
 
-/** What is wanted: `known` are the gateways there are. */
+/**
+ * What is wanted: `known` are the gateways there are.
+ * @returns {any}
+ */
 export function readOptions(args, known) {
+  /** @type {{ values: Record<string, any> }} */
   const { values } = parseArgs({ args, options: OPTIONS })
   const words = values.only.split(',').filter((word) => word !== '')
   const suites = words.filter((word) => SUITES.includes(word))

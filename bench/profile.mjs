@@ -11,7 +11,7 @@ const WARM_MS = 4_000
 
 /** Profiles one gateway under load, and says where its time went. */
 export async function profileGateway(world, gateway, { era, callers, size, seconds, file }) {
-  const instance = await openInstance(world, gateway, { probe: true })
+  const instance = await openInstance(world, gateway, { look: 'inside' })
   const client = await instance.connect(era)
   const request = prepareRequest(era, 'tools/call', { name: client.blob, arguments: { size } })
   await runBurst(client, request, { callers, ms: WARM_MS })

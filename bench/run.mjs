@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os'
 
 /** One run of the bench: what it is about, and every figure that it finds. */
-export function createRun({ world, gateways, plan, say }) {
+export function startRun({ world, gateways, plan, say }) {
   const rows = []
   const failures = []
   return {
@@ -23,5 +23,27 @@ export function createRun({ world, gateways, plan, say }) {
   }
 }
 
+/** What is kept of a run: data, and nothing else. */
+export function finishRun({ machine, plan, gateways, rows, failures }) {
+  return {
+    machine: { ...machine, loadAfter: loadavg() },
+    plan,
+    gateways: gateways.map(({ launch: _, ...described }) => described),
+    failures,
+    rows,
+  }
+}
+
+/** One row to a line, so that two runs can be compared with diff. */
+export function printRun({ rows, ...rest }) {
+  const lines = rows.map((row) => JSON.stringify(row)).join(',\n')
+  return `${JSON.stringify(rest).slice(0, -1)},"rows":[\n${lines}\n]}\n`
+}
+
+/** Four digits are more than the noise leaves of any figure. NaN has no place in JSON. */
 const rounded = (figures) =>
-  Object.fromEntries(Object.entries(figures).map(([key, value]) => [key, Number(Number(value).toPrecision(4))]))
+  Object.fromEntries(
+    Object.entries(figures)
+      .filter(([, value]) => Number.isFinite(value))
+      .map(([key, value]) => [key, Number(value.toPrecision(4))]),
+  )

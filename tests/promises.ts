@@ -77,6 +77,11 @@ export const PROMISES = {
     text: 'The hot path parses once, without web-standard requests and without a schema library',
     state: 'built',
   },
+  'GW-24': {
+    text: 'The bench prints every goal next to the noise of the machine, and its page is made from the figures of a run',
+    state: 'partial',
+    missing: 'the published page, which waits for a run on a quiet machine',
+  },
   'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
   'GW-26': {
     text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',

@@ -23,8 +23,6 @@ export async function openWorld() {
     },
   }
   adopt(world, child)
-  process.once('exit', () => closeWorld(world))
-  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => process.exit(130))
   return world
 }
 
@@ -35,8 +33,8 @@ export function adopt({ running }, child) {
   return child.pid
 }
 
-/** Whatever a failure left running goes with us. */
-function closeWorld({ folder, running }) {
+/** Whatever a failure left running goes with us. It waits for nothing: there may be no time. */
+export function closeWorld({ folder, running }) {
   const left = [...running].flatMap(({ pid }) => {
     const { own, upstream } = processesOf(pid)
     return [...own, ...upstream]

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { peerProgram } from './peers.mjs'
 
 const servers = (name) => fileURLToPath(new URL(`../servers/${name}`, import.meta.url))
-const MAIN = fileURLToPath(new URL('../../packages/gateway/dist/cli/main.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../packages/gateway/dist/cli/main.js', import.meta.url))
 const BOTH = ['legacy', 'modern']
 const endpoint = (port) => `http://127.0.0.1:${port}/mcp`
 

@@ -11,11 +11,12 @@ import { probeEnvironment } from '../probe/ask-probe.mjs'
 import { adopt } from './bench-world.mjs'
 
 const START_PATIENCE = 60_000
+const RETRY_PAUSE = 10
 const LIST_PATIENCE = 10_000
 const STOP_PATIENCE = 15_000
 
 /** One gateway that runs, in front of an upstream. `bench` is what all share: `{upstream, folder}`. */
-export class Instance {
+class Instance {
   gateway
   folder
   pid
@@ -36,19 +37,14 @@ export class Instance {
   /** A client of this gateway that has seen all the tools, and knows what they are called here. */
   async connect(era) {
     const until = performance.now() + START_PATIENCE
-    let reason
-    while (performance.now() < until) {
-      const client = this.createClient(era)
+    for (let client = this.createClient(era); ; client = await this.#tryAgain(client, era)) {
       try {
         return Object.assign(client, await withinTime(this.#findTools(client), LIST_PATIENCE))
-      } catch (error) {
-        reason = error
+      } catch (cause) {
+        if (performance.now() < until && isAlive(this.pid)) continue
+        throw new Error(`it never got ready: ${cause.message}`, { cause })
       }
-      client.close()
-      if (this.gateway.front === 'http' && !isAlive(this.pid)) throw new Error('it ended while it started')
-      await delay(this.gateway.front === 'http' ? 10 : 200)
     }
-    throw new Error(`not ready after ${START_PATIENCE / 1_000} s: ${reason?.message}`, { cause: reason })
   }
 
   createClient(era) {
@@ -65,16 +61,18 @@ export class Instance {
   }
 
   async close() {
+    // A window that has gone no longer tells which gateway it started.
+    const all = this.pid === undefined || this.pid === this.#bench.upstream.pid ? [] : allOf(this.pid)
     for (const client of this.#clients) client.close()
-    if (this.gateway.kind === 'direct' && this.gateway.front === 'http') return
-    if (this.pid === undefined) return
-    const { own, upstream } = processesOf(this.pid)
-    const all = [...own, ...upstream]
-    // Ours ends its servers itself; the others need not.
-    signal(this.gateway.kind === 'ours' ? own.filter(isGateway) : all, 'SIGTERM')
-    for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && all.some(isAlive); )
-      await delay(25)
-    signal(all, 'SIGKILL')
+    await endProcesses(all)
+  }
+
+  /** A port may not be open yet. A window is kept: the next one would join the gateway of the first, whose parent is gone. */
+  async #tryAgain(client, era) {
+    await delay(RETRY_PAUSE)
+    if (this.gateway.front === 'stdio') return client
+    client.close()
+    return this.createClient(era)
   }
 
   #httpClient(era) {
@@ -93,11 +91,12 @@ export class Instance {
 
   async #findTools(client) {
     await client.open()
-    const reply = await client.call('tools/list')
-    const { tools } = resultOf(reply)
-    const nameOf = (tool) => tools.find(({ name }) => name === tool || new RegExp(`[_./-]${tool}$`).test(name))?.name
-    if (tools.length < this.#toolCount) throw new Error(`it lists ${tools.length} tools of ${this.#toolCount}`)
-    return { echo: nameOf('echo'), blob: nameOf('blob'), listBytes: reply.bytes }
+    const { tools } = resultOf(await client.call('tools/list'))
+    // A gateway may rename tools and add its own: the upstream's are known by how their names end.
+    const names = tools.map(({ name }) => name).filter((name) => /(^|[_./-])(echo|blob|fill_\d+)$/.test(name))
+    if (names.length < this.#toolCount) throw new Error(`it lists ${names.length} tools of ${this.#toolCount}`)
+    const nameOf = (tool) => names.find((name) => name.endsWith(tool))
+    return { echo: nameOf('echo'), blob: nameOf('blob') }
   }
 }
 
@@ -111,7 +110,7 @@ export async function openInstance(bench, gateway, options = {}) {
     return new Instance(bench, gateway, { launch, folder, toolCount, pid: bench.upstream.pid })
   }
   const place = { folder, port: String(await freePort()), upstreamUrl, upstreamCommand, upstreamCount }
-  const env = options.probe === undefined ? {} : probeEnvironment(folder)
+  const env = options.look === 'inside' ? probeEnvironment(folder) : {}
   const launch = { env, ...gateway.launch(place) }
   if (launch.config !== undefined) writeFileSync(join(folder, 'config.yaml'), JSON.stringify(launch.config))
   const pid = gateway.front === 'http' ? start(bench, launch, folder) : undefined
@@ -124,7 +123,25 @@ function start(bench, { command, env }, folder) {
   return adopt(bench, child)
 }
 
-const isGateway = (pid) => commandOf(pid).includes('/dist/cli/main.js')
+/** Ours ends its servers itself; the others need not. */
+async function endProcesses(pids) {
+  const ours = pids.filter((pid) => commandOf(pid).includes('/dist/cli/main.js'))
+  signal(ours.length > 0 ? ours : pids, 'SIGTERM')
+  await gone(pids)
+}
+
+export const endGateway = (pid) => endProcesses(allOf(pid))
+
+async function gone(pids) {
+  for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && pids.some(isAlive); )
+    await delay(25)
+  signal(pids, 'SIGKILL')
+}
+
+function allOf(pid) {
+  const { own, upstream } = processesOf(pid)
+  return [...own, ...upstream]
+}
 
 function signal(pids, name) {
   for (const pid of pids.filter(isAlive)) process.kill(pid, name)
@@ -134,7 +151,7 @@ function freePort() {
   return new Promise((resolve) => {
     const server = createServer()
     server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
       server.close(() => resolve(port))
     })
   })

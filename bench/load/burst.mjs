@@ -5,6 +5,7 @@ import { resultOf } from './reply.mjs'
 const LOOKED_INTO = 64
 /** Ids and times make answers differ by a few bytes; an error differs by more. */
 const SAME_SIZE = 64
+/** Parsing one of these would hold up the callers beside it. */
 const LARGE = 4_000_000
 const STALL = 30_000
 
@@ -37,10 +38,15 @@ function createReplyCheck() {
   let seen = 0
   return (reply) => {
     const odd = size === 0 || Math.abs(reply.bytes - size) > SAME_SIZE
-    if (odd || reply.status !== 200 || (seen % LOOKED_INTO === 0 && reply.bytes < LARGE)) resultOf(reply)
+    if (odd || reply.status !== 200 || seen % LOOKED_INTO === 0) checkReply(reply)
     size = reply.bytes
     seen++
   }
+}
+
+function checkReply(reply) {
+  if (reply.bytes < LARGE || reply.status !== 200) resultOf(reply)
+  else if (!reply.beginning().includes('"result"')) throw new Error(`no result: ${reply.beginning()}`)
 }
 
 async function withoutStall(work, progress) {

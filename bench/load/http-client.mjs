@@ -45,7 +45,7 @@ export class HttpClient {
       const socket = connect({ host: this.#url.hostname, port: Number(this.#url.port), noDelay: true })
       this.#streams.add(socket)
       const patience = setTimeout(() => resolve(0), STREAM_PATIENCE)
-      socket.once('data', (head) => resolve(Number(head.latin1Slice(9, 12))))
+      socket.once('data', (head) => resolve(Number(head.toString('latin1', 9, 12))))
       socket.once('error', reject)
       socket.once('data', () => clearTimeout(patience))
       socket.write(this.#print('GET', ['accept: text/event-stream\r\n']))
@@ -82,7 +82,7 @@ export class HttpClient {
     return head
   }
 
-  #head({ method, name, length }) {
+  #head({ method, name = undefined, length }) {
     const modern = [`mcp-method: ${method}\r\n`, name === undefined ? '' : `mcp-name: ${name}\r\n`]
     return this.#print('POST', [
       'content-type: application/json\r\n',

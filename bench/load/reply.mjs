@@ -1,6 +1,14 @@
-/** What came back: `{status, head, bytes, text()}`. The text is made only when somebody looks. */
+const BEGINNING = 300
+
+/** What came back. The text is made only when somebody looks. */
 export function createReply({ status, head, parts, bytes }) {
-  return { status, head, bytes, text: () => Buffer.concat(parts).toString() }
+  return {
+    status,
+    head,
+    bytes,
+    beginning: () => parts[0]?.subarray(0, BEGINNING).toString() ?? '',
+    text: () => Buffer.concat(parts).toString(),
+  }
 }
 
 /** The result in a reply, whether it came as JSON or as server-sent events. Anything but a result is thrown. */

@@ -44,7 +44,7 @@ export class ResponseReader {
   #readHead(data, at) {
     const end = data.indexOf('\r\n\r\n', at)
     if (end < 0) return WAIT
-    const head = data.latin1Slice(at, end)
+    const head = data.toString('latin1', at, end)
     this.#response.head = head
     this.#response.status = Number(head.slice(9, 12))
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)
@@ -69,7 +69,7 @@ export class ResponseReader {
   #readChunkSize(data, at) {
     const end = data.indexOf('\r\n', at)
     if (end < 0) return WAIT
-    this.#left = Number.parseInt(data.latin1Slice(at, end), 16)
+    this.#left = Number.parseInt(data.toString('latin1', at, end), 16)
     this.#stage = this.#left === 0 ? this.#readLastBreak : this.#readChunk
     return end + 2
   }

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createReply, resultOf } from './reply.mjs'
 import { INITIALIZED, nextId, prepareInitialize, prepareRequest, printRequest } from './request.mjs'
 
@@ -13,9 +12,11 @@ export class StdioClient {
   #era
   #child
   #waiting = new Map()
+  #opened
+  #ended
   #parts = []
 
-  constructor([program, ...args], era, { env, cwd } = {}) {
+  constructor([program, ...args], era, { env = {}, cwd = undefined } = {}) {
     this.#era = era
     this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, ...env }, cwd })
     this.#child.stdin.on('error', () => {})
@@ -28,14 +29,16 @@ export class StdioClient {
     return this.#child
   }
 
+  /** Shakes hands, once; the modern era has no need. */
   async open() {
     if (this.#era === 'modern') return
-    resultOf(await this.send(prepareInitialize()))
-    this.#child.stdin.write(`${INITIALIZED}\n`)
+    this.#opened ??= this.#initialize()
+    await this.#opened
   }
 
   send(request) {
     return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(this.#ended)
       const id = nextId()
       this.#waiting.set(id, { resolve, reject })
       this.#child.stdin.write(`${printRequest(request.tail, id)}\n`)
@@ -51,9 +54,9 @@ export class StdioClient {
     this.#child.stdin.end()
   }
 
-  async closed() {
-    this.close()
-    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit')
+  async #initialize() {
+    resultOf(await this.send(prepareInitialize()))
+    this.#child.stdin.write(`${INITIALIZED}\n`)
   }
 
   #read(chunk) {
@@ -81,13 +84,14 @@ export class StdioClient {
   }
 
   #giveUp(error) {
+    this.#ended ??= error
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
 }
 
 function idOf(parts) {
-  const begin = parts[0].subarray(0, NEAR).latin1Slice()
-  const end = parts.at(-1).subarray(-NEAR).latin1Slice()
+  const begin = parts[0].subarray(0, NEAR).toString('latin1')
+  const end = parts.at(-1).subarray(-NEAR).toString('latin1')
   return Number((ID.exec(begin) ?? ID.exec(end))?.[1])
 }

@@ -17,11 +17,11 @@ upstream.once('exit', () => process.exit(1))
 readLines(upstream.stdout, (line) => {
   const from = line.indexOf(ID) + ID.length
   const to = line.indexOf(',', from)
-  const id = Number(line.latin1Slice(from, to))
+  const id = Number(line.toString('latin1', from, to))
   const caller = waiting.get(id)
   if (caller === undefined) return
   waiting.delete(id)
-  const head = line.latin1Slice(0, from) + JSON.stringify(caller.id)
+  const head = line.toString('latin1', 0, from) + JSON.stringify(caller.id)
   const rest = line.subarray(to)
   const length = Buffer.byteLength(head) + rest.length
   caller.response.writeHead(200, { 'content-type': 'application/json', 'content-length': length })

@@ -32,7 +32,10 @@ function serveHttp() {
       send(response, pieces, message.method === 'initialize' ? { 'mcp-session-id': randomUUID() } : {})
     })
   })
-  server.listen(0, '127.0.0.1', () => console.log(server.address().port))
+  server.listen(0, '127.0.0.1', () => {
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+    console.log(port)
+  })
 }
 
 function send(response, pieces, headers) {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { runBurst } from '../load/burst.mjs'
 import { prepareRequest } from '../load/request.mjs'
 import { residentOf } from '../machine/process-tree.mjs'
+import { rotate } from './rotate.mjs'
 
 const RESULT_BYTES = 1_000
 
@@ -16,13 +17,8 @@ export async function runCalls({ plan, record, say }, lanes) {
 export const smallCall = ({ era, client }) =>
   prepareRequest(era, 'tools/call', { name: client.blob, arguments: { size: RESULT_BYTES } })
 
-/** The first to be visited is another one each round, so that none is always measured under the same neighbour's heat. */
-export const rotate = (list, by) => list.map((_, index) => list[(index + by) % list.length])
-
 async function visit({ plan, record, round }, lane) {
   const request = smallCall(lane)
-  const first = await runBurst(lane.client, request, { calls: 1 })
-  record({ suite: 'first', lane, case: lane.era, round, p50: first.p50 })
   // V8 drops the code of processes that idle: each is warmed again before it is measured.
   await runBurst(lane.client, request, { callers: 16, ms: plan.primeMs, calls: plan.primeCalls })
   for (const callers of plan.callers) {

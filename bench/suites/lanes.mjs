@@ -36,7 +36,7 @@ function createLane(run, parts) {
 }
 
 /** The eras of the plan that the gateway speaks, or what it speaks at all. */
-export function erasOf({ eras }, plan) {
+function erasOf({ eras }, plan) {
   const wanted = eras.filter((era) => plan.eras.includes(era))
   return wanted.length > 0 ? wanted : eras.slice(0, 1)
 }
