@@ -93,6 +93,8 @@ const TRANSPORTS: readonly Trial[] = [
   refused(`${GATEWAY}/upstream/stdio/probe.ts`, '../http/http.ts'),
   refused(`${GATEWAY}/upstream/stdio/probe.ts`, '../processes/watchdog.ts'),
   refused(`${GATEWAY}/upstream/http/probe.ts`, '../processes/processes.ts'),
+  refused(`${GATEWAY}/upstream/docker/probe.ts`, '../link.ts'),
+  refused(`${GATEWAY}/upstream/docker/probe.ts`, '../stdio/stdio-transport.ts'),
   refused(`${GATEWAY}/upstream/built-in/probe.ts`, '../shared-upstream.ts'),
 ]
 

@@ -52,6 +52,6 @@ function parsed(text: string): unknown {
 
 /** Another program or address is another server, whatever its id; its secrets are no part of that. */
 function fingerprint(config: ServerConfig): string {
-  const what = config.kind === 'stdio' ? [config.command, config.args, config.cwd] : [config.kind, config.url]
+  const what = 'command' in config ? [config.command, config.args, config.cwd] : [config.kind, config.url]
   return createHash('sha256').update(JSON.stringify(what)).digest('hex')
 }

@@ -10,7 +10,7 @@ import { shellWord } from './shell-word.ts'
  */
 export function serverLine(config: ServerConfig): string {
   const mask = (text: string): string => maskSecrets(text, config.fromVariables)
-  if (config.kind !== 'stdio') return mask(bareUrl(config.url))
+  if (!('command' in config)) return mask(bareUrl(config.url))
   return [config.command, ...config.args].map((word) => shellWord(mask(word))).join(' ')
 }
 

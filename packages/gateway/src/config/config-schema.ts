@@ -1,55 +1,15 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
-import {
-  anything,
-  either,
-  type JsonSchema,
-  list,
-  type OptionalPart,
-  object,
-  optional,
-  type Part,
-  record,
-  type ValueOf,
-} from './schema.ts'
-import { byteSize, duration, flag, oneOf, plainText, prose, text, textList, wholeNumber } from './schema-parts.ts'
+import { dockerGatewaySchema } from './docker-gateway-schema.ts'
+import { anything, either, type JsonSchema, list, object, optional, record, type ValueOf } from './schema.ts'
+import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
+import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
 export const PROTECTING_SECTIONS = ['agents', 'governance', 'include', 'isolation', 'sandbox'] as const
 
-/** Of a server, the same. */
-export const PROTECTING_SERVER_KEYS = [
-  'clientApproval',
-  'detect',
-  'image',
-  'isolated',
-  'isolatedTools',
-  'mounts',
-  'network',
-  'sandbox',
-  'sensitivePaths',
-  'sensitivity',
-  'urlIsolated',
-] as const
-
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
 const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'context', 'store', 'telemetry'] as const
-
-const UNREAD_SERVER_KEYS = [
-  ...PROTECTING_SERVER_KEYS,
-  'allowUnsandboxed',
-  'driver',
-  'forwards',
-  'oauth',
-  'result',
-  'trust',
-  'trusted',
-] as const
-
-function unread<const Keys extends readonly string[]>(keys: Keys) {
-  const shape = Object.fromEntries(keys.map((key) => [key, optional(anything)]))
-  return shape as Readonly<Record<Keys[number], OptionalPart<Part>>>
-}
 
 const SERVER_TYPES = [
   'stdio',
@@ -64,50 +24,17 @@ const SERVER_TYPES = [
   'client',
 ] as const
 
-const atLeastMs = { least: 1 } as const
-
-const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {
-  startup: optional(duration({ bare: 'none', ...atLeastMs })),
-  call: optional(duration({ bare: 'none', ...atLeastMs })),
-  max: optional(duration({ bare: 'none', ...atLeastMs })),
-  idle: optional(duration({ bare: 'none', ...atLeastMs })),
-})
-
-const textMap = (example: string) => record(`a mapping of names to texts, such as ${example}`, plainText)
-
 /** One entry of `mcp_servers`. Which keys belong together is judged in server-entry.ts. */
 export const serverSchema = object('a mapping with "command" or "url"', {
+  ...COMMON_KEYS,
+  ...PROGRAM_KEYS,
   type: optional(oneOf(SERVER_TYPES)),
-  title: optional(text('a text', 200)),
-  description: optional(prose()),
-  enabled: optional(flag()),
-  disabled: optional(flag()),
   command: optional(either('a program, such as "npx"', plainText, list('a list of texts', plainText))),
   args: optional(list('a list of texts, such as ["-y", "my-server"]', plainText)),
-  env: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
-  environment: optional(textMap('{TOKEN: "${MY_TOKEN}"}')),
-  cwd: optional(text('a folder')),
   per: optional(oneOf(['gateway', 'session'])),
   url: optional(text('an address such as "https://host/mcp"')),
   httpUrl: optional(text('an address such as "https://host/mcp"')),
   headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
-  era: optional(oneOf(['auto', 'legacy', 'modern'])),
-  includeTools: optional(textList('a list of tool names')),
-  enabledTools: optional(textList('a list of tool names')),
-  excludeTools: optional(textList('a list of tool names')),
-  disabledTools: optional(textList('a list of tool names')),
-  timeouts: optional(timeouts),
-  timeout: optional(duration({ bare: 'ms', ...atLeastMs })),
-  readTimeout: optional(duration({ bare: 's', ...atLeastMs })),
-  timeoutSeconds: optional(duration({ bare: 's', ...atLeastMs })),
-  toolTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
-  toolTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
-  startupTimeout: optional(duration({ bare: 's', ...atLeastMs })),
-  startupTimeoutSec: optional(duration({ bare: 's', ...atLeastMs })),
-  startupTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
-  idle: optional(duration({ bare: 'none', ...atLeastMs })),
-  maxMessage: optional(byteSize()),
-  ...unread(UNREAD_SERVER_KEYS),
 })
 
 const gatewaySchema = object('a mapping such as {port: 4747}', {
@@ -174,7 +101,8 @@ export type AuditSection = ValueOf<typeof auditSchema>
 
 /** What `$schema` offers to editors: every key in both spellings, values as they are written. */
 export function buildJsonSchema(): JsonSchema {
-  const mcpServers = optional(record('a mapping of names to servers', serverSchema))
+  const anyServer = object('a mapping', { ...dockerGatewaySchema.shape, ...serverSchema.shape })
+  const mcpServers = optional(record('a mapping of names to servers', anyServer))
   const whole = object('a mapping', { ...sectionsSchema.shape, mcpServers }).jsonSchema()
   return { $schema: 'http://json-schema.org/draft-07/schema#', ...spellBothWays(whole), title: 'Sallyport config.yaml' }
 }

@@ -9,8 +9,10 @@ export { sameServer } from './same-server.ts'
 export { secretsOf } from './secrets-of.ts'
 export { isTransportHeader } from './server-address.ts'
 export type {
+  DockerGatewayConfig,
   HttpServerConfig,
   JwtSettings,
+  ProgramServerConfig,
   ServerConfig,
   Settings,
   StdioServerConfig,

@@ -2,10 +2,17 @@ import { readFile } from 'node:fs/promises'
 import { ERRORS } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { sectionsSchema, serverSchema, snakeCase } from './config-schema.ts'
+import { dockerGatewaySchema } from './docker-gateway-schema.ts'
+import { DOCKER_VARIABLES } from './docker-variables.ts'
 import { KNOWN_VARIABLES } from './environment.ts'
 import { load } from './home.test-kit.ts'
+import { COMMON_KEYS } from './server-keys.ts'
 
-const page = await readFile(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8')
+const readPage = (name: string): Promise<string> =>
+  readFile(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8')
+
+const page = await readPage('configuration.md')
+const dockerPage = await readPage('docker-gateway.md')
 
 describe('docs/configuration.md', () => {
   it('explains every key and every variable', () => {
@@ -30,8 +37,18 @@ describe('docs/configuration.md', () => {
     for (const yaml of examples) expect((await load(yaml, { ISSUES_TOKEN: 'x' })).warnings).toEqual([])
   })
 
+  it('leaves the Docker MCP Gateway to a page of its own, which does the same', async () => {
+    const own = Object.keys(dockerGatewaySchema.shape).filter((key) => !Object.hasOwn(COMMON_KEYS, key))
+    const pages = `${dockerPage}\n${page}`
+    expect(own.filter((key) => !new RegExp(`\`(${key}|${snakeCase(key)})\``).test(pages))).toEqual([])
+    expect(DOCKER_VARIABLES.filter((name) => !dockerPage.includes(`| \`${name}\` |`))).toEqual([])
+    const examples = [...dockerPage.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => yaml)
+    expect(examples.length).toBeGreaterThan(1)
+    for (const yaml of examples) expect((await load(yaml)).warnings).toEqual([])
+  })
+
   it('names errors of the table only', () => {
     const named = [...page.matchAll(/^\| `([A-Z_]+)` \| /gm)].map(([, code = '']) => code)
-    expect(named.filter((code) => !code.startsWith('SALLYPORT_') && !Object.hasOwn(ERRORS, code))).toEqual([])
+    expect(named.filter((code) => !/^(SALLYPORT|MCP_GATEWAY)_/.test(code) && !Object.hasOwn(ERRORS, code))).toEqual([])
   })
 })

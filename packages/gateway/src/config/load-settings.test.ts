@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeIssue } from './config-issue.ts'
+import { readDockerVariables } from './docker-variables.ts'
 import { asOrdinaryUser, failure, homeWith, load, mistakes, temporaryFolder } from './home.test-kit.ts'
 import { readHome } from './home-content.ts'
 import { loadSettings } from './load-settings.ts'
@@ -226,6 +227,7 @@ describe('the text of the file', () => {
           home: '/h',
           userHome: '/u',
           lookup: () => 'S3CRET',
+          docker: readDockerVariables({}),
         })
         expect(JSON.stringify([read.errors, read.warnings])).not.toContain('S3CRET')
       }),

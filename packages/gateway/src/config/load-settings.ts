@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { type ConfigIssue, describeIssue } from './config-issue.ts'
 import { DEFAULT_SETTINGS } from './defaults.ts'
+import { readDockerVariables } from './docker-variables.ts'
 import { type Environment, lookupIn } from './environment.ts'
 import { userHomeOf } from './home.ts'
 import { type HomeContent, readHome } from './home-content.ts'
@@ -26,7 +27,8 @@ export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDige
 export async function loadSettings(options: LoadOptions): Promise<LoadedSettings> {
   const content = options.content ?? (await readHome(options.home))
   const { digest, configDigest } = content
-  const chosen = chooseConfig(content)
+  const docker = readDockerVariables(options.environment)
+  const chosen = chooseConfig(content) ?? (docker.enabled ? noConfig(options.home) : undefined)
   if (chosen === undefined) {
     return {
       settings: deepFreeze(DEFAULT_SETTINGS),
@@ -44,6 +46,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     home: options.home,
     userHome: userHomeOf(options.environment),
     lookup: lookupIn(options.environment),
+    docker,
   })
   if (errors.length > 0) throw invalid(file, errors)
   const told = inOrder([...unenforced(read.unenforced, content, file), ...chosen.warnings, ...warnings])
@@ -65,6 +68,13 @@ function chooseConfig({ path, files }: HomeContent): ChosenConfig | undefined {
     'this file is not read, since there is a config.yaml beside it.',
   )
   return { file: join(path, 'config.yaml'), bytes: yaml, warnings: json === undefined ? [] : [passedOver] }
+}
+
+/** Variables alone can ask for a server. */
+function noConfig(home: string): ChosenConfig {
+  const file = join(home, 'config.yaml')
+  const problem = `there is no ${file}: the gateway has no server but the one of MCP_GATEWAY_ENABLED.`
+  return { file, bytes: Buffer.alloc(0), warnings: [wholeFile(file, problem)] }
 }
 
 function decode({ file, bytes }: ChosenConfig): { readonly file: string; readonly text: string } {

@@ -1,20 +1,20 @@
 import { BUILT_IN_SERVER, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
-import {
-  camelCase,
-  PROTECTING_SECTIONS,
-  PROTECTING_SERVER_KEYS,
-  sectionsSchema,
-  serverSchema,
-} from './config-schema.ts'
+import { camelCase, PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
 import { DEFAULT_AUDIT } from './defaults.ts'
+import { createDockerDefault, DOCKER_ID, readDockerGateway } from './docker-gateway-entry.ts'
+import { dockerGatewaySchema } from './docker-gateway-schema.ts'
+import type { DockerVariables } from './docker-variables.ts'
+import { type EntrySource, isEnabled } from './entry-source.ts'
 import { readAudit, readGateway } from './gateway-section.ts'
 import { createIssueLog, type IssueLog, type Subject } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
 import { normalise, type Spot } from './normalise.ts'
 import { promisesIn } from './promised-keys.ts'
-import { isEnabled, readServer } from './server-entry.ts'
+import type { Part } from './schema.ts'
+import { readServer } from './server-entry.ts'
+import { type CommonEntry, PROTECTING_SERVER_KEYS } from './server-keys.ts'
 import type { ServerConfig, Settings } from './settings.ts'
 import { validate } from './validate.ts'
 
@@ -24,6 +24,7 @@ export interface ConfigText {
   readonly home: string
   readonly userHome: string
   readonly lookup: (name: string) => string | undefined
+  readonly docker: DockerVariables
 }
 
 export interface ReadConfig {
@@ -47,7 +48,7 @@ export function readConfig(source: ConfigText): ReadConfig {
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const unenforced = [...promisesIn(tree.root, '', PROTECTING_SECTIONS)]
   const reading = { ...source, log, unenforced }
-  const servers = readServers(tree.root, reading)
+  const servers = withDockerDefault(readServers(tree.root, reading), reading)
   const settings = { ...readSections(tree.root, servers, reading), servers }
   return { settings, errors: log.errors, warnings: log.warnings, unenforced }
 }
@@ -89,7 +90,7 @@ function readServers(root: LocatedNode, reading: Reading): readonly ServerConfig
   const taken = new Map<string, Subject>()
   return section.node.entries.flatMap((entry) => {
     const subject = { offset: entry.offset, key: joinKey(section.key, entry.key) }
-    if (isSkipped(entry, subject, reading)) return []
+    if (isSkipped(entry)) return []
     reading.unenforced.push(...promisesIn(entry.node, subject.key, PROTECTING_SERVER_KEYS))
     const id = claimId(entry.key, subject, { taken, log: reading.log })
     const server = readEntry({ ...subject, node: entry.node }, { name: entry.key, id }, reading)
@@ -97,15 +98,24 @@ function readServers(root: LocatedNode, reading: Reading): readonly ServerConfig
   })
 }
 
+/** What variables ask for stands behind what the file says, and aside where it says it itself. */
+function withDockerDefault(servers: readonly ServerConfig[], reading: Reading): readonly ServerConfig[] {
+  if (!reading.docker.enabled || servers.some(({ id }) => id === DOCKER_ID)) return servers
+  const added = createDockerDefault(reading)
+  return added === undefined ? servers : [...servers, added]
+}
+
 const entriesOf = (node: LocatedNode): readonly LocatedEntry[] => (node.kind === 'map' ? node.entries : [])
 
 /** Entries of the same file that are for others: a kit server's own settings, and what a kit client connects to. */
-function isSkipped(entry: LocatedEntry, subject: Subject, { log }: Reading): boolean {
-  const type = entriesOf(entry.node).find(({ key }) => key === 'type')?.node
-  if (type?.kind !== 'scalar') return false
-  if (type.value === 'docker-gateway')
-    log.warn(subject, 'the type "docker-gateway" is not supported yet; the entry is skipped.')
-  return type.value === 'server' || type.value === 'client' || type.value === 'docker-gateway'
+function isSkipped(entry: LocatedEntry): boolean {
+  const type = writtenType(entry.node)
+  return type === 'server' || type === 'client'
+}
+
+function writtenType(node: LocatedNode): unknown {
+  const type = entriesOf(node).find(({ key }) => key === 'type')?.node
+  return type?.kind === 'scalar' ? type.value : undefined
 }
 
 interface Ids {
@@ -131,12 +141,24 @@ interface Named {
   readonly id: string
 }
 
-function readEntry(
-  located: Subject & { readonly node: LocatedNode },
-  { name, id }: Named,
-  reading: Reading,
-): ServerConfig | undefined {
-  const { log } = reading
+type Located = Subject & { readonly node: LocatedNode }
+
+/** Which keys an entry has depends on its type, so that is looked at first. */
+function readEntry(located: Located, named: Named, reading: Reading): ServerConfig | undefined {
+  if (writtenType(located.node) !== 'docker-gateway') {
+    const source = readSource(located, serverSchema, { ...named, reading })
+    return source && readServer(source)
+  }
+  const source = readSource(located, dockerGatewaySchema, { ...named, reading })
+  return source && readDockerGateway(source, reading.docker)
+}
+
+function readSource<Entry extends CommonEntry>(
+  located: Located,
+  schema: Part<Entry>,
+  { name, id, reading }: Named & { readonly reading: Reading },
+): EntrySource<Entry> | undefined {
+  const { log, file, home, userHome } = reading
   const unset: [Subject, string][] = []
   const fromVariables = new Set<string>()
   const lookup = (variable: string): string | undefined => {
@@ -144,24 +166,20 @@ function readEntry(
     if (value !== undefined) fromVariables.add(value)
     return value
   }
-  const normalised = normalise(located, serverSchema, {
+  const normalised = normalise(located, schema, {
     log,
     lookup,
     onUnset: (subject, problem) => void unset.push([subject, problem]),
   })
-  const entry = validate(serverSchema, normalised, log)
+  const entry = validate(schema, normalised, log)
   // A server that is switched off must not ask for its secrets.
   if (entry === undefined || isEnabled(entry)) for (const [subject, problem] of unset) log.error(subject, problem)
   if (entry === undefined) return undefined
-  return readServer({
-    id,
+  return {
+    ...{ id, entry, home, userHome, log },
     givenName: name === id ? undefined : name,
-    entry,
     fromVariables: secretsAmong(fromVariables),
     spot: normalised.spot,
-    place: { file: reading.file, line: log.lineOf(located) },
-    home: reading.home,
-    userHome: reading.userHome,
-    log,
-  })
+    place: { file, line: log.lineOf(located) },
+  }
 }

@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from '@sallyport/core'
-import { leaf, list, type Part } from './schema.ts'
+import { anything, leaf, list, type OptionalPart, optional, type Part } from './schema.ts'
 
 /** The longest time that a timer can hold (2^31 - 1 ms), in whole days. */
 const LONGEST = 24 * 86_400_000
@@ -123,3 +123,9 @@ export const plainText: Part<string> = leaf({
     typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) ? String(value) : undefined,
   fault: (value) => (value.includes('\0') ? 'a text without NUL characters' : undefined),
 })
+
+/** Keys that are accepted as they are, and not read here. */
+export function unread<const Keys extends readonly string[]>(keys: Keys) {
+  const shape = Object.fromEntries(keys.map((key) => [key, optional(anything)]))
+  return shape as Readonly<Record<Keys[number], OptionalPart<Part>>>
+}

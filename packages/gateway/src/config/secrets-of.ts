@@ -4,7 +4,7 @@ import type { ServerConfig } from './settings.ts'
 /** What must not be shown of a server, whoever says it: its own output may repeat what it was given. */
 export function secretsOf(config: ServerConfig): readonly string[] {
   const given =
-    config.kind === 'stdio' ? Object.values(config.env) : [...Object.values(config.headers), ...queryOf(config.url)]
+    'command' in config ? Object.values(config.env) : [...Object.values(config.headers), ...queryOf(config.url)]
   return secretsAmong([...config.fromVariables, ...given])
 }
 

@@ -183,16 +183,6 @@ describe('the switch of a server', () => {
   ])('%s', async (entry, enabled) => {
     expect(await serverOf(`command: x, ${entry}`)).toMatchObject({ enabled })
   })
-
-  it('passes over what is not supported yet, with a warning', async () => {
-    const { settings, warnings } = await load(
-      'mcp_servers: {docker: {type: docker-gateway, enabled_servers: [github]}}',
-    )
-    expect(settings.servers).toEqual([])
-    expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml:1:15 mcp_servers.docker: the type "docker-gateway" is not supported yet; the entry is skipped.',
-    ])
-  })
 })
 
 describe('the timeouts of a server', () => {

@@ -1,11 +1,11 @@
-import type { ServerEntry } from './config-schema.ts'
 import { DEFAULT_TIMEOUTS } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { Spot } from './normalise.ts'
+import type { CommonEntry } from './server-keys.ts'
 import type { Timeouts } from './settings.ts'
 
 type Limit = 'startup' | 'call' | 'max' | 'idle'
-type TimeoutKey = Exclude<Extract<keyof ServerEntry, `${string}imeout${string}`>, 'timeouts'> | 'idle'
+type TimeoutKey = Exclude<Extract<keyof CommonEntry, `${string}imeout${string}`>, 'timeouts'> | 'idle'
 
 /** The names that the ecosystem has for the same limits. */
 const LIMIT_OF: Readonly<Record<TimeoutKey, Limit>> = {
@@ -25,7 +25,7 @@ interface Given {
   readonly spot: Spot | undefined
 }
 
-export function readTimeouts(entry: ServerEntry, spot: Spot, log: IssueLog): Timeouts {
+export function readTimeouts(entry: CommonEntry, spot: Spot, log: IssueLog): Timeouts {
   const given = collect(entry, spot, log)
   const call = given.get('call')?.ms ?? DEFAULT_TIMEOUTS.call
   const max = given.get('max')
@@ -40,7 +40,7 @@ export function readTimeouts(entry: ServerEntry, spot: Spot, log: IssueLog): Tim
   }
 }
 
-function collect(entry: ServerEntry, spot: Spot, log: IssueLog): ReadonlyMap<Limit, Given> {
+function collect(entry: CommonEntry, spot: Spot, log: IssueLog): ReadonlyMap<Limit, Given> {
   const given = new Map<Limit, Given>()
   const add = (limit: Limit, ms: number | undefined, at: Spot | undefined): void => {
     if (ms === undefined) return

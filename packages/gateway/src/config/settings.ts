@@ -35,15 +35,29 @@ interface ServerCommon {
   readonly place: Place
 }
 
-export interface StdioServerConfig extends ServerCommon {
-  readonly kind: 'stdio'
+interface Program {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string | undefined
+}
+
+export interface StdioServerConfig extends ServerCommon, Program {
+  readonly kind: 'stdio'
   /** One process for all, or one for each session. */
   readonly per: 'gateway' | 'session'
 }
+
+/** `docker mcp gateway run`, or whatever takes its place, with everything but where it listens. */
+export interface DockerGatewayConfig extends ServerCommon, Program {
+  readonly kind: 'docker-gateway'
+  readonly transport: 'stdio' | 'streaming'
+  /** Of the streaming transport; undefined: any that is free. */
+  readonly port: number | undefined
+}
+
+/** A server that is a process of ours. */
+export type ProgramServerConfig = StdioServerConfig | DockerGatewayConfig
 
 export interface HttpServerConfig extends ServerCommon {
   /** `sse` is the transport of the 2024-11-05 era. */
@@ -52,7 +66,7 @@ export interface HttpServerConfig extends ServerCommon {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export type ServerConfig = StdioServerConfig | HttpServerConfig
+export type ServerConfig = ProgramServerConfig | HttpServerConfig
 
 export interface JwtSettings {
   readonly issuers: readonly string[]

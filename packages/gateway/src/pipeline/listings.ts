@@ -1,4 +1,4 @@
-import { type Decision, decide, type Era, type JsonObject, type Principal, type Step } from '@sallyport/core'
+import { type Decision, decide, type Era, type JsonObject, type Principal, type Step, type ToolRef } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import type { Listed } from './select.ts'
@@ -63,6 +63,14 @@ export class Listings {
 
   decisionFor(offer: Offer, principal: Principal): Decision {
     return this.#decide(this.#view(principal), offer)
+  }
+
+  toolOf(ref: ToolRef): Offer | undefined {
+    return this.#catalog.snapshot.toolOf(ref)
+  }
+
+  runsDockerGateway(server: string): boolean {
+    return this.#rulesOf(server).isDockerGateway
   }
 
   offers(method: ListMethod, principal: Principal): readonly Offer[] {

@@ -3,6 +3,8 @@ import type { EventLog } from '../store/store.ts'
 import { canBeAsked, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
+import { dockerRefusal } from './docker-refusal.ts'
+import { meantBy } from './inner-call.ts'
 import type { AskClient } from './input-rounds.ts'
 import { type CallGauge, limits } from './limits.ts'
 import type { Listings } from './listings.ts'
@@ -17,6 +19,7 @@ import {
   unknownRecord,
 } from './record.ts'
 import { type Listed, select } from './select.ts'
+import { twinKeys } from './twin-keys.ts'
 
 export type { Answer, Call } from './call.ts'
 export { CallGauge } from './limits.ts'
@@ -28,7 +31,7 @@ export const LISTING_STEPS: readonly Step<Listed>[] = [select, openGate('mode')]
 
 /** What only a call asks, after the above. */
 export const callSteps = (gauge: CallGauge): readonly Step<Call>[] => [
-  openGate('validate'),
+  twinKeys,
   openGate('permission'),
   openGate('label'),
   openGate('arguments'),
@@ -59,33 +62,46 @@ export class Pipeline {
     this.#steps = callSteps(options.gauge)
   }
 
-  decide(call: Call): Decision {
-    return decide(this.#steps, call, this.#options.listings.decisionFor(call.offer, call.principal))
+  decide(asked: Call): Decision {
+    const { call, earlier } = meantBy(asked, this.#options.listings)
+    return decide(this.#steps, call, earlier)
   }
 
-  async run(call: Call): Promise<Answer> {
-    const { gauge } = this.#options
-    const decision = this.decide(call)
+  /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
+  async run(asked: Call): Promise<Answer> {
+    const { gauge, listings } = this.#options
+    const { call, earlier } = meantBy(asked, listings)
+    const decision = decide(this.#steps, call, earlier)
     if (decision.outcome !== 'allow') return this.#refuse(call, decision)
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
     try {
-      return await this.#carryOut(call, decision)
+      return await this.#carryOut(asked, call, decision)
     } finally {
       gauge.leave(call.principal)
     }
   }
 
-  async #carryOut(call: Call, decision: Decision): Promise<Answer> {
+  async #carryOut(asked: Call, call: Call, decision: Decision): Promise<Answer> {
     const unrecorded = await this.#record(startedRecord(call, decision))
     if (unrecorded) return { kind: 'failure', error: unrecorded }
     const syncing = this.#sync()
     const startedAt = performance.now()
-    const answer = await dispatch(call, this.#options.upstream(call.offer.server), this.#askerOf(call))
+    const said = await dispatch(asked, this.#options.upstream(asked.offer.server), this.#askerOf(call))
     const latency = performance.now() - startedAt
+    const answer = isRefusal(said) ? await this.#heed(call, decision, said) : said
     const unsynced = syncing && (await syncing)
     const finished = await this.#finish(call, answer, latency)
     return unsynced ? withheld(unsynced) : finished
+  }
+
+  /** A server may have rules of its own: what they stop was denied, as if by one of ours. */
+  async #heed(call: Call, decision: Decision, answer: Answer): Promise<Answer> {
+    const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
+    const refusal = isDocker ? dockerRefusal(answer) : undefined
+    if (refusal === undefined) return answer
+    await this.#record(deniedRecord(call, decision, refusal))
+    return { kind: 'failure', error: refusal }
   }
 
   /** What a server asks of the client of a call is recorded as the call itself is. */
@@ -159,6 +175,8 @@ export class Pipeline {
     }
   }
 }
+
+const isRefusal = (answer: Answer): boolean => answer.kind === 'frame' && answer.frame.envelope.error !== undefined
 
 function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
   return envelope.result !== undefined && !envelope.isError

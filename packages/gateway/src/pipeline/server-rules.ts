@@ -1,14 +1,17 @@
 import { compileSelection, type Selection } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
+import { isOpen, runsDockerGateway } from './meta-tools.ts'
 
 /** What a server's entry leaves of what the server offers. */
 export interface ServerRules {
   readonly selection: Selection
+  /** Whether a Docker MCP Gateway is behind it, which offers tools of another kind besides those of its servers. */
+  readonly isDockerGateway: boolean
   /** Where that entry stands; undefined for the gateway's own tools. */
   readonly place: ServerConfig['place'] | undefined
 }
 
-const EVERYTHING: ServerRules = { selection: () => true, place: undefined }
+const EVERYTHING: ServerRules = { selection: () => true, isDockerGateway: false, place: undefined }
 
 /** Compiles the entries of a configuration once, for as long as it is in force. */
 export function serverRules(entries: () => readonly ServerConfig[]): (server: string) => ServerRules {
@@ -22,6 +25,10 @@ export function serverRules(entries: () => readonly ServerConfig[]): (server: st
   }
 }
 
-function rulesOf({ includeTools, excludeTools, place }: ServerConfig): ServerRules {
-  return { selection: compileSelection(includeTools, excludeTools), place }
+function rulesOf(config: ServerConfig): ServerRules {
+  const { includeTools, excludeTools, place } = config
+  const selection = compileSelection(includeTools, excludeTools)
+  if (!runsDockerGateway(config)) return { selection, isDockerGateway: false, place }
+  const chosen = new Set(includeTools)
+  return { selection: (tool) => selection(tool) && isOpen(tool, chosen), isDockerGateway: true, place }
 }

@@ -66,7 +66,7 @@ export class SeatedUpstream implements Upstream {
     this.config = config
     this.#options = options
     this.#perSession = config.kind === 'stdio' && config.per === 'session'
-    this.#rules = { kind: config.kind, perSession: this.#perSession, asks: options.knownToAsk, clientInfo }
+    this.#rules = { kind: wireOf(config), perSession: this.#perSession, asks: options.knownToAsk, clientInfo }
     this.#scout = options.openOne({
       config: this.#perSession ? resting(config) : config,
       listener: { ...listener, onCatalogue: (catalogue) => this.#discovered(catalogue) },
@@ -188,4 +188,10 @@ function wordsOf({ pid, state, reason, messages }: UpstreamStatus): readonly str
 
 function resting(config: ServerConfig): ServerConfig {
   return { ...config, timeouts: { ...config.timeouts, idle: config.timeouts.idle ?? DEFAULT_IDLE } }
+}
+
+/** How it is spoken to, whatever it is. */
+function wireOf(config: ServerConfig): SharingRules['kind'] {
+  if (config.kind !== 'docker-gateway') return config.kind
+  return config.transport === 'streaming' ? 'http' : 'stdio'
 }

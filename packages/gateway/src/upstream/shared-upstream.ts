@@ -25,6 +25,8 @@ export interface SharedUpstreamOptions {
   /** The server asked something of its client. */
   readonly onAsked: () => void
   readonly policy: RestartPolicy
+  /** How long a start may take, where that is longer than calls wait for it (`timeouts.startup`). */
+  readonly longestStart?: number | undefined
   readonly now: () => number
   readonly random: () => number
   /** The era that it spoke last time: spares the probe. */
@@ -168,7 +170,7 @@ export class SharedUpstream implements Upstream {
 
   async #acquaint(link: Link): Promise<ServerCatalogue> {
     const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
-    const timeout = this.config.timeouts.startup
+    const timeout = this.#options.longestStart ?? this.config.timeouts.startup
     const opening = await shakeHands(link, { era, timeout })
     return fetchCatalogue(link, opening, { timeout, kind: this.config.kind })
   }

@@ -72,6 +72,12 @@ export class StderrTail {
     return missing > 0 ? [`… ${missing} earlier lines are not kept`, ...shown] : shown
   }
 
+  /** The lines that were begun after the first `written`, as far as they are kept. */
+  since(written: number): readonly string[] {
+    const lines = this.written - written
+    return lines <= 0 ? [] : this.tail().slice(-lines)
+  }
+
   /** The last line that says something. */
   lastLine(): string | undefined {
     return this.tail().findLast((line) => line.trim() !== '')

@@ -1,5 +1,6 @@
 import type { Era, JsonObject } from '@sallyport/core'
-import { type ServerConfig, secretsOf } from '../config/config.ts'
+import { type DockerGatewayConfig, type ServerConfig, secretsOf } from '../config/config.ts'
+import { prepareDocker } from './docker/docker.ts'
 import { LegacySseTransport, StreamableHttpTransport } from './http/http.ts'
 import type { Speaker } from './link.ts'
 import type { Watchdog } from './processes/processes.ts'
@@ -53,14 +54,26 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     listener,
     clientInfo: context.clientInfo,
     knownToAsk: context.lastKnown(config.id)?.asks === true,
-    openOne: ({ config: one, ...own }) => {
-      const messages = new StderrTail({ secrets: secretsOf(one) })
-      return openOver(
-        { ...own, config: one, messages, createTransport: () => transportOf(one, messages, context) },
-        context,
-      )
-    },
+    openOne: ({ config: one, ...own }) =>
+      openOver({ ...own, ...(one.kind === 'docker-gateway' ? dockerOf(one, context) : plainOf(one, context)) }, context),
   })
+}
+
+type PlainConfig = Exclude<ServerConfig, DockerGatewayConfig>
+type Connection = Pick<OwnUpstream, 'config' | 'messages' | 'createTransport' | 'longestStart'>
+
+function plainOf(config: PlainConfig, context: UpstreamContext): Connection {
+  const messages = new StderrTail({ secrets: secretsOf(config) })
+  return { config, messages, createTransport: () => transportOf(config, messages, context) }
+}
+
+function dockerOf(config: DockerGatewayConfig, context: UpstreamContext): Connection {
+  const { environment, watchdog } = context
+  const { secrets, longestStart, createTransport } = prepareDocker(config, environment)
+  const messages = new StderrTail({ secrets })
+  const run = { environment, watchdog, stderr: messages }
+  const open = (): Transport => createTransport({ ...run, mark: markOf(config, context) })
+  return { config, messages, longestStart, createTransport: open }
 }
 
 export interface OwnUpstream {
@@ -70,6 +83,7 @@ export interface OwnUpstream {
   readonly onAsked?: () => void
   readonly messages?: StderrTail
   readonly createTransport: () => Transport
+  readonly longestStart?: number
 }
 
 /** Opens a server over any transport: the gateway's own tools come this way. */
@@ -87,11 +101,13 @@ export function openOver(own: OwnUpstream, context: UpstreamContext): ConnectedU
   })
 }
 
-function transportOf(config: ServerConfig, stderr: StderrTail, context: UpstreamContext): Transport {
+const markOf = (config: ServerConfig, { runMark }: UpstreamContext): string =>
+  `${runMark}.${createMark(config.id, String(++started))}`
+
+function transportOf(config: PlainConfig, stderr: StderrTail, context: UpstreamContext): Transport {
   if (config.kind === 'stdio') {
-    const { environment, watchdog, runMark } = context
-    const mark = `${runMark}.${createMark(config.id, String(++started))}`
-    return new StdioTransport({ config, environment, mark, watchdog, stderr })
+    const { environment, watchdog } = context
+    return new StdioTransport({ config, environment, mark: markOf(config, context), watchdog, stderr })
   }
   return config.kind === 'http' ? new StreamableHttpTransport({ config }) : new LegacySseTransport({ config })
 }

@@ -1,6 +1,6 @@
 import { type Stats, statSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
-import type { Environment, ServerConfig, StdioServerConfig } from '../../config/config.ts'
+import type { Environment, ProgramServerConfig, ServerConfig } from '../../config/config.ts'
 import { serverLine } from '../server-line.ts'
 import { type Check, ok, wrong } from './check.ts'
 import { isExecutable } from './machine-checks.ts'
@@ -15,7 +15,7 @@ export function checkServers(servers: readonly ServerConfig[], environment: Envi
 
 function checkServer(config: ServerConfig, environment: Environment): Check {
   const name = `server ${config.id}`
-  if (config.kind !== 'stdio') return ok(name, `${serverLine(config)} (not asked)`)
+  if (!('command' in config)) return ok(name, `${serverLine(config)} (not asked)`)
   const { cwd } = config
   if (cwd !== undefined && !statIfSeen(cwd)?.isDirectory())
     return wrong(
@@ -32,7 +32,7 @@ function checkServer(config: ServerConfig, environment: Environment): Check {
   )
 }
 
-function findProgram({ command, cwd, env }: StdioServerConfig, environment: Environment): string | undefined {
+function findProgram({ command, cwd, env }: ProgramServerConfig, environment: Environment): string | undefined {
   const candidates = command.includes('/')
     ? [resolve(cwd ?? '.', command)]
     : (env.PATH ?? environment.PATH ?? DEFAULT_PATH).split(delimiter).map((folder) => join(folder, command))

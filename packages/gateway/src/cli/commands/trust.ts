@@ -71,8 +71,8 @@ function show(screen: Screen, { home, content }: FoundHome, servers: readonly Se
   screen.say(servers.length === 0 ? 'It starts no servers.' : 'It would start or reach:')
   for (const config of servers) {
     screen.say(`  ${config.id}${config.enabled ? '' : ' (disabled)'}: ${visibleLine(serverLine(config))}`)
-    if (config.kind === 'stdio' && config.cwd !== undefined) screen.say(`    in ${visibleLine(config.cwd)}`)
-    const names = Object.keys(config.kind === 'stdio' ? config.env : config.headers)
+    if ('command' in config && config.cwd !== undefined) screen.say(`    in ${visibleLine(config.cwd)}`)
+    const names = Object.keys('command' in config ? config.env : config.headers)
     if (names.length > 0) screen.say(`    with ${visibleLine(names.join(', '))}`)
   }
 }

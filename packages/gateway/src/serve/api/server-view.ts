@@ -7,7 +7,7 @@ import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
 export const serverSchema = z
   .object({
     id: z.string(),
-    kind: z.enum(['stdio', 'http', 'sse', 'built-in']),
+    kind: z.enum(['stdio', 'http', 'sse', 'docker-gateway', 'built-in']),
     state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
     since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
     reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),
@@ -79,14 +79,13 @@ function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
   if (config.kind === 'built-in') return {}
   const secrets = secretsOf(config)
   const mask = (text: string): string => maskSecrets(text, secrets)
-  if (config.kind !== 'stdio') return { url: mask(plainUrl(config.url)), headers: Object.keys(config.headers) }
-  const { command, args, cwd, per, env } = config
+  if (!('command' in config)) return { url: mask(plainUrl(config.url)), headers: Object.keys(config.headers) }
+  const { command, args, cwd, env } = config
   return {
     command: mask(command),
     args: args.map(mask),
-    per,
     env: Object.keys(env),
-    ...given({ cwd: cwd === undefined ? undefined : mask(cwd) }),
+    ...given({ cwd: cwd === undefined ? undefined : mask(cwd), per: config.kind === 'stdio' ? config.per : undefined }),
   }
 }
 

@@ -1,7 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
-import type { StdioServerConfig } from '../../config/config.ts'
+import type { ProgramServerConfig } from '../../config/config.ts'
+
+const INSTALL_DOCKER = 'Install Docker with its MCP plugin (https://docs.docker.com/get-started/get-docker/)'
 
 interface Explanation {
   readonly what: string
@@ -15,7 +17,7 @@ interface Explanation {
  * and both may hold secrets.
  */
 export function spawnFailure(
-  config: StdioServerConfig,
+  config: ProgramServerConfig,
   searchPath: string | undefined,
   error: unknown,
 ): SallyportError {
@@ -27,7 +29,7 @@ export function spawnFailure(
 }
 
 /** The system reports a missing folder and a missing program alike. */
-function folderProblem({ cwd }: StdioServerConfig): Explanation | undefined {
+function folderProblem({ cwd }: ProgramServerConfig): Explanation | undefined {
   if (cwd === undefined || cwd.includes('\0')) return undefined
   const folder = statSync(cwd, { throwIfNoEntry: false })
   if (folder?.isDirectory()) return undefined
@@ -37,7 +39,7 @@ function folderProblem({ cwd }: StdioServerConfig): Explanation | undefined {
   }
 }
 
-function problem(config: StdioServerConfig, searchPath: string | undefined, code: string): Explanation {
+function problem(config: ProgramServerConfig, searchPath: string | undefined, code: string): Explanation {
   switch (code) {
     case 'ENOENT':
       return notFound(config, searchPath)
@@ -66,12 +68,12 @@ function problem(config: StdioServerConfig, searchPath: string | undefined, code
   }
 }
 
-function notFound({ command, cwd }: StdioServerConfig, searchPath: string | undefined): Explanation {
+function notFound({ kind, command, cwd }: ProgramServerConfig, searchPath: string | undefined): Explanation {
   if (!command.includes('/')) {
     const where = searchPath === undefined ? 'the system’s default PATH' : `PATH (${cutText(searchPath, 500)})`
     return {
       what: `there is no program ${command} in ${where}`,
-      hint: 'Install it, or give its full path as `command`.',
+      hint: `${kind === 'docker-gateway' ? INSTALL_DOCKER : 'Install it'}, or give its full path as \`command\`.`,
     }
   }
   const file = path.resolve(cwd ?? '.', command)

@@ -1,22 +1,24 @@
 import type { Writable } from 'node:stream'
-import { cutText, SallyportError } from '@sallyport/core'
-import type { StdioServerConfig } from '../../config/config.ts'
+import { SallyportError } from '@sallyport/core'
+import type { ProgramServerConfig } from '../../config/config.ts'
 import type { Watchdog } from '../processes/processes.ts'
-import { type Exit, type Graces, openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
+import { type Graces, openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
 import type { StderrTail } from '../stderr-tail.ts'
 import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 import { childEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'
+import { describeExit, describeLoss, type Explain } from './process-loss.ts'
 import { spawnFailure } from './spawn-failure.ts'
 
 export interface StdioTransportOptions {
-  readonly config: StdioServerConfig
+  readonly config: ProgramServerConfig
   /** Ours; only a little of it is passed on. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly mark: string
   readonly watchdog: Watchdog
   readonly stderr: StderrTail
+  readonly explain?: Explain | undefined
   readonly graces?: Graces
   /** What may wait for a server that does not read. */
   readonly maxQueuedBytes?: number
@@ -25,7 +27,6 @@ export interface StdioTransportOptions {
 const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024
 /** A dying program closes its pipes first: so long do we wait for the exit code, which says more. */
 const EXIT_PATIENCE = 250
-const REASON_LENGTH = 300
 /** What handling a line costs, compared with looking at a byte. */
 const LINE_COST = 200
 
@@ -105,7 +106,7 @@ export class StdioTransport implements Transport {
 
   #attach(group: ProcessGroup): void {
     this.#group = group
-    const { stderr } = this.#options
+    const { stderr, explain } = this.#options
     const linesBefore = stderr.written
     this.#readOutput(group)
     group.stdin.on('error', () => this.#giveUp(group, 'closed its stdin'))
@@ -117,7 +118,8 @@ export class StdioTransport implements Transport {
     })
     void group.closed.then((exit) => {
       stderr.end()
-      this.#lost(exit, stderr.written > linesBefore ? stderr.lastLine() : undefined)
+      const what = this.#givenUp ?? describeExit(exit)
+      this.#tell()?.onClose(describeLoss({ what, stderr, linesBefore, explain }))
     })
   }
 
@@ -167,13 +169,4 @@ export class StdioTransport implements Transport {
       return group.end()
     })
   }
-
-  #lost(exit: Exit, lastLine: string | undefined): void {
-    const what = this.#givenUp ?? describeExit(exit)
-    this.#tell()?.onClose(lastLine === undefined ? what : cutText(`${what}: ${lastLine}`, REASON_LENGTH))
-  }
-}
-
-function describeExit({ code, signal }: Exit): string {
-  return signal === null ? `exited with code ${code}` : `was killed by ${signal}`
 }

@@ -1,1 +1,5 @@
+export { childEnvironment } from './child-environment.ts'
+export { readFairly } from './fair-reader.ts'
+export { describeExit, describeLoss } from './process-loss.ts'
+export { spawnFailure } from './spawn-failure.ts'
 export { StdioTransport } from './stdio-transport.ts'

@@ -1,0 +1,82 @@
+import { dockerArguments } from './docker-arguments.ts'
+import type { DockerGatewayEntry } from './docker-gateway-schema.ts'
+import type { DockerVariables } from './docker-variables.ts'
+import { type EntrySource, oneKey, readCommon, readProgram } from './entry-source.ts'
+import type { DockerGatewayConfig } from './settings.ts'
+import { splitWords } from './split-words.ts'
+
+/** Of the entry that MCP_GATEWAY_ENABLED adds. */
+export const DOCKER_ID = 'docker'
+
+const DEFAULT_COMMAND = ['docker', 'mcp', 'gateway', 'run'] as const
+
+type Source = EntrySource<DockerGatewayEntry>
+
+/** An entry of `type: docker-gateway`; variables give what it leaves out. Nothing after its problems were logged. */
+export function readDockerGateway(source: Source, variables: DockerVariables): DockerGatewayConfig | undefined {
+  const { entry } = source
+  const words = readCommand(source) ?? variables.command ?? DEFAULT_COMMAND
+  const program = readProgram(source, words)
+  if (program === undefined) return undefined
+  const servers = readServers(source, variables)
+  checkOptions(source)
+  const common = readCommon(source)
+  const startup = saysStartup(entry) ? common.timeouts.startup : (variables.startup ?? common.timeouts.startup)
+  return {
+    ...common,
+    ...program,
+    kind: 'docker-gateway',
+    // A start takes long: it is not made twice to find out that the server knows no other era.
+    era: entry.era ?? 'legacy',
+    args: [...program.args, ...dockerArguments({ ...entry, servers })],
+    timeouts: { ...common.timeouts, startup },
+    transport: entry.transport ?? 'stdio',
+    port: entry.port,
+  }
+}
+
+/** The entry that variables alone ask for. */
+export function createDockerDefault(
+  reading: Pick<Source, 'home' | 'userHome' | 'log'> & { readonly docker: DockerVariables },
+): DockerGatewayConfig | undefined {
+  const { home, userHome, log, docker } = reading
+  const source: Source = {
+    ...{ home, userHome, log },
+    id: DOCKER_ID,
+    givenName: undefined,
+    entry: { type: 'docker-gateway' },
+    fromVariables: [],
+    spot: { offset: 0, key: '', origin: 'written', children: new Map() },
+    place: { file: 'MCP_GATEWAY_ENABLED', line: 0 },
+  }
+  return readDockerGateway(source, docker)
+}
+
+function readCommand({ entry: { command }, spot, log }: Source): readonly string[] | undefined {
+  if (command === undefined || typeof command !== 'string') return command
+  const words = splitWords(command)
+  if (words !== undefined) return words
+  log.error(spot.children.get('command') ?? spot, 'expected a command in which every quote is closed.')
+  return undefined
+}
+
+function readServers(source: Source, variables: DockerVariables): readonly string[] {
+  const written = oneKey(source, ['enabledServers', 'servers'])
+  if (written !== undefined) return written
+  return source.entry.profile === undefined ? (variables.servers ?? []) : []
+}
+
+function checkOptions({ entry, spot, log }: Source): void {
+  const at = (key: string) => spot.children.get(key) ?? spot
+  if (entry.port !== undefined && entry.transport !== 'streaming')
+    log.error(at('port'), 'a port is of use with "transport: streaming" only. Add that, or remove the port.')
+  if (entry.profile === undefined) return
+  for (const key of ['enabledServers', 'servers', 'catalogs'] as const)
+    if (entry[key] !== undefined && entry[key].length > 0)
+      log.error(at(key), 'Docker does not take this together with "profile". Keep one of them.')
+}
+
+const saysStartup = (entry: DockerGatewayEntry): boolean =>
+  [entry.timeouts?.startup, entry.startupTimeout, entry.startupTimeoutSec, entry.startupTimeoutMs].some(
+    (given) => given !== undefined,
+  )

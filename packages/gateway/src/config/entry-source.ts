@@ -1,0 +1,89 @@
+import { join, resolve } from 'node:path'
+import { DEFAULT_MAX_MESSAGE_BYTES } from './defaults.ts'
+import type { IssueLog } from './issue-log.ts'
+import type { Spot } from './normalise.ts'
+import type { CommonEntry, ProgramEntry } from './server-keys.ts'
+import { readTimeouts } from './server-timeouts.ts'
+import type { Place } from './settings.ts'
+
+/** One entry of `mcp_servers` that its schema has accepted, and where everything of it stands. */
+export interface EntrySource<Entry> {
+  readonly id: string
+  /** The name it stands under, where that is no id. */
+  readonly givenName: string | undefined
+  readonly entry: Entry
+  readonly fromVariables: readonly string[]
+  readonly spot: Spot
+  readonly place: Place
+  readonly home: string
+  readonly userHome: string
+  readonly log: IssueLog
+}
+
+/** The value of a key that has two names; both at once is an error. */
+export function oneKey<Entry, const Key extends keyof Entry & string>(
+  { entry, spot, log }: EntrySource<Entry>,
+  keys: readonly [Key, Key],
+): Entry[Key] {
+  const [first, second] = keys
+  const twin = spot.children.get(second)
+  if (entry[first] !== undefined && entry[second] !== undefined && twin !== undefined) {
+    log.error(twin, `this means the same as "${first}", which stands here too. Keep one of them.`)
+  }
+  return entry[first] ?? entry[second]
+}
+
+/** What all kinds of servers have. */
+export function readCommon(source: EntrySource<CommonEntry>) {
+  const { entry, spot, log } = source
+  return {
+    id: source.id,
+    title: entry.title ?? source.givenName,
+    enabled: isEnabled(entry),
+    era: entry.era ?? 'auto',
+    timeouts: readTimeouts(entry, spot, log),
+    includeTools: oneKey(source, ['includeTools', 'enabledTools']),
+    excludeTools: oneKey(source, ['excludeTools', 'disabledTools']) ?? [],
+    maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,
+    fromVariables: source.fromVariables,
+    place: source.place,
+  } as const
+}
+
+/** Either key can switch a server off; neither can overrule the other. */
+export function isEnabled(entry: Pick<CommonEntry, 'enabled' | 'disabled'>): boolean {
+  return entry.enabled !== false && entry.disabled !== true
+}
+
+/** What all programs have that are to be started; nothing after it was logged that there is no program. */
+export function readProgram(source: EntrySource<ProgramEntry>, words: readonly string[]) {
+  const { entry, spot, log, home, userHome } = source
+  const [program = '', ...args] = words
+  if (program.trim() === '') {
+    log.error(spot.children.get('command') ?? spot, 'expected a program, such as "npx"; got an empty text.')
+    return undefined
+  }
+  const env = oneKey(source, ['env', 'environment']) ?? {}
+  checkEnvNames(env, source)
+  const cwd = entry.cwd === undefined ? undefined : resolve(home, expandTilde(entry.cwd, userHome))
+  return { command: resolveCommand(program, source), args, env, cwd }
+}
+
+function checkEnvNames(env: Readonly<Record<string, string>>, { spot, log }: EntrySource<ProgramEntry>): void {
+  const map = spot.children.get('env') ?? spot.children.get('environment')
+  for (const name of Object.keys(env)) {
+    if (name !== '' && !/[=\0]/.test(name)) continue
+    log.error(map?.children.get(name) ?? spot, 'expected the name of a variable, without "=" and NUL.')
+  }
+}
+
+/** A bare name is looked up in PATH; a path is taken from the home, wherever the gateway was started. */
+function resolveCommand(program: string, { home, userHome }: EntrySource<ProgramEntry>): string {
+  const expanded = expandTilde(program, userHome)
+  return expanded.includes('/') ? resolve(home, expanded) : expanded
+}
+
+const expandTilde = (path: string, userHome: string): string => {
+  if (path === '~') return userHome
+  return path.startsWith('~/') ? join(userHome, path.slice(2)) : path
+}

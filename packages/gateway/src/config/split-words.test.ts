@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { splitWords } from './split-words.ts'
+
+describe('a command in words', () => {
+  it.each([
+    ['docker mcp gateway run', ['docker', 'mcp', 'gateway', 'run']],
+    ['  a \t b\n', ['a', 'b']],
+    [`'/opt/my tools/docker' "x y" a\\ b`, ['/opt/my tools/docker', 'x y', 'a b']],
+    [`pre'fix 'ed"and $HOME"`, ['prefix edand $HOME']],
+    [`"say \\"hi\\"" '' "\\n"`, ['say "hi"', '', '\\n']],
+    ['', []],
+  ])('%j', (command, words) => {
+    expect(splitWords(command)).toEqual(words)
+  })
+
+  it.each(["it's", 'a "b', 'a\\'])('is not made of %j, which does not end', (command) => {
+    expect(splitWords(command)).toBeUndefined()
+  })
+
+  it('is found in time that grows with its length alone', () => {
+    expect(splitWords(`"${'\\a'.repeat(50_000)}`)).toBeUndefined()
+    expect(splitWords('a '.repeat(50_000))).toHaveLength(50_000)
+  })
+})

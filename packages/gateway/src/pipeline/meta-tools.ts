@@ -1,0 +1,38 @@
+import { basename } from 'node:path'
+import type { ServerConfig } from '../config/config.ts'
+
+/**
+ * Tools of the Docker MCP Gateway itself. They find, add and run other tools, so that rules about those would not be
+ * asked: `mcp-exec` runs any tool by its name, `code-mode` writes programs that call several.
+ */
+const META_TOOLS: ReadonlySet<string> = new Set([
+  'code-mode',
+  'find-tools',
+  'mcp-activate-profile',
+  'mcp-add',
+  'mcp-config-set',
+  'mcp-create-profile',
+  'mcp-exec',
+  'mcp-find',
+  'mcp-registry-import',
+  'mcp-remove',
+])
+
+/** However it is spelled: another version may write it with underscores. */
+const plainName = (tool: string): string => tool.trim().toLowerCase().replaceAll('_', '-')
+
+export const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
+
+export const isExec = (tool: string): boolean => plainName(tool) === 'mcp-exec'
+
+/** A meta tool is closed unless it is called by its name; a pattern is not enough. */
+export const isOpen = (tool: string, chosen: ReadonlySet<string>): boolean => !isMetaTool(tool) || chosen.has(tool)
+
+/** As an entry of its own type, or pasted from another program that starts it as any other server. */
+export function runsDockerGateway(config: ServerConfig): boolean {
+  if (config.kind === 'docker-gateway') return true
+  if (config.kind !== 'stdio') return false
+  const [first, ...others] = [config.command, ...config.args].map((word) => basename(word))
+  const words = first === 'docker-mcp' ? others : others.slice(others.indexOf('mcp') + 1)
+  return (first === 'docker' || first === 'docker-mcp') && words[0] === 'gateway' && words[1] === 'run'
+}

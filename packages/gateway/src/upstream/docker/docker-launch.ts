@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { secretsAmong } from '@sallyport/core'
+import { type DockerGatewayConfig, secretsOf } from '../../config/config.ts'
+import { StdioTransport } from '../stdio/stdio.ts'
+import type { Transport } from '../transport.ts'
+import { explainDocker } from './docker-failure.ts'
+import type { DockerRun } from './docker-run.ts'
+import { StreamingTransport } from './streaming-transport.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** What the Docker command line and its MCP plugin read themselves: it cannot find its daemon without them. */
+const PASSED_ON = [
+  'DOCKER_API_VERSION',
+  'DOCKER_CERT_PATH',
+  'DOCKER_CONFIG',
+  'DOCKER_CONTEXT',
+  'DOCKER_HOST',
+  'DOCKER_MCP_ALLOW_INSECURE_REMOTE_URLS',
+  'DOCKER_TLS',
+  'DOCKER_TLS_VERIFY',
+  'MCP_GATEWAY_AUTH_TOKEN',
+  'MCP_GATEWAY_DOCKER_ALLOW_WRITABLE_PATHS',
+  'MCP_GATEWAY_DOCKER_BIND_ALLOWED_PATHS',
+] as const
+
+/**
+ * How long a start may take. The first one may have to fetch images, so `timeouts.startup` only limits how long calls
+ * wait for it: a start that were cut off and begun anew would never end.
+ */
+const LONGEST_START = 600_000
+
+/** What stays the same however often a Docker MCP Gateway is started. */
+export interface DockerLaunch {
+  /** What must not be shown, whoever says it. */
+  readonly secrets: readonly string[]
+  readonly longestStart: number
+  readonly createTransport: (run: DockerRun) => Transport
+}
+
+export function prepareDocker(config: DockerGatewayConfig, environment: Environment): DockerLaunch {
+  const given = { ...pick(environment), ...config.env }
+  const token = given.MCP_GATEWAY_AUTH_TOKEN || randomBytes(32).toString('hex')
+  const env = config.transport === 'stdio' ? given : { ...given, MCP_GATEWAY_AUTH_TOKEN: token }
+  const launched = { ...config, env }
+  return {
+    secrets: secretsAmong([...secretsOf(config), token]),
+    longestStart: Math.max(LONGEST_START, config.timeouts.startup),
+    createTransport: (run) =>
+      config.transport === 'stdio'
+        ? new StdioTransport({ ...run, config: launched, explain: explainDocker })
+        : new StreamingTransport({ ...run, config: launched, token, longestStart: LONGEST_START }),
+  }
+}
+
+function pick(environment: Environment): Record<string, string> {
+  const picked: Record<string, string> = {}
+  for (const name of PASSED_ON) {
+    const value = environment[name]
+    if (value !== undefined) picked[name] = value
+  }
+  return picked
+}

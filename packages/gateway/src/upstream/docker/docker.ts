@@ -1,0 +1,1 @@
+export { prepareDocker } from './docker-launch.ts'
