@@ -50,6 +50,11 @@ beforeAll(async () => {
     ttlMs: 60_000,
   })
   gateway = await runGateway({ config: { mcpServers: { up: { url: upstream.url } } } })
+  // A busy machine may need longer than a list waits for a server.
+  await eventually(
+    () => modernRequest(gateway.mcp, 'tools/list'),
+    ({ message }) => JSON.stringify(message).includes('up_query'),
+  )
 })
 
 afterAll(async () => {

@@ -105,7 +105,7 @@ describe('a server over HTTP whose answers are wrong', () => {
     ['wrong_id_json', 'UPSTREAM_PROTOCOL'],
     ['accepted', 'UPSTREAM_PROTOCOL'],
     ['html', 'UPSTREAM_PROTOCOL'],
-    ['html_500', 'UPSTREAM_PROTOCOL'],
+    ['html_500', 'UPSTREAM_FAILED'],
     ['forbidden', 'UPSTREAM_NEEDS_LOGIN'],
     ['busy', 'UPSTREAM_UNAVAILABLE'],
     ['zipped', 'UPSTREAM_PROTOCOL'],
