@@ -3,7 +3,7 @@ import {
   compileSelection,
   type JsonObject,
   type Principal,
-  type SallyportError,
+  SallyportError,
   type SallyportEvent,
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
@@ -31,6 +31,12 @@ export class MemoryLog implements EventLog {
   append(event: SallyportEvent): void {
     if (this.failure) throw this.failure
     this.events.push(event)
+  }
+
+  async appendSoon(event: SallyportEvent): Promise<SallyportError | undefined> {
+    if (this.failure !== undefined && !(this.failure instanceof SallyportError)) throw this.failure
+    if (this.failure === undefined) this.events.push(event)
+    return this.failure
   }
 
   watch(): () => void {

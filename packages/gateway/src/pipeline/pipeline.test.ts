@@ -96,9 +96,11 @@ describe('a call', () => {
     const call = callOf(catalog.snapshot.tool('files_read'))
     const first = pipeline.run(call)
     expect(codeIn(await pipeline.run(call))).toBe('OVERLOADED')
+    await new Promise(setImmediate)
     finish()
     await first
     const third = pipeline.run(call)
+    await new Promise(setImmediate)
     finish()
     expect(codeIn(await third)).toBe('frame')
   })

@@ -1,4 +1,4 @@
-import { type Decision, decide, openGate, SallyportError, type Step } from '@sallyport/core'
+import { type Decision, decide, openGate, SallyportError, type SallyportEvent, type Step } from '@sallyport/core'
 import type { EventLog } from '../store/store.ts'
 import { canBeAsked, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
@@ -64,21 +64,27 @@ export class Pipeline {
   }
 
   async run(call: Call): Promise<Answer> {
-    const { gauge, log } = this.#options
+    const { gauge } = this.#options
     const decision = this.decide(call)
     if (decision.outcome !== 'allow') return this.#refuse(call, decision)
+    // Before anything is awaited: calls of the same turn must see each other.
+    gauge.enter(call.principal)
+    try {
+      return await this.#carryOut(call, decision)
+    } finally {
+      gauge.leave(call.principal)
+    }
+  }
 
-    const unrecorded = this.#record(() => log.append(startedRecord(call, decision)))
+  async #carryOut(call: Call, decision: Decision): Promise<Answer> {
+    const unrecorded = await this.#record(startedRecord(call, decision))
     if (unrecorded) return { kind: 'failure', error: unrecorded }
     const syncing = this.#sync()
-
     const startedAt = performance.now()
-    gauge.enter(call.principal)
     const answer = await dispatch(call, this.#options.upstream(call.offer.server), this.#askerOf(call))
-    gauge.leave(call.principal)
-
-    const unsynced = await syncing
-    const finished = this.#finish(call, answer, performance.now() - startedAt)
+    const latency = performance.now() - startedAt
+    const unsynced = syncing && (await syncing)
+    const finished = await this.#finish(call, answer, latency)
     return unsynced ? withheld(unsynced) : finished
   }
 
@@ -87,12 +93,12 @@ export class Pipeline {
     const { client } = call
     if (!client || !canBeAsked(client)) return undefined
     return async (question) => {
-      const unrecorded = this.#record(() => this.#options.log.append(askedRecord(call, question.method)))
+      const unrecorded = await this.#record(askedRecord(call, question.method))
       if (unrecorded) return { error: { code: unrecorded.kind.rpc, message: unrecorded.text } }
       const startedAt = performance.now()
       const answer = await client.ask(question)
       const told = { success: 'result' in answer, latency: performance.now() - startedAt }
-      this.#record(() => this.#options.log.append(clientAnsweredRecord(call, question.method, told)))
+      await this.#record(clientAnsweredRecord(call, question.method, told))
       return answer
     }
   }
@@ -111,37 +117,45 @@ export class Pipeline {
     )
   }
 
-  /** Somebody asked for what is not there: that too is known afterwards. */
+  /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
   recordUnknown(asked: UnknownCall, error: SallyportError): void {
-    this.#record(() => this.#options.log.append(unknownRecord(asked, error)))
+    // Nothing was done and nothing is given away: the refusal stands where it cannot be recorded.
+    this.#recordNow(unknownRecord(asked, error))
   }
 
-  #refuse(call: Call, decision: Decision): Answer {
+  async #refuse(call: Call, decision: Decision): Promise<Answer> {
     const verdict = decision.decisive?.verdict
     const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
     const error = new SallyportError(code, verdict?.reason ?? 'Refused.')
-    const unrecorded = this.#record(() => this.#options.log.append(deniedRecord(call, decision, error)))
+    const unrecorded = await this.#record(deniedRecord(call, decision, error))
     return { kind: 'failure', error: unrecorded ?? error }
   }
 
   /** The record is complete before the answer leaves; an answer that cannot be recorded does not leave. */
-  #finish(call: Call, answer: Answer, latency: number): Answer {
+  async #finish(call: Call, answer: Answer, latency: number): Promise<Answer> {
     const record =
       answer.kind === 'failure'
         ? failedRecord(call, answer.error, latency)
         : completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
     if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
-    const unrecorded = this.#record(() => this.#options.log.append(record))
+    const unrecorded = await this.#record(record)
     return unrecorded ? withheld(unrecorded) : answer
   }
 
-  #record(write: () => void): SallyportError | undefined {
+  /** Shares a write with the other calls of this turn; one that is alone under way has nobody to wait for. */
+  async #record(event: SallyportEvent): Promise<SallyportError | undefined> {
+    const { audit, gauge, log } = this.#options
+    const failure = gauge.inFlight > 1 ? await log.appendSoon(event) : this.#recordNow(event)
+    return failure && audit().required ? failure : undefined
+  }
+
+  #recordNow(event: SallyportEvent): SallyportError | undefined {
     try {
-      write()
+      this.#options.log.append(event)
       return undefined
     } catch (error) {
-      if (!(error instanceof SallyportError)) throw error
-      return this.#options.audit().required ? error : undefined
+      if (error instanceof SallyportError) return error
+      throw error
     }
   }
 }

@@ -100,6 +100,14 @@ describe('a full disk', () => {
   })
 })
 
+test('of the records that are written together only those fail which do not get in', async () => {
+  const state = scratchFolder()
+  const child = startChild('gather', state, 'ulimit -f 256;')
+  expect(await child.said()).toEqual(['written', 'AUDIT_UNAVAILABLE', 'written'])
+  const kept = scanLog(join(state, 'logs'), {}).map((event) => 'message' in event && event.message)
+  expect(kept).toEqual(['before', 'after'])
+})
+
 test.skipIf(!CAN_MOUNT)('a read-only state is refused with what to do', () => {
   const disk = mountSmallDisk('1m')
   execFileSync('mount', ['-o', 'remount,ro', disk])

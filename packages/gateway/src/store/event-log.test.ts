@@ -157,6 +157,51 @@ describe('segments', () => {
   })
 })
 
+describe('records of one turn', () => {
+  const messages = (folder: string) => scanLog(folder, {}).map((event) => 'message' in event && event.message)
+
+  test('are all in the file when the first of them is told so, in the order in which they came', async () => {
+    const folder = scratchFolder()
+    const log = openLog(folder)
+    const first = log.appendSoon(noted('one'))
+    const others = [log.appendSoon(noted('two')), log.appendSoon(noted('three'))]
+    expect(messages(folder)).toEqual([])
+    expect(await first).toBeUndefined()
+    expect(messages(folder)).toEqual(['one', 'two', 'three'])
+    expect(await Promise.all(others)).toEqual([undefined, undefined])
+  })
+
+  test('stand before one that is written at once after them', async () => {
+    const folder = scratchFolder()
+    const log = openLog(folder)
+    const gathered = log.appendSoon(noted('gathered'))
+    log.append(noted('at once'))
+    expect(messages(folder)).toEqual(['gathered', 'at once'])
+    expect(await gathered).toBeUndefined()
+  })
+
+  test('are written when the log is closed, and refused after that', async () => {
+    const folder = scratchFolder()
+    const log = openLog(folder)
+    const last = log.appendSoon(noted('last'))
+    await log.close()
+    expect(await last).toBeUndefined()
+    expect(await log.appendSoon(noted('late'))).toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+    expect(messages(folder)).toEqual(['last'])
+  })
+
+  test('are told to watchers in their order, before what a watcher appends meanwhile', async () => {
+    const log = openLog(scratchFolder())
+    const heard: number[] = []
+    log.watch(({ seq }) => {
+      if (seq === 1) log.append(noted('from a watcher'))
+    })
+    log.watch(({ seq }) => heard.push(seq))
+    await Promise.all([log.appendSoon(noted('one')), log.appendSoon(noted('two'))])
+    expect(heard).toEqual([1, 2, 3])
+  })
+})
+
 describe('watchers', () => {
   test('are told each event in order, also what other watchers append meanwhile', () => {
     const log = openLog(scratchFolder())

@@ -1,25 +1,15 @@
-import {
-  type BigIntStats,
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { type BigIntStats, closeSync, ftruncateSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { type LoggedEvent, SallyportError, type SallyportEvent } from '@sallyport/core'
-import { causeCode, diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
+import { diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
+import { Gathering, type WriteOutcome } from './gathering.ts'
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import { findTail, type LogTail } from './log-tail.ts'
 import { formatRecord } from './record-line.ts'
 import type { EventLog } from './records.ts'
 import { listSegments, type Position, type Segment, segmentAt } from './segment.ts'
+import { createSegment, isNamed, makeAgain, openSegment } from './segment-file.ts'
 import { Watchers } from './watchers.ts'
 
 export interface EventLogOptions {
@@ -35,7 +25,6 @@ const SEGMENT_BYTES = 64 * 1024 * 1024
 const SYNC_DELAY = { process: 40, power: 0 } as const
 /** So old may the knowledge be that the file still has its name. What was written since is still in our hands. */
 const NAMED_FOR = 40
-const { O_RDWR, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /** Opens the log for its one writer, and cuts off what a crash tore. */
 export function openEventLog(options: EventLogOptions): SegmentedLog {
@@ -61,7 +50,7 @@ interface OpenedSegment {
   readonly tail: LogTail
 }
 
-/** The log as files of bounded size. A record is one write to a file in append mode: `kill -9` loses none that `append` returned for. */
+/** The log as files of bounded size, in append mode: `kill -9` loses no record that `append` returned for or `appendSoon` resolved for. */
 export class SegmentedLog implements EventLog {
   readonly folder: string
   /** Where the log ended when it was opened: an index that knows more than this knows what a power cut took. */
@@ -69,6 +58,7 @@ export class SegmentedLog implements EventLog {
   readonly #now: () => Date
   readonly #segmentBytes: number
   readonly #watchers = new Watchers()
+  readonly #gathering = new Gathering((events) => this.#writeAll(events))
   readonly #sync: GroupSync
   #segment: Segment
   #fd: number
@@ -101,9 +91,13 @@ export class SegmentedLog implements EventLog {
   }
 
   append(event: SallyportEvent): void {
-    if (this.#closed) throw new SallyportError('AUDIT_UNAVAILABLE', 'The event log is closed: the gateway is stopping.')
-    if (this.#owed !== undefined) this.#payOwed(this.#owed)
-    this.#write(event)
+    this.#gathering.flush()
+    const failure = this.#attempt([event])
+    if (failure !== undefined) throw failure
+  }
+
+  appendSoon(event: SallyportEvent): Promise<WriteOutcome> {
+    return this.#gathering.add(event)
   }
 
   watch(listener: (event: LoggedEvent) => void): () => void {
@@ -116,18 +110,40 @@ export class SegmentedLog implements EventLog {
 
   async close(): Promise<void> {
     if (this.#closed) return
+    this.#gathering.flush()
     this.#keepNameAtEnd()
     this.#closed = true
     await this.#sync.close()
   }
 
-  #write(event: SallyportEvent): void {
+  /** In one write; where that fails each record is tried alone, so that only those fail which do not get in. */
+  #writeAll(events: readonly SallyportEvent[]): readonly WriteOutcome[] {
+    const failure = this.#attempt(events)
+    if (failure === undefined || events.length === 1) return events.map(() => failure)
+    return events.map((event) => this.#attempt([event]))
+  }
+
+  #attempt(events: readonly SallyportEvent[]): WriteOutcome {
+    try {
+      if (this.#closed)
+        return new SallyportError('AUDIT_UNAVAILABLE', 'The event log is closed: the gateway is stopping.')
+      if (this.#owed !== undefined) this.#payOwed(this.#owed)
+      this.#write(events)
+      return undefined
+    } catch (error) {
+      if (error instanceof SallyportError) return error
+      throw error
+    }
+  }
+
+  #write(events: readonly SallyportEvent[]): void {
     this.#prepare()
-    const logged: LoggedEvent = { seq: this.#nextSeq, time: this.#now().toISOString(), ...event }
-    const bytes = formatRecord(logged)
+    const time = this.#now().toISOString()
+    const logged = events.map((event, at): LoggedEvent => ({ seq: this.#nextSeq + at, time, ...event }))
+    const bytes = Buffer.from(logged.map(formatRecord).join(''))
     this.#writeWhole(bytes)
     this.#size += bytes.length
-    this.#nextSeq++
+    this.#nextSeq += events.length
     this.#sync.wrote()
     this.#watchers.tell(logged)
   }
@@ -213,7 +229,7 @@ export class SegmentedLog implements EventLog {
   #repaired(bytes: number): void {
     const event = { type: 'LOG_REPAIRED', file: basename(this.#segment.path), dropped_bytes: bytes } as const
     try {
-      this.#write(event)
+      this.#write([event])
     } catch {
       // A full disk must not keep the gateway from starting: the note is written as soon as anything can be.
       this.#owed = event
@@ -223,7 +239,7 @@ export class SegmentedLog implements EventLog {
   #payOwed(event: SallyportEvent): void {
     this.#owed = undefined
     try {
-      this.#write(event)
+      this.#write([event])
     } catch (error) {
       this.#owed = event
       throw error
@@ -231,49 +247,10 @@ export class SegmentedLog implements EventLog {
   }
 }
 
-const openSegment = ({ path }: Segment): number => openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
-
 interface NamedUpTo {
   readonly seq: number
   readonly size: number
   readonly at: number
-}
-
-/** Where the path cannot be looked at, a new file cannot be made either, and that says why. */
-function isNamed(fd: number, path: string): boolean {
-  try {
-    return isSame(lstatSync(path, { bigint: true }), fstatSync(fd, { bigint: true }))
-  } catch {
-    return false
-  }
-}
-
-const isSame = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino
-
-/** Only where the log was before: whoever took the whole state away took its lock away too, and another may hold that. */
-function makeAgain(folder: string, around: BigIntStats): void {
-  const parent = dirname(folder)
-  if (!isSame(statSync(parent, { bigint: true }), around)) throw new Error(`${parent} is another folder than before`)
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-    syncFolder(parent)
-  } catch (cause) {
-    if (causeCode(cause) !== 'EEXIST') throw cause
-  }
-}
-
-/** It must not stay behind when it cannot be used: its name claims the numbers that the old segment goes on with. */
-function createSegment(folder: string, segment: Segment, content: Uint8Array = new Uint8Array()): number {
-  const fd = openSync(segment.path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
-  try {
-    for (let written = 0; written < content.length; ) written += writeSync(fd, content, written)
-    syncFolder(folder)
-    return fd
-  } catch (cause) {
-    closeSync(fd)
-    rmSync(segment.path, { force: true })
-    throw cause
-  }
 }
 
 function unavailable(path: string, cause: unknown): SallyportError {

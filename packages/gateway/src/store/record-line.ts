@@ -1,8 +1,8 @@
 import { isJsonObject, type LoggedEvent } from '@sallyport/core'
 
 /** One record, one line. Fields that come later (a hash of the chain) are appended at the end of the object. */
-export function formatRecord(event: LoggedEvent): Buffer {
-  return Buffer.from(`${JSON.stringify(event)}\n`)
+export function formatRecord(event: LoggedEvent): string {
+  return `${JSON.stringify(event)}\n`
 }
 
 /** The record that a line holds, or nothing when it is none. */

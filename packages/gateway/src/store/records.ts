@@ -1,4 +1,4 @@
-import type { LoggedEvent, SallyportEvent } from '@sallyport/core'
+import type { LoggedEvent, SallyportError, SallyportEvent } from '@sallyport/core'
 
 export interface EventFilter {
   /** Both ends belong to the time asked for. */
@@ -20,6 +20,8 @@ export interface EventFilter {
 export interface EventLog {
   /** Written (not only buffered) when it returns. Throws AUDIT_UNAVAILABLE when it cannot be. */
   append(event: SallyportEvent): void
+  /** Written together with all else of this turn of the event loop when it resolves: with why it is not, where it is not. */
+  appendSoon(event: SallyportEvent): Promise<SallyportError | undefined>
   /** Called for each event after it was written. Returns the unsubscribe. */
   watch(listener: (event: LoggedEvent) => void): () => void
   /** Everything appended before is on disk when it resolves. */

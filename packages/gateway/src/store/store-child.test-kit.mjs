@@ -47,6 +47,14 @@ const jobs = {
     })
   },
 
+  /** Gathers three records of which the second is larger than a file may be. */
+  async gather() {
+    const { log } = openStore({ state, durability: 'process' })
+    const texts = ['before', 'x'.repeat(600_000), 'after']
+    const outcomes = await Promise.all(texts.map((text) => log.appendSoon(event(text))))
+    say(outcomes.map((failure) => failure?.code ?? 'written'))
+  },
+
   async lock() {
     const lock = await lockState(state, { version: '1.2.3', home: '/home' })
     say(lock.held ? { held: true, holder: lock.holder ?? null } : { held: false })

@@ -21,10 +21,10 @@ export class Watchers {
     }
   }
 
-  /** A listener may append: what it appends is told after the event that it is being told. */
-  tell(event: LoggedEvent): void {
+  /** A listener may append: what it appends is told after all that was written before it. */
+  tell(events: readonly LoggedEvent[]): void {
     if (this.#entries.size === 0) return
-    this.#waiting.push(event)
+    this.#waiting.push(...events)
     if (this.#telling) return
     this.#telling = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#tellAll(next)
