@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { cutText, SallyportError } from '@sallyport/core'
 import type { StdioServerConfig } from '../../config/config.ts'
 import type { Watchdog } from '../processes/processes.ts'
@@ -36,6 +37,8 @@ export class StdioTransport implements Transport {
   #events: TransportEvents | undefined
   /** Why we gave it up, if it did not exit first. */
   #givenUp: string | undefined
+  /** Messages of this moment, which leave in one write. */
+  #outbox = ''
   #closed = false
 
   constructor(options: StdioTransportOptions) {
@@ -141,12 +144,20 @@ export class StdioTransport implements Transport {
     const stdin = this.#group?.stdin
     if (!stdin?.writable) return new SallyportError('UPSTREAM_DIED', `The server "${this.#options.config.id}" is gone.`)
     const limit = this.#options.maxQueuedBytes ?? MAX_QUEUED_BYTES
-    if (stdin.writableLength <= limit) {
-      stdin.write(`${text}\n`)
+    const waiting = stdin.writableLength + this.#outbox.length
+    if (waiting <= limit) {
+      if (this.#outbox === '') process.nextTick(() => this.#empty(stdin))
+      this.#outbox += `${text}\n`
       return undefined
     }
-    const what = `The server "${this.#options.config.id}" does not read: ${stdin.writableLength} bytes wait for it, at most ${limit} may.`
+    const what = `The server "${this.#options.config.id}" does not read: ${waiting} bytes wait for it, at most ${limit} may.`
     return new SallyportError('OVERLOADED', what, { hint: 'Try again later; restart the server if it stays so.' })
+  }
+
+  #empty(stdin: Writable): void {
+    const text = this.#outbox
+    this.#outbox = ''
+    if (stdin.writable) stdin.write(text)
   }
 
   /** Half a connection is none. */
