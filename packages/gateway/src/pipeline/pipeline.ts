@@ -1,5 +1,5 @@
-import { type Decision, decide, openGate, SallyportError, type SallyportEvent, type Step } from '@sallyport/core'
-import type { EventLog } from '../store/store.ts'
+import { compileSteps, type Decision, openGate, SallyportError, type Step } from '@sallyport/core'
+import type { EventLog, Recordable } from '../store/store.ts'
 import { canBeAsked, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
@@ -52,15 +52,15 @@ export interface PipelineOptions {
  */
 export class Pipeline {
   readonly #options: PipelineOptions
-  readonly #steps: readonly Step<Call>[]
+  readonly #decideCall: (call: Call, listed: Decision) => Decision
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#steps = callSteps(options.gauge)
+    this.#decideCall = compileSteps(callSteps(options.gauge))
   }
 
   decide(call: Call): Decision {
-    return decide(this.#steps, call, this.#options.listings.decisionFor(call.offer, call.principal))
+    return this.#decideCall(call, this.#options.listings.decisionFor(call.offer, call.principal))
   }
 
   async run(call: Call): Promise<Answer> {
@@ -70,22 +70,19 @@ export class Pipeline {
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
     try {
-      return await this.#carryOut(call, decision)
+      const unrecorded = this.#grave(await this.#record(startedRecord(call, decision)))
+      if (unrecorded) return { kind: 'failure', error: unrecorded }
+      const syncing = this.#sync()
+      const startedAt = performance.now()
+      const answer = await dispatch(call, this.#options.upstream(call.offer.server), this.#askerOf(call))
+      const latency = performance.now() - startedAt
+      const unsynced = syncing && (await syncing)
+      // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
+      const unfinished = this.#grave(await this.#record(this.#end(call, answer, latency))) ?? unsynced
+      return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)
     }
-  }
-
-  async #carryOut(call: Call, decision: Decision): Promise<Answer> {
-    const unrecorded = await this.#record(startedRecord(call, decision))
-    if (unrecorded) return { kind: 'failure', error: unrecorded }
-    const syncing = this.#sync()
-    const startedAt = performance.now()
-    const answer = await dispatch(call, this.#options.upstream(call.offer.server), this.#askerOf(call))
-    const latency = performance.now() - startedAt
-    const unsynced = syncing && (await syncing)
-    const finished = await this.#finish(call, answer, latency)
-    return unsynced ? withheld(unsynced) : finished
   }
 
   /** What a server asks of the client of a call is recorded as the call itself is. */
@@ -93,7 +90,7 @@ export class Pipeline {
     const { client } = call
     if (!client || !canBeAsked(client)) return undefined
     return async (question) => {
-      const unrecorded = await this.#record(askedRecord(call, question.method))
+      const unrecorded = this.#grave(await this.#record(askedRecord(call, question.method)))
       if (unrecorded) return { error: { code: unrecorded.kind.rpc, message: unrecorded.text } }
       const startedAt = performance.now()
       const answer = await client.ask(question)
@@ -127,29 +124,29 @@ export class Pipeline {
     const verdict = decision.decisive?.verdict
     const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
     const error = new SallyportError(code, verdict?.reason ?? 'Refused.')
-    const unrecorded = await this.#record(deniedRecord(call, decision, error))
+    const unrecorded = this.#grave(await this.#record(deniedRecord(call, decision, error)))
     return { kind: 'failure', error: unrecorded ?? error }
   }
 
-  /** The record is complete before the answer leaves; an answer that cannot be recorded does not leave. */
-  async #finish(call: Call, answer: Answer, latency: number): Promise<Answer> {
-    const record =
-      answer.kind === 'failure'
-        ? failedRecord(call, answer.error, latency)
-        : completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
-    if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
-    const unrecorded = await this.#record(record)
-    return unrecorded ? withheld(unrecorded) : answer
+  #end(call: Call, answer: Answer, latency: number): Recordable {
+    if (answer.kind === 'frame')
+      return completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
+    if (answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
+    return failedRecord(call, answer.error, latency)
   }
 
   /** Shares a write with the other calls of this turn; one that is alone under way has nobody to wait for. */
-  async #record(event: SallyportEvent): Promise<SallyportError | undefined> {
-    const { audit, gauge, log } = this.#options
-    const failure = gauge.inFlight > 1 ? await log.appendSoon(event) : this.#recordNow(event)
-    return failure && audit().required ? failure : undefined
+  #record(event: Recordable): Promise<SallyportError | undefined> | SallyportError | undefined {
+    const { gauge, log } = this.#options
+    return gauge.inFlight > 1 ? log.appendSoon(event) : this.#recordNow(event)
   }
 
-  #recordNow(event: SallyportEvent): SallyportError | undefined {
+  /** A failure that nothing may go on after. */
+  #grave(failure: SallyportError | undefined): SallyportError | undefined {
+    return failure && this.#options.audit().required ? failure : undefined
+  }
+
+  #recordNow(event: Recordable): SallyportError | undefined {
     try {
       this.#options.log.append(event)
       return undefined
