@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ALLOW, decide, openGate, STEP_NAMES, type Step, type StepName, UNDECIDED, type Verdict } from './decide.ts'
+import {
+  ALLOW,
+  compileSteps,
+  decide,
+  openGate,
+  STEP_NAMES,
+  type Step,
+  type StepName,
+  UNDECIDED,
+  type Verdict,
+} from './decide.ts'
 
 const verdict = (outcome: Verdict['outcome']): Verdict => {
   if (outcome === 'allow') return ALLOW
@@ -34,6 +44,29 @@ describe('a decision', () => {
     const decision = decide(stepsOf(['allow', 'ask', 'ask']), {})
     expect(decision).toMatchObject({ outcome: 'ask', decisive: { step: 'mode' } })
     expect(decision.verdicts).toHaveLength(3)
+  })
+
+  it('is the same when it is compiled, whatever was decided before and whoever asks', () => {
+    const gates = fc.array(fc.constantFrom('open', 'allow', 'ask', 'deny', 'even'), { maxLength: 6 })
+    const gateOf = (kind: string, index: number): Step<number> => {
+      const name = STEP_NAMES[index % STEP_NAMES.length] ?? 'select'
+      if (kind === 'open') return openGate(name)
+      if (kind === 'even') return { name, judge: (subject) => verdict(subject % 2 === 0 ? 'allow' : 'deny') }
+      return step(name, kind as Verdict['outcome'])
+    }
+    fc.assert(
+      fc.property(gates, outcomes, fc.array(fc.nat(9)), (kinds, first, subjects) => {
+        const steps = kinds.map(gateOf)
+        const compiled = compileSteps(steps)
+        const earlier = decide(stepsOf(first), {})
+        for (const subject of subjects) expect(compiled(subject, earlier)).toEqual(decide(steps, subject, earlier))
+      }),
+    )
+  })
+
+  it('that everything passes is made once', () => {
+    const compiled = compileSteps([openGate('mode'), step('limits', 'allow')])
+    expect(compiled({}, UNDECIDED)).toBe(compiled({}, UNDECIDED))
   })
 
   it('continues an earlier one and can only take away from it', () => {

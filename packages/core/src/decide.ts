@@ -31,6 +31,8 @@ export type StepName = (typeof STEP_NAMES)[number]
 export interface Step<Subject> {
   readonly name: StepName
   readonly judge: (subject: Subject) => Verdict
+  /** What it says of every subject, where it looks at none. */
+  readonly always?: Verdict
 }
 
 export interface StepVerdict {
@@ -63,9 +65,25 @@ export function decide<Subject>(
   return decisive === undefined ? { outcome: 'allow', verdicts } : { outcome: 'ask', verdicts, decisive }
 }
 
+/** Decides as `decide` does. That everything passes is the common decision, so it is made once for each earlier one. */
+export function compileSteps<Subject>(
+  steps: readonly Step<Subject>[],
+): (subject: Subject, earlier: Decision) => Decision {
+  const looking = steps.filter(({ always }) => always?.outcome !== 'allow')
+  const passed = new WeakMap<Decision, Decision>()
+  return (subject, earlier) => {
+    for (const { judge } of looking) if (judge(subject) !== ALLOW) return decide(steps, subject, earlier)
+    const known = passed.get(earlier)
+    if (known !== undefined) return known
+    const decision = decide(steps, subject, earlier)
+    passed.set(earlier, decision)
+    return decision
+  }
+}
+
 /** A gate whose rules do not exist yet: it stands in its place in the order and lets everything pass. */
 export function openGate<Subject>(name: StepName): Step<Subject> {
-  return { name, judge: () => OPEN }
+  return { name, judge: () => OPEN, always: OPEN }
 }
 
 const OPEN: Verdict = Object.freeze({ outcome: 'allow', reason: 'no rules' })

@@ -2,6 +2,7 @@ export { Cancellation } from './cancellation.ts'
 export { closest, didYouMean } from './closest.ts'
 export {
   ALLOW,
+  compileSteps,
   type Decision,
   decide,
   openGate,

@@ -1,4 +1,12 @@
-import { type Decision, decide, type Era, type JsonObject, type Principal, type Step, type ToolRef } from '@sallyport/core'
+import {
+  type Decision,
+  decide,
+  type Era,
+  type JsonObject,
+  type Principal,
+  type Step,
+  type ToolRef,
+} from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import type { Listed } from './select.ts'

@@ -7,7 +7,7 @@ import {
   type SallyportEvent,
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
-import type { EventLog } from '../store/store.ts'
+import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
 import { type Call, CallGauge, LISTING_STEPS, Listings, Pipeline } from './pipeline.ts'
@@ -28,15 +28,15 @@ export class MemoryLog implements EventLog {
   failure: Error | undefined
   syncing: () => Promise<void> = () => Promise.resolve()
 
-  append(event: SallyportEvent): void {
+  append(event: Recordable): void {
     if (this.failure) throw this.failure
-    this.events.push(event)
+    this.events.push('members' in event ? (JSON.parse(`{${event.members}}`) as SallyportEvent) : event)
   }
 
-  async appendSoon(event: SallyportEvent): Promise<SallyportError | undefined> {
-    if (this.failure !== undefined && !(this.failure instanceof SallyportError)) throw this.failure
-    if (this.failure === undefined) this.events.push(event)
-    return this.failure
+  async appendSoon(event: Recordable): Promise<SallyportError | undefined> {
+    if (this.failure instanceof SallyportError) return this.failure
+    this.append(event)
+    return undefined
   }
 
   watch(): () => void {
@@ -67,7 +67,11 @@ export interface BenchOptions {
 export function createBench({ catalogues, include, exclude = [], most = 10, ...options }: BenchOptions) {
   const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
   for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
-  const rules = { selection: compileSelection(include, exclude), place: { file: 'config.yaml', line: 7 } }
+  const rules = {
+    selection: compileSelection(include, exclude),
+    place: { file: 'config.yaml', line: 7 },
+    isDockerGateway: false,
+  }
   const { now = Date.now } = options
   const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules, now })
   const gauge = new CallGauge(() => most)

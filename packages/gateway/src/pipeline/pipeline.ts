@@ -1,5 +1,5 @@
-import { type Decision, decide, openGate, SallyportError, type SallyportEvent, type Step } from '@sallyport/core'
-import type { EventLog } from '../store/store.ts'
+import { compileSteps, type Decision, openGate, SallyportError, type Step } from '@sallyport/core'
+import type { EventLog, Recordable } from '../store/store.ts'
 import { canBeAsked, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
@@ -55,44 +55,41 @@ export interface PipelineOptions {
  */
 export class Pipeline {
   readonly #options: PipelineOptions
-  readonly #steps: readonly Step<Call>[]
+  readonly #decideCall: (call: Call, listed: Decision) => Decision
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#steps = callSteps(options.gauge)
+    this.#decideCall = compileSteps(callSteps(options.gauge))
   }
 
   decide(asked: Call): Decision {
     const { call, earlier } = meantBy(asked, this.#options.listings)
-    return decide(this.#steps, call, earlier)
+    return this.#decideCall(call, earlier)
   }
 
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
   async run(asked: Call): Promise<Answer> {
     const { gauge, listings } = this.#options
     const { call, earlier } = meantBy(asked, listings)
-    const decision = decide(this.#steps, call, earlier)
+    const decision = this.#decideCall(call, earlier)
     if (decision.outcome !== 'allow') return this.#refuse(call, decision)
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
     try {
-      return await this.#carryOut(asked, call, decision)
+      const unrecorded = this.#grave(await this.#record(startedRecord(call, decision)))
+      if (unrecorded) return { kind: 'failure', error: unrecorded }
+      const syncing = this.#sync()
+      const startedAt = performance.now()
+      const said = await dispatch(asked, this.#options.upstream(asked.offer.server), this.#askerOf(call))
+      const latency = performance.now() - startedAt
+      const answer = isRefusal(said) ? await this.#heed(call, decision, said) : said
+      const unsynced = syncing && (await syncing)
+      // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
+      const unfinished = this.#grave(await this.#record(this.#end(call, answer, latency))) ?? unsynced
+      return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)
     }
-  }
-
-  async #carryOut(asked: Call, call: Call, decision: Decision): Promise<Answer> {
-    const unrecorded = await this.#record(startedRecord(call, decision))
-    if (unrecorded) return { kind: 'failure', error: unrecorded }
-    const syncing = this.#sync()
-    const startedAt = performance.now()
-    const said = await dispatch(asked, this.#options.upstream(asked.offer.server), this.#askerOf(call))
-    const latency = performance.now() - startedAt
-    const answer = isRefusal(said) ? await this.#heed(call, decision, said) : said
-    const unsynced = syncing && (await syncing)
-    const finished = await this.#finish(call, answer, latency)
-    return unsynced ? withheld(unsynced) : finished
   }
 
   /** A server may have rules of its own: what they stop was denied, as if by one of ours. */
@@ -109,7 +106,7 @@ export class Pipeline {
     const { client } = call
     if (!client || !canBeAsked(client)) return undefined
     return async (question) => {
-      const unrecorded = await this.#record(askedRecord(call, question.method))
+      const unrecorded = this.#grave(await this.#record(askedRecord(call, question.method)))
       if (unrecorded) return { error: { code: unrecorded.kind.rpc, message: unrecorded.text } }
       const startedAt = performance.now()
       const answer = await client.ask(question)
@@ -143,29 +140,29 @@ export class Pipeline {
     const verdict = decision.decisive?.verdict
     const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
     const error = new SallyportError(code, verdict?.reason ?? 'Refused.')
-    const unrecorded = await this.#record(deniedRecord(call, decision, error))
+    const unrecorded = this.#grave(await this.#record(deniedRecord(call, decision, error)))
     return { kind: 'failure', error: unrecorded ?? error }
   }
 
-  /** The record is complete before the answer leaves; an answer that cannot be recorded does not leave. */
-  async #finish(call: Call, answer: Answer, latency: number): Promise<Answer> {
-    const record =
-      answer.kind === 'failure'
-        ? failedRecord(call, answer.error, latency)
-        : completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
-    if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
-    const unrecorded = await this.#record(record)
-    return unrecorded ? withheld(unrecorded) : answer
+  #end(call: Call, answer: Answer, latency: number): Recordable {
+    if (answer.kind === 'frame')
+      return completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
+    if (answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
+    return failedRecord(call, answer.error, latency)
   }
 
   /** Shares a write with the other calls of this turn; one that is alone under way has nobody to wait for. */
-  async #record(event: SallyportEvent): Promise<SallyportError | undefined> {
-    const { audit, gauge, log } = this.#options
-    const failure = gauge.inFlight > 1 ? await log.appendSoon(event) : this.#recordNow(event)
-    return failure && audit().required ? failure : undefined
+  #record(event: Recordable): Promise<SallyportError | undefined> | SallyportError | undefined {
+    const { gauge, log } = this.#options
+    return gauge.inFlight > 1 ? log.appendSoon(event) : this.#recordNow(event)
   }
 
-  #recordNow(event: SallyportEvent): SallyportError | undefined {
+  /** A failure that nothing may go on after. */
+  #grave(failure: SallyportError | undefined): SallyportError | undefined {
+    return failure && this.#options.audit().required ? failure : undefined
+  }
+
+  #recordNow(event: Recordable): SallyportError | undefined {
     try {
       this.#options.log.append(event)
       return undefined

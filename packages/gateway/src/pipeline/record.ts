@@ -1,4 +1,6 @@
-import type { CallFacts, Decision, SallyportError, SallyportEvent, StepName } from '@sallyport/core'
+import type { CallFacts, Decision, Principal, SallyportError, SallyportEvent, StepName } from '@sallyport/core'
+import type { Offer } from '../catalog/catalog.ts'
+import type { EventText } from '../store/store.ts'
 import type { Call } from './call.ts'
 
 /** The records of one call: each says whose it was and what it was about. */
@@ -21,8 +23,8 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-export function startedRecord(call: Call, decision: Decision): SallyportEvent {
-  return { type: 'TOOL_CALL_STARTED', ...factsOf(call), ...decided(decision) }
+export function startedRecord(call: Call, decision: Decision): EventText {
+  return { members: `"type":"TOOL_CALL_STARTED",${factsText(call)},${decidedText(decision)}` }
 }
 
 export function deniedRecord(call: Call, decision: Decision, error: SallyportError): SallyportEvent {
@@ -35,8 +37,9 @@ export interface Completion {
   readonly bytes: number
 }
 
-export function completedRecord(call: Call, { success, latency, bytes }: Completion): SallyportEvent {
-  return { type: 'TOOL_CALL_COMPLETED', ...factsOf(call), success, latency_ms: milliseconds(latency), bytes }
+export function completedRecord(call: Call, { success, latency, bytes }: Completion): EventText {
+  const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},"bytes":${bytes}`
+  return { members: `"type":"TOOL_CALL_COMPLETED",${factsText(call)},${outcome}` }
 }
 
 export function failedRecord(call: Call, error: SallyportError, latency: number): SallyportEvent {
@@ -74,6 +77,42 @@ export function unknownRecord({ name, ...asked }: UnknownCall, error: SallyportE
     latency_ms: 0,
   }
 }
+
+interface CommonFacts {
+  readonly method: string
+  readonly text: string
+}
+
+/** What all calls of one caller to one offer say alike: printing it anew would cost most of their records. */
+const commonFacts = new WeakMap<Principal, WeakMap<Offer, CommonFacts>>()
+
+/** As `factsOf` prints, without the braces. */
+function factsText(call: Call): string {
+  return `"call_id":${JSON.stringify(call.id)},"trace_id":${JSON.stringify(call.traceId)},${commonText(call)}`
+}
+
+function commonText(call: Call): string {
+  const { principal, offer, method } = call
+  const known = commonFacts.get(principal)?.get(offer)
+  if (known?.method === method) return known.text
+  const { call_id: _call, trace_id: _trace, ...common } = factsOf(call)
+  const text = membersOf(common)
+  const ofPrincipal = commonFacts.get(principal) ?? new WeakMap<Offer, CommonFacts>()
+  commonFacts.set(principal, ofPrincipal.set(offer, { method, text }))
+  return text
+}
+
+const decidedTexts = new WeakMap<Decision, string>()
+
+function decidedText(decision: Decision): string {
+  const known = decidedTexts.get(decision)
+  if (known !== undefined) return known
+  const text = membersOf(decided(decision))
+  decidedTexts.set(decision, text)
+  return text
+}
+
+const membersOf = (value: object): string => JSON.stringify(value).slice(1, -1)
 
 const milliseconds = (latency: number): number => Math.round(latency * 100) / 100
 

@@ -10,8 +10,8 @@ const TELLING: ReadonlySet<string> = new Set(['name', 'arguments', 'uri', 'ref',
 export const twinKeys: Step<{ readonly params: JsonObject }> = {
   name: 'validate',
   judge: ({ params }) => {
-    const twin = Object.keys(params).find((key) => !TELLING.has(key) && TELLING.has(folded(key)))
-    return twin === undefined ? ALLOW : refusal(twin)
+    for (const key in params) if (!TELLING.has(key) && TELLING.has(folded(key))) return refusal(key)
+    return ALLOW
   },
 }
 

@@ -1,13 +1,13 @@
 import { type BigIntStats, closeSync, ftruncateSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { type LoggedEvent, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { type LoggedEvent, SallyportError } from '@sallyport/core'
 import { diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
 import { Gathering, type WriteOutcome } from './gathering.ts'
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import { findTail, type LogTail } from './log-tail.ts'
-import { formatRecord } from './record-line.ts'
-import type { EventLog } from './records.ts'
+import { eventText, formatRecord } from './record-line.ts'
+import type { EventLog, EventText, Recordable } from './records.ts'
 import { listSegments, type Position, type Segment, segmentAt } from './segment.ts'
 import { createSegment, isNamed, makeAgain, openSegment } from './segment-file.ts'
 import { Watchers } from './watchers.ts'
@@ -72,8 +72,9 @@ export class SegmentedLog implements EventLog {
   #torn = false
   /** The file lost a sync: nothing more is written to it. */
   #abandoned = false
-  #owed: SallyportEvent | undefined
+  #owed: EventText | undefined
   #closed = false
+  #grown = (): void => {}
 
   constructor(options: EventLogOptions, { segment, fd, tail }: OpenedSegment) {
     this.folder = options.folder
@@ -90,18 +91,23 @@ export class SegmentedLog implements EventLog {
     if (tail.tornBytes > 0) this.#repaired(tail.tornBytes)
   }
 
-  append(event: SallyportEvent): void {
+  append(event: Recordable): void {
     this.#gathering.flush()
-    const failure = this.#attempt([event])
+    const failure = this.#attempt([eventText(event)])
     if (failure !== undefined) throw failure
   }
 
-  appendSoon(event: SallyportEvent): Promise<WriteOutcome> {
-    return this.#gathering.add(event)
+  appendSoon(event: Recordable): Promise<WriteOutcome> {
+    return this.#gathering.add(eventText(event))
   }
 
   watch(listener: (event: LoggedEvent) => void): () => void {
     return this.#watchers.add(listener)
+  }
+
+  /** Called after each write; unlike `watch` it costs nothing for each record. */
+  onGrowth(listener: () => void): void {
+    this.#grown = listener
   }
 
   sync(): Promise<void> {
@@ -117,13 +123,13 @@ export class SegmentedLog implements EventLog {
   }
 
   /** In one write; where that fails each record is tried alone, so that only those fail which do not get in. */
-  #writeAll(events: readonly SallyportEvent[]): readonly WriteOutcome[] {
+  #writeAll(events: readonly EventText[]): readonly WriteOutcome[] {
     const failure = this.#attempt(events)
     if (failure === undefined || events.length === 1) return events.map(() => failure)
     return events.map((event) => this.#attempt([event]))
   }
 
-  #attempt(events: readonly SallyportEvent[]): WriteOutcome {
+  #attempt(events: readonly EventText[]): WriteOutcome {
     try {
       if (this.#closed)
         return new SallyportError('AUDIT_UNAVAILABLE', 'The event log is closed: the gateway is stopping.')
@@ -136,16 +142,17 @@ export class SegmentedLog implements EventLog {
     }
   }
 
-  #write(events: readonly SallyportEvent[]): void {
+  #write(events: readonly EventText[]): void {
     this.#prepare()
     const time = this.#now().toISOString()
-    const logged = events.map((event, at): LoggedEvent => ({ seq: this.#nextSeq + at, time, ...event }))
-    const bytes = Buffer.from(logged.map(formatRecord).join(''))
+    const lines = events.map((event, at) => formatRecord(event, this.#nextSeq + at, time))
+    const bytes = Buffer.from(lines.join(''))
     this.#writeWhole(bytes)
     this.#size += bytes.length
     this.#nextSeq += events.length
     this.#sync.wrote()
-    this.#watchers.tell(logged)
+    this.#grown()
+    this.#watchers.tell(lines)
   }
 
   /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */
@@ -227,7 +234,7 @@ export class SegmentedLog implements EventLog {
   }
 
   #repaired(bytes: number): void {
-    const event = { type: 'LOG_REPAIRED', file: basename(this.#segment.path), dropped_bytes: bytes } as const
+    const event = eventText({ type: 'LOG_REPAIRED', file: basename(this.#segment.path), dropped_bytes: bytes })
     try {
       this.#write([event])
     } catch {
@@ -236,7 +243,7 @@ export class SegmentedLog implements EventLog {
     }
   }
 
-  #payOwed(event: SallyportEvent): void {
+  #payOwed(event: EventText): void {
     this.#owed = undefined
     try {
       this.#write([event])

@@ -1,8 +1,13 @@
 import { isJsonObject, type LoggedEvent } from '@sallyport/core'
+import type { EventText, Recordable } from './records.ts'
+
+export function eventText(event: Recordable): EventText {
+  return 'members' in event ? event : { members: JSON.stringify(event).slice(1, -1) }
+}
 
 /** One record, one line. Fields that come later (a hash of the chain) are appended at the end of the object. */
-export function formatRecord(event: LoggedEvent): string {
-  return `${JSON.stringify(event)}\n`
+export function formatRecord({ members }: EventText, seq: number, time: string): string {
+  return `{"seq":${seq},"time":"${time}",${members}}\n`
 }
 
 /** The record that a line holds, or nothing when it is none. */

@@ -16,12 +16,19 @@ export interface EventFilter {
   readonly limit?: number
 }
 
+/** An event as it will stand in the log, without what the log adds: the members of a JSON object. */
+export interface EventText {
+  readonly members: string
+}
+
+export type Recordable = SallyportEvent | EventText
+
 /** The durable, append-only order of everything that happened. */
 export interface EventLog {
   /** Written (not only buffered) when it returns. Throws AUDIT_UNAVAILABLE when it cannot be. */
-  append(event: SallyportEvent): void
+  append(event: Recordable): void
   /** Written together with all else of this turn of the event loop when it resolves: with why it is not, where it is not. */
-  appendSoon(event: SallyportEvent): Promise<SallyportError | undefined>
+  appendSoon(event: Recordable): Promise<SallyportError | undefined>
   /** Called for each event after it was written. Returns the unsubscribe. */
   watch(listener: (event: LoggedEvent) => void): () => void
   /** Everything appended before is on disk when it resolves. */

@@ -10,7 +10,7 @@ import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, openStateDatabase, setAside } from './state-database.ts'
 
 export { eventMatcher } from './event-filter.ts'
-export type { CatalogueCache, EventFilter, EventLog, Store } from './records.ts'
+export type { CatalogueCache, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
 export { loadSqlite } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
 
@@ -57,7 +57,7 @@ class FileStore implements Store {
     if (database === undefined) return
     const { folder, startedAt } = log
     const index = new EventIndex({ database, folder, startedAt, onDamage })
-    log.watch(() => index.nudge())
+    log.onGrowth(() => index.nudge())
     this.#index = index
   }
 

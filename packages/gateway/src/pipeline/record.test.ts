@@ -1,0 +1,53 @@
+import { ALLOW, type Decision, openGate, type Principal } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
+import { completedRecord, startedRecord } from './record.ts'
+
+const DECISION: Decision = {
+  outcome: 'allow',
+  verdicts: [
+    { step: 'select', verdict: ALLOW },
+    { step: 'mode', verdict: openGate('mode').judge({}) },
+  ],
+}
+const { catalog } = createBench({ catalogues: { files: catalogueOf(['read', 'say "hi"\n\u2028']) } })
+const offers = catalog.snapshot.tools
+const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
+const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
+
+describe('the records of a call', () => {
+  it('say whose it was and what it was about, whatever the names hold', () => {
+    const odd: Principal = { ...ANN, user: 'a"b\\c\u0007', session: 'ü' }
+    for (const offer of offers)
+      for (const principal of [ANN, odd, ANN]) {
+        const call = callOf(offer, { principal, id: 'id"1', traceId: 't\n' })
+        const facts = {
+          call_id: 'id"1',
+          trace_id: 't\n',
+          ...factsOf(principal),
+          server: 'files',
+          method: 'tools/call',
+          tool_name: offer.recordName,
+          is_mcp: true,
+        }
+        const steps = { select: 'allow', mode: 'no rules' }
+        expect(parsed(startedRecord(call, DECISION))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, steps })
+        const completion = { success: false, latency: 1.23456, bytes: 7 }
+        expect(parsed(completedRecord(call, completion))).toEqual({
+          type: 'TOOL_CALL_COMPLETED',
+          ...facts,
+          success: false,
+          latency_ms: 1.23,
+          bytes: 7,
+        })
+      }
+  })
+
+  it('tell apart the methods by which one offer is asked for', () => {
+    const methodIn = (method: string) => parsed(startedRecord(callOf(offers[0], { method }), DECISION))
+    expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })
+    expect(methodIn('completion/complete')).toMatchObject({ method: 'completion/complete' })
+    expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })
+  })
+})
