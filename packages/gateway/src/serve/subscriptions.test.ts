@@ -158,9 +158,10 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
     const asked = deferred<Frame>()
     const { methods, requests } = createMethodsBench({ catalogues, most: 2_000, serve: () => asked.promise })
     const { wanted } = clientOf()
-    const answers = Array.from({ length: 1_001 }, (_, index) =>
-      methods.answer(subscribe(`a://open`, wanted).request).then((reply) => [index, errorCode(messageOf(reply))]),
-    )
+    const answers = Array.from({ length: 1_001 }, async (_, index) => {
+      const reply = await methods.answer(subscribe('a://open', wanted).request)
+      return [index, errorCode(messageOf(reply))]
+    })
     asked.resolve(GRANTED)
     const refused = (await Promise.all(answers)).filter(([, code]) => code !== undefined)
     expect(refused).toEqual([[1_000, 'OVERLOADED']])
