@@ -159,8 +159,8 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
     const { methods, requests } = createMethodsBench({ catalogues, most: 2_000, serve: () => asked.promise })
     const { wanted } = clientOf()
     const answers = Array.from({ length: 1_001 }, async (_, index) => {
-      const reply = await methods.answer(subscribe(`a://open`, wanted).request)
-      return [index, errorCode(messageOf(reply))] as const
+      const reply = await methods.answer(subscribe('a://open', wanted).request)
+      return [index, errorCode(messageOf(reply))]
     })
     asked.resolve(GRANTED)
     const refused = (await Promise.all(answers)).filter(([, code]) => code !== undefined)

@@ -7,7 +7,7 @@ import {
   type Principal,
   SallyportError,
 } from '@sallyport/core'
-import type { ResourceSubscription } from '../upstream/upstream.ts'
+import type { ResourceSubscription, SubscriptionEvents } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { ClientSubscriptions, MAX_RESOURCES } from './client-subscriptions.ts'
@@ -26,7 +26,6 @@ export interface SubscriptionsOptions {
 
 /** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
 const AT_ONCE = 8
-const UPDATED = 'notifications/resources/updated'
 
 /** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
@@ -131,26 +130,32 @@ export class Subscriptions {
   }
 
   async #ask(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
-    // It may be known only once its server has told what it has.
-    let owner: string | undefined
-    const isStillTheirs = (): boolean => {
-      const now = this.#options.ownerFor(request.principal, uri)
-      owner ??= now
-      return now !== undefined && now === owner
-    }
-    const subscription: ResourceSubscription = own.begin(uri, {
-      onUpdate: (params) => {
-        if (isStillTheirs()) own.tell({ method: UPDATED, params })
-      },
-      // Its server is being replaced: whoever comes in its place is there in a moment.
-      onLost: () => queueMicrotask(() => void this.#askAgain(request, subscription, own)),
-    })
+    const hearing = this.#hearing(outlasting(request, uri), own)
+    const subscription = own.begin(uri, hearing)
     try {
       const reply = await this.#options.ask({ ...request, subscription })
-      if (reply.granted && isStillTheirs()) own.keep(subscription)
+      if (reply.granted && hearing.isStillTheirs()) own.keep(subscription)
       return reply
     } finally {
       if (!own.holds(subscription)) own.discard(subscription)
+    }
+  }
+
+  #hearing(request: ClientRequest, own: ClientSubscriptions): Hearing {
+    // It may be known only once its server has told what it has.
+    let owner: string | undefined
+    const isStillTheirs = (): boolean => {
+      const now = this.#options.ownerFor(request.principal, String(request.params.uri))
+      owner ??= now
+      return now !== undefined && now === owner
+    }
+    return {
+      isStillTheirs,
+      onUpdate: (params) => {
+        if (isStillTheirs()) own.tell({ method: 'notifications/resources/updated', params })
+      },
+      // Its server is being replaced: whoever comes in its place is there in a moment.
+      onLost: (lost) => queueMicrotask(() => void this.#askAgain(request, lost, own)),
     }
   }
 
@@ -158,7 +163,7 @@ export class Subscriptions {
   async #askAgain(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
     if (lost.hasEnded || this.#isClosed) return
     try {
-      await this.#ask({ ...asking(request, lost.uri), cancellation: new Cancellation() }, lost.uri, own)
+      await this.#ask({ ...request, cancellation: new Cancellation() }, lost.uri, own)
     } catch (error) {
       if (!(error instanceof SallyportError)) this.#options.onBug(error, 'resources/subscribe')
     } finally {
@@ -171,6 +176,17 @@ export class Subscriptions {
 function asking(request: ClientRequest, uri: string): ClientRequest {
   const { progressToken: _none, ...meta } = isJsonObject(request.params._meta) ? request.params._meta : {}
   return { ...request, method: 'resources/subscribe', params: { uri, _meta: meta } }
+}
+
+/** What is kept of it for as long as the subscription lasts: nothing of the exchange that it came in. */
+function outlasting(request: ClientRequest, uri: string): ClientRequest {
+  const client = request.client.standing ?? request.client
+  return { ...asking(request, uri), client, carrier: undefined, subscription: undefined }
+}
+
+interface Hearing extends SubscriptionEvents {
+  /** The resource is of the server that it was of at first, and the caller may see it. */
+  readonly isStillTheirs: () => boolean
 }
 
 interface Listener {

@@ -4,7 +4,7 @@ export interface SubscriptionEvents {
   /** The resource, or a part of it, changed: the `params` of the notification. */
   onUpdate(params: JsonObject): void
   /** The server that told of it is gone for good. */
-  onLost(): void
+  onLost(subscription: ResourceSubscription): void
 }
 
 /** One client's wish to hear of one resource, for as long as it lasts. */
@@ -35,7 +35,7 @@ export class ResourceSubscription {
   /** For its holder: says that it holds it no longer. */
   lose(): void {
     this.#release = undefined
-    if (!this.#hasEnded) this.#events.onLost()
+    if (!this.#hasEnded) this.#events.onLost(this)
   }
 
   end(): void {

@@ -319,9 +319,9 @@ describe('the lists of a server', () => {
       for (let index = 0; index < 100; index++) at(0).say(changed)
       await vi.advanceTimersByTimeAsync(100)
     }
-    // At the start, then after 0.2, 0.4, 0.8, 1.6 and 3.2 seconds more.
-    expect(at(0).heard.filter(({ method }) => method === 'tools/list')).toHaveLength(6)
-    expect(catalogues).toHaveLength(6)
+    // At the start, then five times after 0.2 seconds, then after 0.2, 0.4, 0.8, 1.6 and 3.2 seconds more.
+    expect(at(0).heard.filter(({ method }) => method === 'tools/list')).toHaveLength(11)
+    expect(catalogues).toHaveLength(11)
     await upstream.close()
   })
 

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
 
 const call = (bench: AdminBench, body: object) => bench.api('/api/call', { method: 'POST', body })
@@ -122,5 +122,5 @@ it('a client that goes away takes its call with it', async () => {
   await started
   asked.destroy()
   expect(await failed).toMatchObject({ error: 'CALL_CANCELLED', tool_name: 'mcp__hostile__hang' })
-  expect(bench.gateway.gauge.inFlight).toBe(0)
+  await vi.waitFor(() => expect(bench.gateway.gauge.inFlight).toBe(0))
 })
