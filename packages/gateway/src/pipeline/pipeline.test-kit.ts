@@ -67,7 +67,12 @@ export interface BenchOptions {
 export function createBench({ catalogues, include, exclude = [], most = 10, ...options }: BenchOptions) {
   const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
   for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
-  const rules = { selection: compileSelection(include, exclude), place: { file: 'config.yaml', line: 7 } }
+  const rules = {
+    selection: compileSelection(include, exclude),
+    named: new Set<string>(),
+    isDockerGateway: false,
+    place: { file: 'config.yaml', line: 7 },
+  }
   const { now = Date.now } = options
   const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules, now })
   const gauge = new CallGauge(() => most)

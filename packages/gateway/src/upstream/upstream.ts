@@ -55,7 +55,10 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     clientInfo: context.clientInfo,
     knownToAsk: context.lastKnown(config.id)?.asks === true,
     openOne: ({ config: one, ...own }) =>
-      openOver({ ...own, ...(one.kind === 'docker-gateway' ? dockerOf(one, context) : plainOf(one, context)) }, context),
+      openOver(
+        { ...own, ...(one.kind === 'docker-gateway' ? dockerOf(one, context) : plainOf(one, context)) },
+        context,
+      ),
   })
 }
 
