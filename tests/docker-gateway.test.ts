@@ -40,10 +40,10 @@ interface StandIn {
 }
 
 /** An entry whose gateway is the stand-in. */
-function standIn(id: string, more: object = {}, { mode = '', gate = '' }: StandIn = {}): object {
+function standIn(id: string, more: Json = {}, { mode = '', gate = '' }: StandIn = {}): object {
   const env = { STAND_IN: mode, STAND_IN_GATE: gate, STAND_IN_NOTES: notesFile(id) }
   const command = [process.execPath, STAND_IN, 'mcp', 'gateway', 'run']
-  return { type: 'docker-gateway', command, env, ...more }
+  return { type: 'docker-gateway', command, ...more, env: { ...env, ...more.env } }
 }
 
 describe('a Docker MCP Gateway', () => {
@@ -98,7 +98,7 @@ describe('a Docker MCP Gateway', () => {
       for (const name of ALL_META) {
         const result = await bench.window.call(`${server}_${name.replaceAll('-', '_')}`, { name: 'search' })
         expect(errorCode(result)).toBe('CALL_DENIED')
-        expect(result.content[0].text).toContain(`includeTools of server ${server}, as ["*", "${name}"]`)
+        expect(result.content[0].text).toContain(`name it in includeTools, as ["*", "${name}"]`)
         expect(lastRecord(server)).toMatchObject({ type: 'POLICY_DENIED', tool_name: `mcp__${server}__${name}` })
       }
       expect(notesOf(server).filter(({ called }) => called !== undefined)).toEqual([])
@@ -292,6 +292,17 @@ describe('a Docker MCP Gateway over HTTP', () => {
     await bench.until('own', 'ready')
     expect(notesOf('own')[0]).toMatchObject({ token: 'chosen-by-the-user' })
     expect(JSON.stringify(await bench.server('own'))).not.toContain('chosen-by-the-user')
+  })
+
+  it(`${promise('GW-11')} has its meta tools closed too where somebody else started it`, async () => {
+    await open({ first: standIn('first', { transport: 'streaming', env: { MCP_GATEWAY_AUTH_TOKEN: 'shared-token' } }) })
+    await bench.until('first', 'ready')
+    const [{ argv } = {}] = notesOf('first')
+    const url = `http://127.0.0.1:${argv.at(-1)}/mcp`
+    await open({ second: { url, headers: { Authorization: 'Bearer shared-token' } } })
+    await bench.until('second', 'ready')
+    expect((await bench.window.toolNames()).filter((name) => name.startsWith('second_'))).toHaveLength(4)
+    expect(errorCode(await bench.window.call('second_mcp_exec', { name: 'search' }))).toBe('CALL_DENIED')
   })
 
   it(`${promise('GW-11')} is not started on a port where somebody else listens`, async () => {

@@ -43,7 +43,8 @@ describe('the variables for the Docker MCP Gateway', () => {
     const error = await failure(Promise.resolve().then(() => readDockerVariables({ [name]: value })))
     expect(error.code).toBe('CONFIG_INVALID')
     expect(error.message).toContain(`The variable ${name} `)
-    if (value.length > 3) expect(error.text).not.toContain(value)
+    const example = `["docker","mcp"]`
+    if (value.length > 3) expect(error.text.replace(example, '')).not.toContain(value)
   })
 
   it('are judged whether or not there is a config.yaml, and suffice for a server without one', async () => {

@@ -9,6 +9,7 @@ import {
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
+import { isClosed, isDockerInfo } from './meta-tools.ts'
 import type { Listed } from './select.ts'
 import type { ServerRules } from './server-rules.ts'
 
@@ -78,7 +79,7 @@ export class Listings {
   }
 
   runsDockerGateway(server: string): boolean {
-    return this.#rulesOf(server).isDockerGateway
+    return this.#rulesOf(server).isDockerGateway || isDockerInfo(this.#catalog.catalogueOf(server)?.serverInfo)
   }
 
   offers(method: ListMethod, principal: Principal): readonly Offer[] {
@@ -131,18 +132,19 @@ export class Listings {
   #decide(view: View, offer: Offer): Decision {
     const known = view.decisions.get(offer)
     if (known) return known
-    const rules = this.#rulesOf(offer.server)
+    const isDockerGateway = this.runsDockerGateway(offer.server)
+    const rules = { ...this.#rulesOf(offer.server), isDockerGateway }
     const leavesTools = this.#leavesToolsOf(offer.server, rules)
     const decision = decide(this.#steps, { offer, leavesTools, ...rules })
     view.decisions.set(offer, decision)
     return decision
   }
 
-  #leavesToolsOf(server: string, { selection }: ServerRules): boolean {
+  #leavesToolsOf(server: string, rules: ServerRules): boolean {
     const known = this.#leavesTools.get(server)
     if (known !== undefined) return known
     const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
-    const leaves = tools.length === 0 || tools.some((offer) => selection(offer.name))
+    const leaves = tools.length === 0 || tools.some(({ name }) => rules.selection(name) && !isClosed(name, rules))
     this.#leavesTools.set(server, leaves)
     return leaves
   }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import type { JsonObject } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 
 /**
@@ -21,12 +22,22 @@ const META_TOOLS: ReadonlySet<string> = new Set([
 /** However it is spelled: another version may write it with underscores. */
 const plainName = (tool: string): string => tool.trim().toLowerCase().replaceAll('_', '-')
 
-export const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
+const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
 
 export const isExec = (tool: string): boolean => plainName(tool) === 'mcp-exec'
 
-/** A meta tool is closed unless it is called by its name; a pattern is not enough. */
-export const isOpen = (tool: string, chosen: ReadonlySet<string>): boolean => !isMetaTool(tool) || chosen.has(tool)
+interface Opened {
+  readonly isDockerGateway: boolean
+  readonly named: ReadonlySet<string>
+}
+
+/** A meta tool is closed unless its entry names it; a pattern is not enough. */
+export const isClosed = (tool: string, { isDockerGateway, named }: Opened): boolean =>
+  isDockerGateway && isMetaTool(tool) && !named.has(tool)
+
+/** One that was started by somebody else is known by its own word: it can only lose by it. */
+export const isDockerInfo = (serverInfo: JsonObject | undefined): boolean =>
+  serverInfo?.name === 'Docker AI MCP Gateway'
 
 /** As an entry of its own type, or pasted from another program that starts it as any other server. */
 export function runsDockerGateway(config: ServerConfig): boolean {

@@ -70,6 +70,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, ...o
   const rules = {
     selection: compileSelection(include, exclude),
     place: { file: 'config.yaml', line: 7 },
+    named: new Set<string>(),
     isDockerGateway: false,
   }
   const { now = Date.now } = options

@@ -1,11 +1,12 @@
 import { ALLOW, type Selection, type Step, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import { isMetaTool } from './meta-tools.ts'
+import { isClosed } from './meta-tools.ts'
 
 /** What a list and a call both ask about: a thing on offer, and what its server's entry leaves of it. */
 export interface Listed {
   readonly offer: Offer
   readonly selection: Selection
+  readonly named: ReadonlySet<string>
   readonly isDockerGateway: boolean
   /** Whether the entry leaves any tool of the server, where it has tools at all. */
   readonly leavesTools: boolean
@@ -16,19 +17,16 @@ export interface Listed {
 export const select: Step<Listed> = { name: 'select', judge: judgeSelection }
 
 function judgeSelection(listed: Listed): Verdict {
-  const { offer, selection, leavesTools, place } = listed
-  if (offer.kind === 'tool' ? selection(offer.name) : leavesTools) return ALLOW
-  const reason = isClosedMetaTool(listed)
-    ? metaToolReason(offer)
-    : `The entry of server ${offer.server} ${gist(offer)}.`
+  const { offer, selection, leavesTools } = listed
+  if (offer.kind !== 'tool') return leavesTools ? ALLOW : denial(listed, 'includes none of its tools')
+  if (!selection(offer.name)) return denial(listed, 'does not include this tool')
+  return isClosed(offer.name, listed) ? denial(listed, closedText(offer.name)) : ALLOW
+}
+
+function denial({ offer, place }: Listed, what: string): Verdict {
+  const reason = `The entry of server ${offer.server} ${what}.`
   return { outcome: 'deny', code: 'CALL_DENIED', reason, ...(place && { rule: place }) }
 }
 
-const gist = ({ kind }: Offer): string =>
-  kind === 'tool' ? 'does not include this tool' : 'includes none of its tools'
-
-const isClosedMetaTool = ({ offer, isDockerGateway }: Listed): boolean =>
-  isDockerGateway && offer.kind === 'tool' && isMetaTool(offer.name)
-
-const metaToolReason = ({ server, name }: Offer): string =>
-  `${name} is a tool of the Docker MCP Gateway itself, which could reach past the rules for other tools, and is closed. To open it, name it in includeTools of server ${server}, as ["*", "${name}"].`
+const closedText = (name: string): string =>
+  `does not open ${name}, a tool of the Docker MCP Gateway itself that could reach past the rules for others; to open it, name it in includeTools, as ["*", "${name}"]`

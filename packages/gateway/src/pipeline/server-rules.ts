@@ -1,17 +1,24 @@
 import { compileSelection, type Selection } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
-import { isOpen, runsDockerGateway } from './meta-tools.ts'
+import { runsDockerGateway } from './meta-tools.ts'
 
 /** What a server's entry leaves of what the server offers. */
 export interface ServerRules {
   readonly selection: Selection
+  /** What `includeTools` has; of a pattern, the pattern itself. */
+  readonly named: ReadonlySet<string>
   /** Whether a Docker MCP Gateway is behind it, which offers tools of another kind besides those of its servers. */
   readonly isDockerGateway: boolean
   /** Where that entry stands; undefined for the gateway's own tools. */
   readonly place: ServerConfig['place'] | undefined
 }
 
-const EVERYTHING: ServerRules = { selection: () => true, isDockerGateway: false, place: undefined }
+const EVERYTHING: ServerRules = {
+  selection: () => true,
+  named: new Set(),
+  isDockerGateway: false,
+  place: undefined,
+}
 
 /** Compiles the entries of a configuration once, for as long as it is in force. */
 export function serverRules(entries: () => readonly ServerConfig[]): (server: string) => ServerRules {
@@ -28,7 +35,5 @@ export function serverRules(entries: () => readonly ServerConfig[]): (server: st
 function rulesOf(config: ServerConfig): ServerRules {
   const { includeTools, excludeTools, place } = config
   const selection = compileSelection(includeTools, excludeTools)
-  if (!runsDockerGateway(config)) return { selection, isDockerGateway: false, place }
-  const chosen = new Set(includeTools)
-  return { selection: (tool) => selection(tool) && isOpen(tool, chosen), isDockerGateway: true, place }
+  return { selection, named: new Set(includeTools), isDockerGateway: runsDockerGateway(config), place }
 }

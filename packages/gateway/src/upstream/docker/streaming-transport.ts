@@ -103,12 +103,12 @@ export class StreamingTransport implements Transport {
     const { stderr } = this.#options
     const linesBefore = stderr.written
     for (const pipe of [group.stdin, group.stdout, group.stderr]) pipe.on('error', () => {})
-    for (const pipe of [group.stdout, group.stderr]) {
-      readFairly(pipe, (chunk) => {
-        stderr.push(chunk)
-        return chunk.length
-      })
-    }
+    // It is read so that it never blocks, and not kept: lines of two pipes would run into each other.
+    readFairly(group.stdout, (chunk) => chunk.length)
+    readFairly(group.stderr, (chunk) => {
+      stderr.push(chunk)
+      return chunk.length
+    })
     void group.closed.then((exit) => {
       stderr.end()
       this.#gone(describeLoss({ what: describeExit(exit), stderr, linesBefore, explain: explainDocker }), events)
