@@ -4,6 +4,7 @@ import { peerProgram } from './peers.mjs'
 
 const servers = (name) => fileURLToPath(new URL(`../servers/${name}`, import.meta.url))
 export const MAIN = fileURLToPath(new URL('../../packages/gateway/dist/cli/main.js', import.meta.url))
+const LOOPBACK = fileURLToPath(new URL('loopback.mjs', import.meta.url))
 const BOTH = ['legacy', 'modern']
 const endpoint = (port) => `http://127.0.0.1:${port}/mcp`
 
@@ -53,9 +54,12 @@ export const GATEWAYS = [
     maxSessions: 40,
     launch: ({ port, upstreamCommand }) => ({
       command: [
-        ...[peerProgram('supergateway'), '--stdio', upstreamCommand.join(' '), '--outputTransport', 'streamableHttp'],
-        ...['--stateful', '--port', port, '--logLevel', 'none'],
+        peerProgram('supergateway'),
+        ...['--stdio', upstreamCommand.map((word) => JSON.stringify(word)).join(' ')],
+        ...['--outputTransport', 'streamableHttp', '--stateful'],
+        ...['--port', port, '--logLevel', 'none'],
       ],
+      preload: LOOPBACK,
       url: endpoint(port),
     }),
   },
