@@ -30,7 +30,7 @@ const QUICK = {
   eras: ['modern'],
   burstMs: 250,
   warmCalls: 1_000,
-  primeMs: 600,
+  primeCalls: 500,
   sizes: [1_000, 10_000_000],
   sizeRounds: 1,
   mixedRounds: 1,
