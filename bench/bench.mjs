@@ -22,13 +22,12 @@ async function enterWorld() {
   return world
 }
 
-async function profile({ profile: name, era, callers, size, seconds }) {
-  const gateway = GATEWAYS.find((known) => known.name === name)
-  if (gateway === undefined) throw new Error(`--profile names "${name}", which is no gateway.`)
-  const [ready] = withPeers([gateway], say)
-  if (ready === undefined) return
-  const load = { era, callers: Number(callers), size: Number(size), seconds: Number(seconds) }
-  console.log(await profileGateway(await enterWorld(), ready, { ...load, file: profileFile(tmpdir(), name) }))
+async function profile({ profile: name, load }) {
+  const gateways = GATEWAYS.filter((known) => known.name === name && known.kind !== 'direct')
+  const [gateway] = withPeers(gateways, say)
+  if (gateway === undefined) throw new Error(`--profile names "${name}", which is no gateway that can be started here.`)
+  const era = gateway.eras.includes(load.era) ? load.era : gateway.eras[0]
+  console.log(await profileGateway(await enterWorld(), gateway, { ...load, era, file: profileFile(tmpdir(), name) }))
 }
 
 async function measure({ gateways, plan, suites }) {
@@ -38,6 +37,8 @@ async function measure({ gateways, plan, suites }) {
 }
 
 function publish(run, { out, write }) {
+  // Where something failed, figures are missing: whoever waits for us should know.
+  process.exitCode = run.failures.length === 0 ? 0 : 1
   const page = printPage(run)
   console.log(page)
   if (out !== undefined) writeFileSync(out, printRun(run))
@@ -46,9 +47,18 @@ function publish(run, { out, write }) {
   writeFileSync(DATA, printRun(run))
 }
 
-const options = readOptions(process.argv.slice(2), GATEWAYS)
-if (options.help) console.log(USAGE)
-else if (options.profile !== undefined) await profile(options)
-else if (options.from !== undefined) publish(JSON.parse(readFileSync(options.from, 'utf8')), options)
-else publish(await measure(options), options)
+async function run() {
+  const options = readOptions(process.argv.slice(2), GATEWAYS)
+  if (options.help) return console.log(USAGE)
+  if (options.profile !== undefined) return profile(options)
+  if (options.from !== undefined) return publish(JSON.parse(readFileSync(options.from, 'utf8')), options)
+  return publish(await measure(options), options)
+}
+
+try {
+  await run()
+} catch (error) {
+  say(error.message)
+  process.exitCode = 1
+}
 process.exit()

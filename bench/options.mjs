@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { PROTOCOL_VERSION } from './load/request.mjs'
 import { SUITES } from './suites/suites.mjs'
 
 const FULL = {
@@ -29,7 +30,7 @@ const QUICK = {
   eras: ['modern'],
   burstMs: 250,
   warmCalls: 1_000,
-  primeMs: 600,
+  primeCalls: 500,
   sizes: [1_000, 10_000_000],
   sizeRounds: 1,
   mixedRounds: 1,
@@ -77,6 +78,8 @@ const OPTIONS = {
 export function readOptions(args, known) {
   /** @type {{ values: Record<string, any> }} */
   const { values } = parseArgs({ args, options: OPTIONS })
+  if (values.write && (values.quick || values.only !== ''))
+    throw new Error('--write publishes a whole run: leave out --quick and --only.')
   const words = values.only.split(',').filter((word) => word !== '')
   const suites = words.filter((word) => SUITES.includes(word))
   const patterns = words.filter((word) => !SUITES.includes(word))
@@ -84,6 +87,7 @@ export function readOptions(args, known) {
   if (unknown !== undefined) throw new Error(`--only names "${unknown}", which is no suite and no gateway.`)
   return {
     ...values,
+    load: loadOf(values),
     plan: values.quick ? QUICK : FULL,
     suites: suites.length === 0 ? SUITES : suites,
     // Everything is told as a ratio to the direct call.
@@ -92,6 +96,19 @@ export function readOptions(args, known) {
         patterns.length === 0 || gateway.kind === 'direct' || patterns.some((pattern) => isMeant(gateway, pattern)),
     ),
   }
+}
+
+/** What a profile is taken under. */
+function loadOf(values) {
+  if (!(values.era in PROTOCOL_VERSION)) throw new Error(`--era is "${values.era}": expected modern or legacy.`)
+  const numbers = ['callers', 'size', 'seconds'].map((name) => [name, wholeNumber(name, values[name])])
+  return { era: values.era, ...Object.fromEntries(numbers) }
+}
+
+function wholeNumber(name, text) {
+  const number = Number(text)
+  if (Number.isInteger(number) && number > 0) return number
+  throw new Error(`--${name} is "${text}": expected a whole number above 0.`)
 }
 
 const isMeant = ({ name, kind }, pattern) =>

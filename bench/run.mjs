@@ -5,7 +5,12 @@ export function startRun({ world, gateways, plan, say }) {
   const rows = []
   const failures = []
   return {
-    ...{ world, gateways, plan, say, rows, failures },
+    world,
+    gateways,
+    plan,
+    say,
+    rows,
+    failures,
     machine: { cpu: `${cpus().length} × ${cpus()[0]?.model.trim()}`, node: process.version, loadBefore: loadavg() },
     record: ({ suite, lane, case: kase, round = 0, ...figures }) =>
       rows.push({ suite, gateway: lane.gateway.name, case: String(kase), round, ...rounded(figures) }),

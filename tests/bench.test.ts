@@ -68,7 +68,7 @@ describe('a burst of calls', () => {
   it('fails on a gateway that begins to answer with errors', async () => {
     const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'x'.repeat(100) } })
     const client = await clientOf(answerWith(bodies(100, refusal)))
-    await expect(runBurst(client, CALL, { callers: 4, calls: 200, ms: 60_000 })).rejects.toThrow('JSON-RPC error')
+    await expect(runBurst(client, CALL, { callers: 4, calls: 120, ms: 60_000 })).rejects.toThrow('JSON-RPC error')
     client.close()
   })
 
@@ -113,6 +113,21 @@ describe('the options', () => {
     ])
   })
 
+  it.each([
+    ['--callers', 'many'],
+    ['--size', '-1'],
+    ['--seconds', '0'],
+    ['--era', 'ancient'],
+  ])('refuse %s %s', (flag, value) => {
+    expect(() => readOptions(['--profile', 'ours-http', `${flag}=${value}`], GATEWAYS)).toThrow(value)
+  })
+
+  it('refuse to publish less than a whole run', () => {
+    expect(() => readOptions(['--write', '--quick'], GATEWAYS)).toThrow('whole run')
+    expect(() => readOptions(['--write', '--only', 'call'], GATEWAYS)).toThrow('whole run')
+    expect(readOptions(['--write'], GATEWAYS)).toMatchObject({ write: true })
+  })
+
   it('refuse a name that is no suite and no gateway', () => {
     expect(() => readOptions(['--only', 'call,our-http'], GATEWAYS)).toThrow('our-http')
   })
@@ -148,8 +163,13 @@ describe('an instance', () => {
 })
 
 const PLAN = {
-  ...{ rounds: 3, eras: ['modern'], callers: [16, 64], sizes: [10_000_000], toolCounts: [5_000] },
-  ...{ sessions: 1_000, upstreams: 20 },
+  rounds: 3,
+  eras: ['modern'],
+  callers: [16, 64],
+  sizes: [10_000_000],
+  toolCounts: [5_000],
+  sessions: 1_000,
+  upstreams: 20,
 }
 const calls = (gateway: string, callers: number, cpus: readonly number[]): object[] =>
   cpus.map((cpu, round) => ({

@@ -4,22 +4,28 @@ import { peerProgram } from './peers.mjs'
 
 const servers = (name) => fileURLToPath(new URL(`../servers/${name}`, import.meta.url))
 export const MAIN = fileURLToPath(new URL('../../packages/gateway/dist/cli/main.js', import.meta.url))
+const LOOPBACK = fileURLToPath(new URL('loopback.mjs', import.meta.url))
 const BOTH = ['legacy', 'modern']
 const endpoint = (port) => `http://127.0.0.1:${port}/mcp`
 
 /**
  * What is measured, as data. `front` is how it is called and `back` how it reaches the server behind; `launch` says how
- * it is started at a place `{folder, port, upstreamUrl, upstreamCommand}`.
+ * it is started at a place `{folder, port, upstreamUrl, upstreamCommand}`. A yardstick is the least that a path can cost.
  */
 export const GATEWAYS = [
   { name: 'direct-http', kind: 'direct', front: 'http', back: 'http', eras: BOTH },
   { name: 'direct-stdio', kind: 'direct', front: 'stdio', back: 'stdio', eras: BOTH },
-  floorHttp('pipe', 'a node:http proxy that parses nothing'),
+  { ...floorHttp('pipe', 'a node:http proxy that parses nothing'), yardstick: true },
   floorHttp('pipe-undici', 'the same with undici'),
   floorHttp('json', 'parses and prints every message'),
   {
-    ...{ name: 'floor-stdio-raw', kind: 'floor', front: 'http', back: 'stdio', eras: BOTH },
+    name: 'floor-stdio-raw',
+    kind: 'floor',
+    front: 'http',
+    back: 'stdio',
+    eras: BOTH,
     note: 'passes answers on as bytes',
+    yardstick: true,
     launch: ({ port, upstreamCommand }) => ({
       command: [process.execPath, servers('floor-stdio.mjs'), port, ...upstreamCommand],
       url: endpoint(port),
@@ -28,21 +34,32 @@ export const GATEWAYS = [
   naive('http', ({ upstreamUrl }) => ['http', upstreamUrl]),
   naive('stdio', ({ upstreamCommand }) => ['stdio', ...upstreamCommand]),
   {
-    ...{ name: 'mcp-proxy', kind: 'peer', front: 'http', back: 'stdio', eras: BOTH },
+    name: 'mcp-proxy',
+    kind: 'peer',
+    front: 'http',
+    back: 'stdio',
+    eras: BOTH,
     launch: ({ port, upstreamCommand }) => ({
       command: [peerProgram('mcp-proxy'), '--port', port, '--host', '127.0.0.1', '--', ...upstreamCommand],
       url: endpoint(port),
     }),
   },
   {
-    ...{ name: 'supergateway', kind: 'peer', front: 'http', back: 'stdio', eras: ['legacy'] },
+    name: 'supergateway',
+    kind: 'peer',
+    front: 'http',
+    back: 'stdio',
+    eras: ['legacy'],
     note: 'stateful: one process per session',
     maxSessions: 40,
     launch: ({ port, upstreamCommand }) => ({
       command: [
-        ...[peerProgram('supergateway'), '--stdio', upstreamCommand.join(' '), '--outputTransport', 'streamableHttp'],
-        ...['--stateful', '--port', port, '--logLevel', 'none'],
+        peerProgram('supergateway'),
+        ...['--stdio', upstreamCommand.map((word) => JSON.stringify(word)).join(' ')],
+        ...['--outputTransport', 'streamableHttp', '--stateful'],
+        ...['--port', port, '--logLevel', 'none'],
       ],
+      preload: LOOPBACK,
       url: endpoint(port),
     }),
   },
@@ -54,7 +71,12 @@ export const GATEWAYS = [
 
 function floorHttp(mode, note) {
   return {
-    ...{ name: `floor-${mode}`, kind: 'floor', front: 'http', back: 'http', eras: BOTH, note },
+    name: `floor-${mode}`,
+    kind: 'floor',
+    front: 'http',
+    back: 'http',
+    eras: BOTH,
+    note,
     launch: ({ port, upstreamUrl }) => ({
       command: [process.execPath, servers('floor-http.mjs'), mode, port, upstreamUrl],
       url: endpoint(port),
@@ -64,7 +86,11 @@ function floorHttp(mode, note) {
 
 function naive(back, upstreamOf) {
   return {
-    ...{ name: `naive-${back}`, kind: 'naive', front: 'http', back, eras: BOTH },
+    name: `naive-${back}`,
+    kind: 'naive',
+    front: 'http',
+    back,
+    eras: BOTH,
     note: 'thirty lines on SDK v2',
     launch: (place) => ({
       command: [process.execPath, servers('naive-gateway.mjs'), place.port, ...upstreamOf(place)],
@@ -76,7 +102,11 @@ function naive(back, upstreamOf) {
 /** With a token and the log, as it is used: a window is `serve --stdio`, which carries lines to a gateway in the background. */
 function ours(name, front, back) {
   return {
-    ...{ name, kind: 'ours', front, back, eras: BOTH },
+    name,
+    kind: 'ours',
+    front,
+    back,
+    eras: BOTH,
     launch: (place) => {
       const state = join(place.folder, 'state')
       const way = front === 'http' ? ['--port', place.port] : ['--stdio']

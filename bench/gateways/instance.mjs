@@ -7,7 +7,7 @@ import { HttpClient } from '../load/http-client.mjs'
 import { resultOf } from '../load/reply.mjs'
 import { StdioClient } from '../load/stdio-client.mjs'
 import { commandOf, cpuOf, isAlive, processesOf } from '../machine/process-tree.mjs'
-import { probeEnvironment } from '../probe/ask-probe.mjs'
+import { PROBE, PROBE_FOLDER } from '../probe/ask-probe.mjs'
 import { adopt } from './bench-world.mjs'
 
 const START_PATIENCE = 60_000
@@ -110,11 +110,12 @@ export async function openInstance(bench, gateway, options = {}) {
     return new Instance(bench, gateway, { launch, folder, toolCount, pid: bench.upstream.pid })
   }
   const place = { folder, port: String(await freePort()), upstreamUrl, upstreamCommand, upstreamCount }
-  const env = options.look === 'inside' ? probeEnvironment(folder) : {}
-  const launch = { env, ...gateway.launch(place) }
+  const launch = gateway.launch(place)
+  const preloads = [launch.preload, options.look === 'inside' ? PROBE : undefined].filter((file) => file !== undefined)
+  const env = { [PROBE_FOLDER]: folder, NODE_OPTIONS: preloads.map((file) => `--import=${file}`).join(' ') }
   if (launch.config !== undefined) writeFileSync(join(folder, 'config.yaml'), JSON.stringify(launch.config))
-  const pid = gateway.front === 'http' ? start(bench, launch, folder) : undefined
-  return new Instance(bench, gateway, { launch, folder, toolCount: toolCount * upstreamCount, pid })
+  const pid = gateway.front === 'http' ? start(bench, { ...launch, env }, folder) : undefined
+  return new Instance(bench, gateway, { launch: { ...launch, env }, folder, toolCount: toolCount * upstreamCount, pid })
 }
 
 function start(bench, { command, env }, folder) {

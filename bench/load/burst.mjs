@@ -10,18 +10,20 @@ const LARGE = 4_000_000
 const STALL = 30_000
 
 /**
- * So many callers send one request after the other, for a time or up to a number of calls.
+ * So many callers send one request after the other, for a time and a least number of calls, up to a number of calls.
  *
  * A reply that is no result ends the burst: a gateway that answers with errors must fail, not look fast.
  */
-export async function runBurst(client, request, { callers = 1, ms = 0, calls = Number.POSITIVE_INFINITY }) {
+export async function runBurst(client, request, load) {
+  const { callers = 1, ms = 0, least = callers, calls = Number.POSITIVE_INFINITY } = load
   const latencies = []
   const check = createReplyCheck()
   const from = performance.now()
-  const goesOn = (sent) => sent < calls && (sent < callers || performance.now() < from + ms)
+  const goesOn = () => !failed && sent < calls && (sent < least || performance.now() < from + ms)
+  let failed = false
   let sent = 0
   async function caller() {
-    while (goesOn(sent)) {
+    while (goesOn()) {
       sent++
       const at = performance.now()
       const reply = await client.send(request)
@@ -29,7 +31,13 @@ export async function runBurst(client, request, { callers = 1, ms = 0, calls = N
       check(reply)
     }
   }
-  await withoutStall(Promise.all(Array.from({ length: callers }, caller)), () => latencies.length)
+  try {
+    await withoutStall(Promise.all(Array.from({ length: callers }, caller)), () => latencies.length)
+  } catch (error) {
+    // The other callers end with the one that failed, lest they burden whoever is measured next.
+    failed = true
+    throw error
+  }
   return summarise(latencies, performance.now() - from)
 }
 

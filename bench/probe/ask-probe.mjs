@@ -3,13 +3,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
-const PROBE = fileURLToPath(new URL('probe.mjs', import.meta.url))
-
-/** What has to be in the environment of a process that is to be asked. */
-export const probeEnvironment = (folder) => ({
-  NODE_OPTIONS: `--import=${PROBE}`,
-  SALLYPORT_BENCH_PROBE: folder,
-})
+/** What has to be loaded into a process that is to be asked, and the variable that tells it where its socket goes. */
+export const PROBE = fileURLToPath(new URL('probe.mjs', import.meta.url))
+export const PROBE_FOLDER = 'SALLYPORT_BENCH_PROBE'
 
 /** Asks the probe inside a process. */
 export async function askProbe({ folder, pid }, command, argument) {

@@ -9,7 +9,7 @@ const LISTS = 30
 
 /** Catalogues of growing size: from spawning the process to the first whole list, and what a list costs then. */
 export async function runCatalogues(run) {
-  const chosen = run.gateways.filter(({ kind, front }) => front === 'http' && run.plan.alone.includes(kind))
+  const chosen = run.gateways.filter(isMeasured(run.plan))
   for (const toolCount of run.plan.toolCounts)
     for (let round = 0; round < run.plan.catalogRounds; round++) {
       run.say(`catalog: ${toolCount} tools, round ${round + 1} of ${run.plan.catalogRounds}`)
@@ -17,6 +17,11 @@ export async function runCatalogues(run) {
         await run.attempt(gateway, `${toolCount} tools`, () => measure(run, gateway, { toolCount, round }))
     }
 }
+
+const isMeasured =
+  ({ alone }) =>
+  ({ front, kind, yardstick }) =>
+    front === 'http' && alone.includes(kind) && (kind !== 'floor' || yardstick)
 
 async function measure({ world, record }, gateway, { toolCount, round }) {
   const first = await start(world, gateway, { toolCount })
@@ -27,7 +32,10 @@ async function measure({ world, record }, gateway, { toolCount, round }) {
     const meter = again.instance.startMeter()
     const list = await runBurst(again.client, request, { ms: LIST_MS, calls: LISTS })
     record({
-      ...{ suite: 'catalog', lane: { gateway }, case: toolCount, round },
+      suite: 'catalog',
+      lane: { gateway },
+      case: toolCount,
+      round,
       startMs: first.ms,
       knownMs: again === first ? Number.NaN : again.ms,
       p50: list.p50,

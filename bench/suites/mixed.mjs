@@ -13,7 +13,7 @@ const ERA = 'modern'
 
 /** Small calls beside large results: what the large ones cost the others, and how long the event loop is held. */
 export async function runMixed(run) {
-  const chosen = run.gateways.filter(({ name, kind, front }) => front === 'http' && (kind === 'ours' || isFloor(name)))
+  const chosen = run.gateways.filter(({ kind, front, yardstick }) => front === 'http' && (kind === 'ours' || yardstick))
   const lanes = []
   for (const gateway of chosen)
     await run.attempt(gateway, 'mixed: start', async () => {
@@ -28,8 +28,6 @@ export async function runMixed(run) {
     await run.attempt(lane.gateway, 'a result that is too large', () => measureRefusal(run, lane))
   for (const { instance } of lanes) await instance.close()
 }
-
-const isFloor = (name) => name === 'floor-pipe' || name === 'floor-stdio-raw'
 
 async function measure({ plan, record }, lane, round) {
   const { client, instance } = lane

@@ -42,7 +42,9 @@ async function measure({ world, plan, record }, gateway) {
     await end([...first, ...sessions])
     const after = await takeStock(instance)
     record({
-      ...{ suite: 'sessions', lane: { gateway }, case: count },
+      suite: 'sessions',
+      lane: { gateway },
+      case: count,
       kb: ((open.resident - before.resident) * KB) / count,
       heapKb: ((open.used - before.used) * KB) / count,
       processes: open.processes - before.processes,
