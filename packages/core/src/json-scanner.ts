@@ -1,17 +1,34 @@
 import { type Envelope, EnvelopeNotes } from './envelope.ts'
+import {
+  BACKSLASH,
+  BREAK,
+  CLASSES,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  ESCAPES,
+  hexValue,
+  isPlainNumber,
+  LETTER_U,
+  latin1,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SCALAR_BYTE,
+  SPACE,
+  STRUCTURE,
+  scalarEnd,
+  TAB,
+  textEnd,
+} from './json-bytes.ts'
 
 /** What nobody needs and some readers choke on. */
 const MAX_DEPTH = 128
 const MAX_SCALAR = 64
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
+/** Deeper than this nothing concerns the envelope. */
+const NOTED_DEPTH = 2
+const NOTHING = new Uint8Array()
 
 // What may come next.
 const VALUE = 0
@@ -25,7 +42,6 @@ const IN_SCALAR = 7
 const DONE = 8
 
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
-const HEX = /^[0-9a-fA-F]{4}$/
 
 /**
  * Reads JSON text as it arrives, in pieces of any size, and keeps nothing of it.
@@ -46,7 +62,10 @@ export class JsonScanner {
   #members = 0
   #lineBreaks = false
   #isKey = false
-  #escape = ''
+  /** Within an escape: 1 after its backslash, then 2 to 5 before each digit of \u. */
+  #escape = 0
+  #code = 0
+  /** The beginning of a scalar that goes on in the next chunk. */
   #scalar = ''
   #text = ''
   #keep = 0
@@ -65,7 +84,7 @@ export class JsonScanner {
 
   /** Call after the last chunk. */
   end(): Envelope | undefined {
-    if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(this.#offset)
+    if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(NOTHING, 0, 0)
     if (this.failure === undefined && this.#state !== DONE) this.#fail('the text ends too early')
     if (this.failure !== undefined) return undefined
     return this.#notes.envelope({ bytes: this.#offset, hasLineBreaks: this.#lineBreaks, members: this.#members })
@@ -77,29 +96,28 @@ export class JsonScanner {
 
   #structure(chunk: Uint8Array, from: number): number {
     let at = from
-    for (; at < chunk.length && this.failure === undefined; at++) {
+    while (at < chunk.length && this.failure === undefined) {
       const byte = chunk[at] as number
-      if (byte === QUOTE) {
+      const kind = CLASSES[byte] as number
+      if (kind === SCALAR_BYTE || this.#state === IN_SCALAR) at = this.#scalarBytes(chunk, at)
+      else if (byte === QUOTE) {
         this.#beginString(this.#offset + at)
         return at + 1
+      } else {
+        if (kind === STRUCTURE) this.#bracket(byte, this.#offset + at)
+        else if (kind === BREAK) this.#lineBreaks = this.#lineBreaks || byte !== TAB
+        else if (kind !== SPACE) this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(byte))}`)
+        at++
       }
-      if (byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d) {
-        if (this.#state === IN_SCALAR) this.#endScalar(this.#offset + at)
-        if (byte === 0x0a || byte === 0x0d) this.#lineBreaks = true
-      } else this.#token(byte, this.#offset + at)
     }
     return at
   }
 
-  #token(byte: number, place: number): void {
-    const ends = byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY
-    if (ends && this.#state === IN_SCALAR) this.#endScalar(place)
-    if (this.failure !== undefined) return
-    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT, place)
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#close(byte === CLOSE_OBJECT, place)
-    else if (byte === COMMA) this.#after(AFTER_VALUE, this.#inObject[this.#depth - 1] ? KEY : VALUE)
+  #bracket(byte: number, place: number): void {
+    if (byte === COMMA) this.#after(AFTER_VALUE, this.#parentIsObject() ? KEY : VALUE)
     else if (byte === COLON) this.#after(AFTER_KEY, VALUE)
-    else this.#scalarByte(byte, place)
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT, place)
+    else this.#close(byte === CLOSE_OBJECT, place)
   }
 
   #after(expected: number, next: number): void {
@@ -111,32 +129,44 @@ export class JsonScanner {
     return this.#state === VALUE || this.#state === VALUE_OR_CLOSE
   }
 
-  #scalarByte(byte: number, place: number): void {
-    if (this.#state === IN_SCALAR && this.#scalar.length < MAX_SCALAR) this.#scalar += String.fromCharCode(byte)
-    else if (this.#state === IN_SCALAR) this.#fail(`a number of more than ${MAX_SCALAR} digits`)
-    else if (this.#takesValue()) {
-      this.#notes.beginValue(this.#depth, place)
-      this.#state = IN_SCALAR
-      this.#scalar = String.fromCharCode(byte)
-    } else this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(byte))}`)
+  /** As many bytes as belong to a number or a word. They are judged once they are all there. */
+  #scalarBytes(chunk: Uint8Array, from: number): number {
+    if (this.#state !== IN_SCALAR && !this.#beginScalar(chunk, from)) return from
+    const end = scalarEnd(chunk, from)
+    if (this.#scalar.length + end - from > MAX_SCALAR) this.#fail(`a number of more than ${MAX_SCALAR} digits`)
+    else if (end === chunk.length) this.#scalar += latin1(chunk.subarray(from, end))
+    else this.#endScalar(chunk, from, end)
+    return end
   }
 
-  #endScalar(place: number): void {
-    if (!SCALAR.test(this.#scalar)) {
-      this.#fail('a value that is no JSON')
-      return
+  #beginScalar(chunk: Uint8Array, at: number): boolean {
+    if (!this.#takesValue()) {
+      this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(chunk[at] as number))}`)
+      return false
     }
-    this.#notes.scalar(this.#parentIsObject() ? this.#depth : 0, this.#scalar)
-    this.#endValue(place)
+    if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, this.#offset + at)
+    this.#state = IN_SCALAR
+    return true
+  }
+
+  #endScalar(chunk: Uint8Array, from: number, end: number): void {
+    const noted = this.#depth <= NOTED_DEPTH && this.#parentIsObject()
+    if (noted || this.#scalar !== '' || !isPlainNumber(chunk, from, end)) {
+      const text = this.#scalar + latin1(chunk.subarray(from, end))
+      if (!SCALAR.test(text)) return this.#fail('a value that is no JSON')
+      this.#notes.scalar(noted ? this.#depth : 0, text)
+      this.#scalar = ''
+    }
+    this.#endValue(this.#offset + end)
   }
 
   #open(object: boolean, place: number): void {
     if (!this.#takesValue()) this.#fail('an unexpected opening bracket')
     else if (this.#depth === this.#maxDepth) this.#fail(`nested deeper than ${this.#maxDepth}`)
     else {
-      this.#notes.beginValue(this.#depth, place)
+      if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place)
       this.#inObject[this.#depth++] = object
-      this.#notes.beginNested(this.#depth)
+      if (this.#depth <= NOTED_DEPTH) this.#notes.beginNested(this.#depth)
       this.#state = object ? KEY_OR_CLOSE : VALUE_OR_CLOSE
     }
   }
@@ -167,32 +197,29 @@ export class JsonScanner {
       return
     }
     this.#text = ''
-    this.#keep = this.#notes.keepLimit(this.#depth, this.#isKey)
-    if (!this.#isKey) this.#notes.beginValue(this.#depth, place)
+    this.#keep = this.#depth <= NOTED_DEPTH ? this.#notes.keepLimit(this.#depth, this.#isKey) : 0
+    if (!this.#isKey && this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place)
     this.#state = IN_STRING
   }
 
   #string(chunk: Uint8Array, from: number): number {
     let at = from
-    while (at < chunk.length) {
-      if (this.#escape !== '') {
+    while (at < chunk.length && this.failure === undefined) {
+      if (this.#escape !== 0) {
         this.#escapeByte(chunk[at++] as number)
-        if (this.failure !== undefined) return at
         continue
       }
       const run = at
-      let byte = chunk[at] as number
-      while (byte !== QUOTE && byte !== BACKSLASH && byte >= 0x20 && ++at < chunk.length) byte = chunk[at] as number
-      this.#keepRun(chunk, run, at)
+      at = textEnd(chunk, at)
+      if (this.#keep > 0) this.#keepRun(chunk, run, at)
       if (at === chunk.length) return at
-      at++
+      const byte = chunk[at++] as number
       if (byte === QUOTE) {
         this.#endString(this.#offset + at)
         return at
       }
-      if (byte === BACKSLASH) this.#escape = '\\'
+      if (byte === BACKSLASH) this.#escape = 1
       else this.#fail('a control character inside a text')
-      if (this.failure !== undefined) return at
     }
     return at
   }
@@ -208,31 +235,36 @@ export class JsonScanner {
   }
 
   #escapeByte(byte: number): void {
-    const char = String.fromCharCode(byte)
-    if (this.#escape === '\\' && char !== 'u') {
-      this.#escape = ''
-      if (!'"\\/bfnrt'.includes(char)) this.#fail('an unknown escape inside a text')
-      else if (this.#keeps()) this.#text += JSON.parse(`"\\${char}"`) as string
+    if (this.#escape > 1) return this.#hexDigit(byte)
+    if (byte === LETTER_U) {
+      this.#escape = 2
+      this.#code = 0
       return
     }
-    this.#escape = this.#escape === '\\' ? 'u' : this.#escape + char
-    if (this.#escape.length < 5) return
-    const digits = this.#escape.slice(1)
-    this.#escape = ''
-    if (!HEX.test(digits)) this.#fail('a broken \\u escape inside a text')
-    else if (this.#keeps()) this.#text += String.fromCharCode(Number.parseInt(digits, 16))
+    this.#escape = 0
+    const code = ESCAPES[byte] as number
+    if (code === 0) this.#fail('an unknown escape inside a text')
+    else if (this.#keeps()) this.#text += String.fromCharCode(code)
+  }
+
+  #hexDigit(byte: number): void {
+    const digit = hexValue(byte)
+    if (digit < 0) return this.#fail('a broken \\u escape inside a text')
+    this.#code = this.#code * 16 + digit
+    if (this.#escape++ < 5) return
+    this.#escape = 0
+    if (this.#keeps()) this.#text += String.fromCharCode(this.#code)
   }
 
   #endString(place: number): void {
     if (!this.#isKey) {
-      if (this.#parentIsObject()) this.#notes.text(this.#depth, this.#text)
+      if (this.#keep > 0 && this.#parentIsObject()) this.#notes.text(this.#depth, this.#text)
       this.#endValue(place)
       return
     }
     this.#members++
     this.#state = AFTER_KEY
+    if (this.#depth > NOTED_DEPTH) return
     if (!this.#notes.key(this.#depth, this.#text)) this.#fail(`the key "${this.#text}" stands twice`)
   }
 }
-
-const latin1 = (bytes: Uint8Array): string => String.fromCharCode.apply(undefined, bytes as unknown as number[])
