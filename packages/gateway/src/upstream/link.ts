@@ -2,6 +2,7 @@ import { type Era, formatDuration, isJsonObject, type JsonObject, SallyportError
 import type { Client } from './client.ts'
 import { Exchange, type LinkRequest, type Patience } from './exchange.ts'
 import { wantsToHear } from './log-level.ts'
+import { OpenExchanges } from './open-exchanges.ts'
 import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
 import { requestText, type Sender } from './request-text.ts'
@@ -38,7 +39,7 @@ export class Link {
   readonly #transport: Transport
   readonly #events: LinkEvents
   readonly #nextId = createRequestIds()
-  readonly #exchanges = new Map<number, Exchange>()
+  readonly #exchanges = new OpenExchanges()
   readonly #questions: Questions
   readonly #speaker: Speaker
   readonly #onLate = (id: number, limit: number): void => this.#timedOut(id, limit)
@@ -60,9 +61,7 @@ export class Link {
 
   /** Requests that somebody waits for; listening for changes is not one. */
   get inFlight(): number {
-    let count = 0
-    for (const { request } of this.#exchanges.values()) if (request.method !== 'subscriptions/listen') count++
-    return count
+    return this.#exchanges.all().filter(({ request }) => request.method !== 'subscriptions/listen').length
   }
 
   /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
@@ -103,7 +102,7 @@ export class Link {
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const text = requestText(id, request, this.#sender)
-      this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
+      this.#exchanges.add(new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
       this.#usedAt = performance.now()
       request.onSent?.(id)
       const { method, name, headers } = request
@@ -191,7 +190,7 @@ export class Link {
   #callOf(during: number | undefined): number | undefined {
     if (during !== undefined) return during
     let found: number | undefined
-    for (const [id, { request }] of this.#exchanges) {
+    for (const { id, request } of this.#exchanges.all()) {
       if (request.name === undefined) continue
       if (found !== undefined && !this.#speaker.isOneClient) return undefined
       found = id
@@ -253,7 +252,7 @@ export class Link {
   #closed(reason: string): void {
     if (this.#closedBecause !== undefined) return
     this.#closedBecause = reason
-    for (const id of [...this.#exchanges.keys()]) this.#settle(id)?.reject(gone(reason))
+    for (const { id } of this.#exchanges.all()) this.#settle(id)?.reject(gone(reason))
     this.#questions.endOf(undefined)
     this.#events.onClose(reason)
   }
