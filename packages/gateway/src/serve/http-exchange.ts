@@ -64,11 +64,12 @@ export class HttpExchange {
 export function sendMessage(
   response: ServerResponse,
   { message, status }: Reply,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): void {
   if (response.headersSent || response.destroyed) return
   const bytes = messageBytes(message)
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes, ...headers })
+  const head: Record<string, string | number> = { 'content-type': 'application/json', 'content-length': bytes }
+  response.writeHead(status, headers === undefined ? head : { ...head, ...headers })
   writePieces(response, message, bytes)
 }
 
@@ -78,7 +79,9 @@ const ONE_WRITE = 16_384
 /** Node sends a text together with the head in one write; buffers it does not join. */
 function writePieces(response: ServerResponse, message: WireMessage, bytes: number): void {
   if (bytes <= ONE_WRITE) {
-    response.end(message.map(asLatin1).join(''), 'latin1')
+    let text = ''
+    for (const piece of message) text += asLatin1(piece)
+    response.end(text, 'latin1')
     return
   }
   response.cork()
@@ -89,7 +92,9 @@ function writePieces(response: ServerResponse, message: WireMessage, bytes: numb
 
 /** The bytes of a piece, one character each. */
 function asLatin1(piece: string | Buffer): string {
-  return (typeof piece === 'string' ? Buffer.from(piece) : piece).toString('latin1')
+  if (typeof piece !== 'string') return piece.toString('latin1')
+  // Most are an id between two of our own words.
+  return Buffer.byteLength(piece) === piece.length ? piece : Buffer.from(piece).toString('latin1')
 }
 
 /** A refusal that concerns the transport: it has the status that the error's kind names. */

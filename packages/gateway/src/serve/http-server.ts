@@ -114,7 +114,8 @@ function atPath(principal: Principal, path: string): Principal {
 
 export function pathOf(request: IncomingMessage): string {
   // A proxy may ask in absolute form; the guard has compared its authority with the Host already.
-  const url = (request.url ?? '/').replace(/^https?:\/\/[^/?#]*/i, '') || '/'
+  const asked = request.url ?? '/'
+  const url = asked.startsWith('/') ? asked : asked.replace(/^https?:\/\/[^/?#]*/i, '') || '/'
   const end = url.indexOf('?')
   return end < 0 ? url : url.slice(0, end)
 }

@@ -33,6 +33,7 @@ export interface ReplyListener {
 
 const MAX_REFUSAL_BYTES = 1_000_000
 const SAMPLE_BYTES = 2_048
+const NOTHING = Buffer.alloc(0)
 
 /** Reads a response as messages: one in a JSON body, many in an event stream. */
 export class HttpReply implements ExchangeListener {
@@ -45,7 +46,7 @@ export class HttpReply implements ExchangeListener {
   #parser: SseParser | undefined
   #toldTooLarge = false
   /** The beginning of a body that is no answer. */
-  #sample: Buffer = Buffer.alloc(0)
+  #sample: Buffer = NOTHING
 
   constructor(endpoint: HttpEndpoint, listener: ReplyListener) {
     this.#endpoint = endpoint
