@@ -123,8 +123,11 @@ export function acceptsJson(request: IncomingMessage): boolean {
 /** The whole body, or a refusal once it is known to be too large. */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const cutOff = (): void =>
-      reject(new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.'))
+    // A client that went away or stopped speaking HTTP is no bug of ours.
+    const cutOff = (): void => {
+      if (!request.complete)
+        reject(new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.'))
+    }
     // Whoever left while the credentials were looked at will not say so again.
     if (request.destroyed && !request.complete) return cutOff()
     if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
@@ -138,12 +141,9 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       reject(tooLarge(limit))
     }
     request.on('data', take)
-    request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    // A client that went away or stopped speaking HTTP is no bug of ours.
-    request.once('error', cutOff)
-    request.once('close', () => {
-      if (!request.complete) cutOff()
-    })
+    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    request.on('error', cutOff)
+    request.on('close', cutOff)
   })
 }
 

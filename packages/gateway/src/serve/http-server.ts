@@ -43,7 +43,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
     const refused = guard?.(request)
     if (refused) return sendRefusal(response, refused)
-    void route(request, response, options)
+    route({ request, response, routes: options })
   })
   refuseNonsense(server)
   const { port } = await listen(server, options)
@@ -52,37 +52,55 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, close: () => closeServer(server) }
 }
 
-/** Every path that the gateway answers on. */
-async function route(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
-  try {
-    const path = pathOf(request)
-    if (path === '/healthz') return sendWord(response, 200, 'ok')
-    if (path === '/readyz')
-      return routes.isReady() ? sendWord(response, 200, 'ready') : sendWord(response, 503, 'starting')
-    if (path === '/mcp' || path.startsWith('/mcp/')) return await routeMcp(path, { request, response, routes })
-    const caller = await adminCallerOf(request, routes)
-    if (caller && isRefusal(caller)) return sendProblem(response, caller.refused, challengeOf(caller))
-    await routes.admin(request, response, caller)
-  } catch (error) {
-    const known = error instanceof SallyportError
-    if (known) return sendRefusal(response, error)
-    const incident = routes.onBug(error, `${request.method} ${pathOf(request)}`)
-    sendRefusal(response, new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`))
-  }
-}
-
-interface McpVisit {
+interface Visit {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly routes: Routes
 }
 
-async function routeMcp(path: string, { request, response, routes }: McpVisit): Promise<void> {
-  const asked = routes.authenticator().authenticate(request.headers.authorization)
-  // A caller who was seen before is known at once; awaiting that too would cost every call a turn.
-  const caller = asked instanceof Promise ? await asked : asked
-  if (isRefusal(caller)) return sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
-  await routes.mcp.handle({ request, response, principal: atPath(caller, path) })
+/** Every path that the gateway answers on. */
+function route(visit: Visit): void {
+  const { request, response, routes } = visit
+  const path = pathOf(request)
+  if (path === '/healthz') sendWord(response, 200, 'ok')
+  else if (path === '/readyz' && routes.isReady()) sendWord(response, 200, 'ready')
+  else if (path === '/readyz') sendWord(response, 503, 'starting')
+  else {
+    const isMcp = path === '/mcp' || path.startsWith('/mcp/')
+    const answering = isMcp ? routeMcp(path, visit) : routeAdmin(visit)
+    answering?.catch((error: unknown) => refuse(visit, error))
+  }
+}
+
+function refuse({ request, response, routes }: Visit, error: unknown): void {
+  if (error instanceof SallyportError) return sendRefusal(response, error)
+  const incident = routes.onBug(error, `${request.method} ${pathOf(request)}`)
+  sendRefusal(response, new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`))
+}
+
+/** A caller who was seen before is known at once; to wait for that too would cost every call a turn. */
+function routeMcp(path: string, visit: Visit): Promise<void> | undefined {
+  const asked = visit.routes.authenticator().authenticate(visit.request.headers.authorization)
+  if (asked instanceof Promise) return asked.then((caller) => enterMcp(path, caller, visit))
+  return enterMcp(path, asked, visit)
+}
+
+function enterMcp(path: string, caller: Authentication, visit: Visit): Promise<void> | undefined {
+  const { request, response, routes } = visit
+  if (isRefusal(caller)) {
+    sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
+    return undefined
+  }
+  const principal = atPath(caller, path)
+  if (!(principal instanceof SallyportError)) return routes.mcp.handle({ request, response, principal })
+  sendRefusal(response, principal)
+  return undefined
+}
+
+async function routeAdmin({ request, response, routes }: Visit): Promise<void> {
+  const caller = await adminCallerOf(request, routes)
+  if (caller && isRefusal(caller)) return sendProblem(response, caller.refused, challengeOf(caller))
+  await routes.admin(request, response, caller)
 }
 
 /** A browser comes without a token: its cookie is judged by the admin plane itself. */
@@ -97,14 +115,14 @@ const challengeOf = ({ challenge }: Refusal): Readonly<Record<string, string>> =
   challenge === undefined ? {} : { 'www-authenticate': challenge }
 
 /** `/mcp/<agent>.<variant>` chooses a profile; a credential that was made for one can choose no other. */
-function atPath(principal: Principal, path: string): Principal {
+function atPath(principal: Principal, path: string): Principal | SallyportError {
   if (path === '/mcp') return principal
   const match = /^\/mcp\/([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{1,64})$/.exec(path)
-  if (!match) throw new SallyportError('ROUTE_UNKNOWN', 'The path must be /mcp or /mcp/<agent>.<variant>.')
+  if (!match) return new SallyportError('ROUTE_UNKNOWN', 'The path must be /mcp or /mcp/<agent>.<variant>.')
   const [, agent = '', profile = ''] = match
   const fits = (given: string, free: string, wanted: string): boolean => given === free || given === wanted
   if (!fits(principal.agent, 'any', agent) || !fits(principal.profile, 'default', profile)) {
-    throw new SallyportError(
+    return new SallyportError(
       'FORBIDDEN',
       `This credential was made for ${principal.agent}.${principal.profile}, not for ${agent}.${profile}.`,
     )

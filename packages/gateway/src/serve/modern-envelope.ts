@@ -61,17 +61,16 @@ export function requestFlaw(message: Asked, headers: IncomingHttpHeaders): Sally
 /** The headers repeat parts of the body so that intermediaries can route; they must say the same. */
 export function headerFlaw(message: Asked, headers: IncomingHttpHeaders): SallyportError | undefined {
   const member = NAMED_BY.get(message.method)
-  const expected: readonly (readonly [header: string, value: unknown])[] = [
-    ['mcp-protocol-version', versionOf(message)],
-    ['mcp-method', message.method],
-    ...(member === undefined ? [] : [['mcp-name', message.params[member]] as const]),
-  ]
-  for (const [header, value] of expected) {
-    const given = headers[header]
-    if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
-    if (readHeaderText(String(given)) !== value) {
-      return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
-    }
-  }
-  return undefined
+  return (
+    contradiction(headers, 'mcp-protocol-version', versionOf(message)) ??
+    contradiction(headers, 'mcp-method', message.method) ??
+    (member === undefined ? undefined : contradiction(headers, 'mcp-name', message.params[member]))
+  )
+}
+
+function contradiction(headers: IncomingHttpHeaders, header: string, value: unknown): SallyportError | undefined {
+  const given = headers[header]
+  if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
+  if (readHeaderText(String(given)) === value) return undefined
+  return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
 }
