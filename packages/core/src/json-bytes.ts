@@ -47,6 +47,14 @@ export function textEnd(chunk: Uint8Array, from: number): number {
   return at
 }
 
+/** The same for a text of which nothing is kept: then an escape of two bytes is no interruption. */
+export function passText(chunk: Uint8Array, from: number): number {
+  let at = textEnd(chunk, from)
+  while (chunk[at] === BACKSLASH && at + 1 < chunk.length && ESCAPES[chunk[at + 1] as number] !== 0)
+    at = textEnd(chunk, at + 2)
+  return at
+}
+
 /** Where the bytes of a number or a word end. */
 export function scalarEnd(chunk: Uint8Array, from: number): number {
   let at = from

@@ -13,6 +13,7 @@ import {
   latin1,
   OPEN_ARRAY,
   OPEN_OBJECT,
+  passText,
   QUOTE,
   SCALAR_BYTE,
   SPACE,
@@ -210,7 +211,7 @@ export class JsonScanner {
         continue
       }
       const run = at
-      at = textEnd(chunk, at)
+      at = this.#keep > 0 ? textEnd(chunk, at) : passText(chunk, at)
       if (this.#keep > 0) this.#keepRun(chunk, run, at)
       if (at === chunk.length) return at
       const byte = chunk[at++] as number
