@@ -63,10 +63,10 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
   ].map((scenario) => ({ leg: '2026-07-28 server bridged', scenario, reason: NO_TASKS })),
 ]
 
-/** A required check can only be given up where the eras differ: mirrored, nothing stands in its way. */
-export function isExcused(leg: string, loss: Loss, known: readonly KnownLoss[] = KNOWN_LOSSES): boolean {
-  if (loss.isScored && !leg.includes('bridged')) return false
-  return known.some((entry) => covers(entry, leg, loss))
+/** Why a loss is accepted. A required check can only be given up where the eras differ: else nothing stands in its way. */
+export function excuseOf(leg: string, loss: Loss, known: readonly KnownLoss[] = KNOWN_LOSSES): string | undefined {
+  if (loss.isScored && !leg.split(' ').includes('bridged')) return undefined
+  return known.find((entry) => covers(entry, leg, loss))?.reason
 }
 
 /** Entries that nothing was lost for: whoever repaired it takes them out. */
