@@ -69,7 +69,8 @@ export const PROMISES = {
   },
   'GW-18': {
     text: 'Nothing that the conformance suite finds in a server is lost on the way through the gateway',
-    state: 'built',
+    state: 'partial',
+    missing: 'the scenarios of authorization: the gateway is no OAuth client of its servers yet',
   },
   'GW-19': {
     text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',

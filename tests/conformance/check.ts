@@ -46,6 +46,11 @@ export function compareChecks(
   return { kept, losses }
 }
 
+/** What our own server or client fails at without a gateway: then there is nothing to compare with. */
+export function failedAlone(alone: readonly Check[]): readonly Check[] {
+  return alone.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
+}
+
 /** Some checks are made several times under one id and name: then their order tells them apart. */
 function byKey(checks: readonly Check[]): ReadonlyMap<string, Check> {
   const keyed = new Map<string, Check>()

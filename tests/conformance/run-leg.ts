@@ -6,7 +6,8 @@ import { runGatewayFor } from './gateway-process.ts'
 import { eraOf, type Leg, otherEra } from './leg.ts'
 import { type Revision, runAgainstClient, runAgainstServer } from './suite.ts'
 
-const CLIENT = fileURLToPath(new URL('./client-main.js', import.meta.url))
+/** For a shell: either path may hold a space. */
+const COMMAND = `"${process.execPath}" "${fileURLToPath(new URL('./client-main.js', import.meta.url))}"`
 
 /** What the suite says of our server, or of our client, with no gateway between. */
 export async function runAlone(side: Leg['side'], revision: Revision): Promise<readonly Check[]> {
@@ -47,7 +48,7 @@ async function runServer(revision: Revision, entry: object): Promise<readonly Ch
 async function runClient(revision: Revision, flags: string): Promise<readonly Check[]> {
   const checks: Check[] = []
   for (const scenario of clientScenarios(revision))
-    checks.push(...(await runAgainstClient(`${process.execPath} ${CLIENT} ${flags}`, revision, scenario)))
+    checks.push(...(await runAgainstClient(`${COMMAND} ${flags}`, revision, scenario)))
   return checks
 }
 
