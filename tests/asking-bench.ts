@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { expect } from 'vitest'
 import type { Conversation } from './asked-client.ts'
 import type { Message } from './call-stream.ts'
+import { eventually } from './processes.ts'
 import { makePlace, REPOSITORY, type RunningGateway, type RunOptions, runGateway } from './run-gateway.ts'
 
 const ASKING_SERVER = join(REPOSITORY, 'tests/fixtures/asking-server.mjs')
@@ -49,6 +50,7 @@ export async function openAskingBench(
   const config = { mcp_servers: Object.fromEntries(await Promise.all(entries)), ...options.settings }
   place.writeConfig(config)
   const gateway = await runGateway({ ...options, place })
+  await untilKnown(gateway, Object.keys(servers))
   return {
     gateway,
     heardBy: (server) => readHeard(logOf(server)),
@@ -57,6 +59,16 @@ export async function openAskingBench(
       await Promise.all(children.map(endServer))
     },
   }
+}
+
+/** Who calls a tool that is not known yet would be told so. */
+async function untilKnown(gateway: RunningGateway, servers: readonly string[]): Promise<void> {
+  const headers = { authorization: `Bearer ${gateway.token('operator')}` }
+  const states = async (): Promise<readonly string[]> => {
+    const read = servers.map(async (id) => (await fetch(`${gateway.url}/api/servers/${id}`, { headers })).json())
+    return (await Promise.all(read)).map((server) => (server as Message).state)
+  }
+  await eventually(states, (seen) => seen.every((state) => state === 'ready'))
 }
 
 function readHeard(file: string): readonly Heard[] {
