@@ -61,7 +61,7 @@ function openSessions(most = 2) {
   const catalogues: unknown[] = []
   const upstream = new SeatedUpstream({
     clientInfo: {},
-    knownToAsk: false,
+    asks: undefined,
     config: stdioConfig({ per: 'session' }),
     most,
     listener: {
