@@ -79,10 +79,11 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
     const [key = ''] = keysOf(asked)
     const inputResponses = answers(key)
     const { requestState } = asked
-    const [id, seal] = requestState.split('.')
+    const [id, round, seal] = requestState.split('.')
     const refused: readonly (readonly [ModernHttp, Message, unknown])[] = [
-      [client, params, `${id}.${seal.slice(0, -1)}${seal.endsWith('A') ? 'B' : 'A'}`],
-      [client, params, `${other.requestState.split('.')[0]}.${seal}`],
+      [client, params, `${id}.${round}.${seal.slice(0, -2)}${seal.endsWith('AA') ? 'BB' : 'AA'}`],
+      [client, params, `${other.requestState.split('.')[0]}.${round}.${seal}`],
+      [client, params, `${id}.99.${seal}`],
       [client, params, id],
       [client, params, ''],
       [client, params, 'x'.repeat(100_000)],

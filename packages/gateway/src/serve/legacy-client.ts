@@ -5,7 +5,7 @@ import type { WayToClient } from './client-request.ts'
 import type { SessionOpening } from './session-opening.ts'
 
 /** How a client is reached outside of its calls. */
-export interface WayToClient {
+export interface StandingWay {
   readonly send: SendToClient
   readonly isOpen: () => boolean
 }
@@ -16,11 +16,11 @@ export class LegacyClient implements StandingClient {
   readonly conversation: string
   readonly opening: SessionOpening
   logLevel: LogLevel | undefined
-  readonly #way: WayToClient
+  readonly #way: StandingWay
   /** Most are never asked anything. */
   #questions: ClientQuestions | undefined
 
-  constructor(conversation: string, opening: SessionOpening, way: WayToClient) {
+  constructor(conversation: string, opening: SessionOpening, way: StandingWay) {
     this.conversation = conversation
     this.opening = opening
     this.#way = way
