@@ -36,7 +36,8 @@ function metaOf(id: number, request: LinkRequest, { era, clientInfo }: Sender): 
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
   if (theirs && isModern && saysAll(theirs) && !onProgress && !trace) return theirs
-  const ours: Record<string, unknown> = {}
+  // Without a prototype a key called __proto__ is one like any other.
+  const ours: Record<string, unknown> = Object.create(null)
   for (const key in theirs)
     if (key !== 'progressToken' && (isModern || !MODERN_ENVELOPE.has(key))) ours[key] = theirs[key]
   if (isModern) {
