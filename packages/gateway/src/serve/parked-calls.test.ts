@@ -11,7 +11,7 @@ const ANSWER = { kind: 'failure' } as unknown as Answer
 /** A request of a modern client for one tool. */
 function ask(more: JsonObject = {}, args: JsonObject = { a: 1, b: 2 }) {
   const params = { name: 'run', arguments: args, ...more }
-  return requestOf('tools/call', params, { era: 'modern', client: new ModernClient(params, () => {}) })
+  return requestOf('tools/call', params, { era: 'modern', client: new ModernClient(params, { notify: () => true }) })
 }
 
 /** A call whose server asks this often, one after the other. */
