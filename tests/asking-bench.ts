@@ -116,5 +116,3 @@ export function outcomeOf({ answer }: Pick<Conversation, 'answer'>): Message {
   expect(isError, JSON.stringify(answer).slice(0, 1_000)).toBeUndefined()
   return JSON.parse(content?.[0].text ?? messages?.[0].content.text ?? contents?.[0].text)
 }
-
-export const modeOf = (capabilities: Message | undefined): readonly string[] => Object.keys(capabilities ?? {}).sort()
