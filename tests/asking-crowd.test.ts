@@ -4,6 +4,7 @@ import { type AskingBench, accepted, elicitation, openAskingBench, outcomeOf, ru
 import type { Message } from './call-stream.ts'
 import { eventually, processesWith } from './processes.ts'
 import { promise } from './promises.ts'
+import { endProcess, runGateway } from './run-gateway.ts'
 
 const FORM = { elicitation: {} }
 
@@ -106,11 +107,17 @@ describe(`${promise('GW-5')} ${promise('GW-17')} ${promise('GW-20')} many client
     expect(outcomeOf(seen[0] as never).capabilities).toEqual({})
   })
 
-  it('are known to be asked after the gateway started anew', async () => {
+  it('are told apart from the first call on after the gateway started anew', async () => {
     bench = await openAskingBench({ asking: {} })
     await makeKnown()
-    const [before] = await sessions(1, ALL)
-    const seen = await before?.converse(runOf('asking'), () => accepted('?'))
-    expect(outcomeOf(seen as never).clientInfo).toMatchObject({ name: 'asked' })
+    await endProcess(bench.gateway.child)
+    const gateway = await runGateway({ place: bench.gateway })
+    try {
+      const clients = await Promise.all(['a', 'b'].map(() => HttpSession.open(gateway.mcp, ALL)))
+      const pids = await askAll(clients, (name) => [{ ask: [elicitation(name)] }])
+      expect(new Set(pids).size).toBe(2)
+    } finally {
+      await endProcess(gateway.child)
+    }
   })
 })
