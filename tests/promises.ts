@@ -26,9 +26,8 @@ export const PROMISES = {
     state: 'built',
   },
   'GW-5': {
-    text: 'One process per stdio server for all sessions, or one per session where asked; idle ones are stopped',
-    state: 'partial',
-    missing: 'one process per session by itself, for legacy stdio servers that push requests',
+    text: 'One process per stdio server for all sessions, or one per session where asked or needed; idle ones are stopped',
+    state: 'built',
   },
   'GW-6': { text: 'No process, descriptor, timer or session outlives its owner, whoever is killed', state: 'built' },
   'GW-7': { text: 'Stdio framing is linear, UTF-8 safe, tolerant of garbage, and limited per message', state: 'built' },
@@ -62,6 +61,10 @@ export const PROMISES = {
     text: 'Where people type a tool, every form is accepted: canonical, server/tool, wire, bare, glob',
     state: 'built',
   },
+  'GW-16': {
+    text: 'Both eras on both sides, on one endpoint; where client and server differ, what a server asks is bridged',
+    state: 'built',
+  },
   'GW-17': {
     text: 'What a server says passes untouched and in order, reaches the right party and nobody else, and survives a broken stream',
     state: 'partial',
@@ -92,7 +95,7 @@ export const PROMISES = {
   'GW-26': {
     text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',
     state: 'partial',
-    missing: 'rules for resources, and requests that a server pushes',
+    missing: 'rules for resources and for requests that a server pushes',
   },
   'GW-27': {
     text: 'Several windows share one gateway, which ends after the last one left; two never write one state',

@@ -34,20 +34,29 @@ export class StdioClient {
     return this.#words
   }
 
-  request(method: string, params: object = {}): Promise<Message> {
-    const id = this.#nextId++
+  request(method: string, params: object = {}, id = this.freshId()): Promise<Message> {
     const answer = this.next((message) => message.id === id)
     this.#say({ jsonrpc: '2.0', id, method, params })
     return answer
+  }
+
+  /** For who has to name a request before it is answered. */
+  freshId(): number {
+    return this.#nextId++
   }
 
   notify(method: string, params: object = {}): void {
     this.#say({ jsonrpc: '2.0', method, params })
   }
 
-  async initialize(): Promise<Message> {
+  /** Answers a request of the other side: with a result or an error. */
+  answer(id: string | number, outcome: object): void {
+    this.#say({ jsonrpc: '2.0', id, ...outcome })
+  }
+
+  async initialize(capabilities: object = {}): Promise<Message> {
     const clientInfo = { name: 'test', version: '1' }
-    const answer = await this.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+    const answer = await this.request('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo })
     this.notify('notifications/initialized')
     return answer
   }

@@ -13,18 +13,24 @@ export const MOST_ROUNDS = 20
  */
 export async function nextRound(call: Call, frame: Frame, ask: AskClient): Promise<JsonObject> {
   const { inputRequests, requestState } = readInputs(frame)
-  const cancellations: Cancellation[] = []
-  const answers = Object.entries(inputRequests).map(async ([key, request]) => {
-    const cancellation = new Cancellation()
-    cancellations.push(cancellation)
-    return [key, await answerTo(call, { ...questionIn(request), cancellation }, ask)] as const
-  })
-  call.cancellation.onCancel((reason) => {
-    for (const cancellation of cancellations) cancellation.cancel(reason)
-  })
-  const inputResponses = Object.fromEntries(await Promise.all(answers))
-  call.cancellation.onCancel(undefined)
-  return { ...call.params, inputResponses, ...(requestState !== undefined && { requestState }) }
+  const questions = Object.entries(inputRequests).map(([key, request]) => [key, questionIn(request)] as const)
+  // Nobody shall answer one half for nothing.
+  for (const [, question] of questions) requireAskable(call.client, question)
+  const takeBack = (reason: string): void => {
+    for (const [, { cancellation }] of questions) cancellation.cancel(reason)
+  }
+  call.cancellation.onCancel(takeBack)
+  try {
+    const answers = questions.map(async ([key, question]) => [key, resultOf(await ask(question), question)] as const)
+    const inputResponses = Object.fromEntries(await Promise.all(answers))
+    return { ...call.params, inputResponses, ...(requestState !== undefined && { requestState }) }
+  } catch (error) {
+    takeBack('another question was not answered')
+    const { reason } = call.cancellation
+    throw reason === undefined ? error : new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)
+  } finally {
+    call.cancellation.onCancel(undefined)
+  }
 }
 
 function readInputs(frame: Frame): JsonObject & { readonly inputRequests: JsonObject } {
@@ -32,23 +38,26 @@ function readInputs(frame: Frame): JsonObject & { readonly inputRequests: JsonOb
   return { ...result, inputRequests: isJsonObject(result.inputRequests) ? result.inputRequests : {} }
 }
 
-function questionIn(request: unknown): Pick<Question, 'method' | 'params'> {
+function questionIn(request: unknown): Question {
   const { method, params } = isJsonObject(request) ? request : {}
   const asked = isJsonObject(params) ? params : {}
   // The legacy era names a page that is to be opened; the modern one has no need to.
   const needsName = asked.mode === 'url' && asked.elicitationId === undefined
-  return { method: String(method), params: needsName ? { ...asked, elicitationId: crypto.randomUUID() } : asked }
+  const told = needsName ? { ...asked, elicitationId: crypto.randomUUID() } : asked
+  return { method: String(method), params: told, cancellation: new Cancellation() }
 }
 
-async function answerTo({ client }: Call, question: Question, ask: AskClient): Promise<JsonObject> {
-  const lacked = lackOf(client, question)
-  if (lacked !== undefined)
-    throw new SallyportError(
-      'CAPABILITY_MISSING',
-      `The server needs ${question.method} from the client, which does not offer ${lacked}.`,
-      { hint: 'Use a client that can be asked, or give the tool what it needs in its arguments.' },
-    )
-  const answer = await ask(question)
+function requireAskable(client: Client | undefined, question: Question): void {
+  const lacked = client ? lackedBy(client, question) : question.method
+  if (lacked === undefined) return
+  throw new SallyportError(
+    'CAPABILITY_MISSING',
+    `The server needs ${question.method} from the client, which does not offer ${lacked}.`,
+    { hint: 'Use a client that can be asked, or give the tool what it needs in its arguments.' },
+  )
+}
+
+function resultOf(answer: QuestionAnswer, question: Question): JsonObject {
   if ('result' in answer) return isJsonObject(answer.result) ? answer.result : {}
   const { code, message } = answer.error
   throw new SallyportError(
@@ -56,6 +65,3 @@ async function answerTo({ client }: Call, question: Question, ask: AskClient): P
     `The client did not answer ${question.method}: ${String(message ?? 'no reason given')} (${String(code ?? '?')}).`,
   )
 }
-
-const lackOf = (client: Client | undefined, question: Question): string | undefined =>
-  client ? lackedBy(client, question) : question.method

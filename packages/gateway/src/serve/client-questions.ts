@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { Question, QuestionAnswer } from '../upstream/upstream.ts'
 
@@ -10,10 +11,11 @@ const PATIENCE = 600_000
 /** The questions of servers that one legacy client has not answered yet. */
 export class ClientQuestions {
   readonly #open = new Map<string, (answer: QuestionAnswer) => void>()
-  #asked = 0
 
   ask({ method, params, cancellation }: Question, send: SendToClient): Promise<QuestionAnswer> {
-    const id = `sallyport-${++this.#asked}`
+    if (cancellation.reason !== undefined) return Promise.resolve(takenBack(cancellation.reason))
+    // Never used before by this client, not even in a conversation that it began anew.
+    const id = randomUUID()
     if (!send({ id, method, params: withoutToken(params) }))
       return Promise.resolve(failure('The client keeps no stream open on which it could be asked.'))
     return new Promise((resolve) => {
@@ -25,7 +27,7 @@ export class ClientQuestions {
       }
       const takeBack = (reason: string): void => {
         send({ method: 'notifications/cancelled', params: { requestId: id, reason } })
-        close(failure(`Nobody waits for the answer: ${reason}.`))
+        close(takenBack(reason))
       }
       const timer = setTimeout(() => takeBack('it was not answered in time'), PATIENCE)
       this.#open.set(id, close)
@@ -50,5 +52,7 @@ function withoutToken(params: JsonObject): JsonObject {
   const { progressToken: _token, ..._meta } = params._meta
   return { ...params, _meta }
 }
+
+const takenBack = (reason: string): QuestionAnswer => failure(`Nobody waits for the answer: ${reason}.`)
 
 const failure = (message: string): QuestionAnswer => ({ error: { code: -32603, message } })

@@ -1,23 +1,33 @@
 import type { JsonObject, LogLevel } from '@sallyport/core'
-import type { Client, Question, QuestionAnswer } from '../upstream/upstream.ts'
+import type { Client, Question, QuestionAnswer, StandingClient } from '../upstream/upstream.ts'
 import { ClientQuestions, type SendToClient } from './client-questions.ts'
 import type { WayToClient } from './client-request.ts'
 import type { SessionOpening } from './session-opening.ts'
 
+/** How a client is reached outside of its calls. */
+export interface StandingWay {
+  readonly send: SendToClient
+  readonly isOpen: () => boolean
+}
+
 /** A client that began with `initialize`: what it declared then, and what it has not answered yet. */
-export class LegacyClient implements Client {
+export class LegacyClient implements StandingClient {
   readonly era = 'legacy'
   readonly conversation: string
   readonly opening: SessionOpening
   logLevel: LogLevel | undefined
-  readonly #send: SendToClient
+  readonly #way: StandingWay
   /** Most are never asked anything. */
   #questions: ClientQuestions | undefined
 
-  constructor(conversation: string, opening: SessionOpening, send: SendToClient) {
+  constructor(conversation: string, opening: SessionOpening, way: StandingWay) {
     this.conversation = conversation
     this.opening = opening
-    this.#send = send
+    this.#way = way
+  }
+
+  get isReachable(): boolean {
+    return this.#way.isOpen()
   }
 
   get capabilities(): JsonObject {
@@ -29,16 +39,16 @@ export class LegacyClient implements Client {
   }
 
   ask(question: Question): Promise<QuestionAnswer> {
-    return this.askOver(this.#send, question)
+    return this.askOver(this.#way.send, question)
   }
 
   notify(notification: JsonObject): void {
-    this.#send(notification)
+    this.#way.send(notification)
   }
 
   /** Outside of any call; false when there is no way to it. */
   reach(message: JsonObject): boolean {
-    return this.#send(message)
+    return this.#way.send(message)
   }
 
   askOver(send: SendToClient, question: Question): Promise<QuestionAnswer> {

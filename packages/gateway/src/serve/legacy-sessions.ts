@@ -56,7 +56,10 @@ export class LegacySessions {
     const session: LegacySession = {
       id,
       principal,
-      client: new LegacyClient(id, opening, (message) => session.streams.tell(message)),
+      client: new LegacyClient(id, opening, {
+        send: (message) => session.streams.tell(message),
+        isOpen: () => session.streams.isListening,
+      }),
       subscriptions: new ClientSubscriptions((notification) => session.streams.tell(notification)),
       inFlight: new Map(),
       streams: new SessionStreams({ sessionId: id, protocolVersion, budget: this.#budget, now: this.#now }),

@@ -86,7 +86,10 @@ export class LineClient implements WayToClient {
   }
 
   #clientOf(opening: SessionOpening): LegacyClient {
-    return new LegacyClient(this.#conversation, opening, (message) => this.notify(message))
+    return new LegacyClient(this.#conversation, opening, {
+      send: (message) => this.notify(message),
+      isOpen: () => true,
+    })
   }
 
   /** Over one line everything goes the same way. */
@@ -144,6 +147,7 @@ export class LineClient implements WayToClient {
     const { id, method, params } = message
     try {
       const result = methods.initializeResult(principal, params.protocolVersion)
+      this.#client.left('it began anew')
       this.#client = this.#clientOf(readOpening(params, String(result.protocolVersion)))
       this.#write(resultMessage(id, result))
     } catch (error) {

@@ -39,7 +39,7 @@ export function requestOf(method: string, params: JsonObject, changes: Partial<C
     principal: ANN,
     era: 'legacy',
     cancellation,
-    client: new CallingClient(new LegacyClient('c', OPENING, () => false), { notify }),
+    client: new CallingClient(new LegacyClient('c', OPENING, { send: () => false, isOpen: () => false }), { notify }),
     ...changes,
   }
   return { request, told, cancellation }

@@ -9,6 +9,8 @@ export type Turn =
   | { readonly kind: 'questions'; readonly inputRequests: JsonObject }
   /** The client made the same request again while this one waited. */
   | { readonly kind: 'superseded' }
+  /** A bug of ours. */
+  | { readonly kind: 'broken'; readonly error: unknown }
 
 interface Asked {
   readonly question: Question
@@ -27,7 +29,7 @@ export class ParkedCall implements Client {
   readonly #questions = new Map<string, Asked>()
   #waiting: ClientRequest | undefined
   #wake: ((turn: Turn) => void) | undefined
-  #answer: Answer | undefined
+  #end: Turn | undefined
   #asked = 0
 
   constructor(first: ClientRequest) {
@@ -42,8 +44,9 @@ export class ParkedCall implements Client {
     return this.#first.clientInfo
   }
 
+  /** Each round says for itself what it wants to hear. */
   get logLevel(): LogLevel | undefined {
-    return this.#first.logLevel
+    return (this.#waiting?.client ?? this.#first).logLevel
   }
 
   notify(notification: JsonObject): void {
@@ -69,8 +72,8 @@ export class ParkedCall implements Client {
   }
 
   /** The call is over. */
-  end(answer: Answer): void {
-    this.#answer = answer
+  end(end: Extract<Turn, { kind: 'answer' | 'broken' }>): void {
+    this.#end = end
     for (const key of [...this.#questions.keys()]) this.#close(key, { error: { code: -32603, message: 'too late' } })
     this.#tell()
   }
@@ -97,7 +100,7 @@ export class ParkedCall implements Client {
   }
 
   #tell(): void {
-    if (this.#answer) this.#reply({ kind: 'answer', answer: this.#answer })
+    if (this.#end) this.#reply(this.#end)
     else if (this.#questions.size > 0) this.#reply({ kind: 'questions', inputRequests: this.#inputRequests() })
   }
 

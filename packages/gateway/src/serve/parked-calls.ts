@@ -25,12 +25,21 @@ export class ParkedCalls {
   readonly #parked = new Map<string, Parked>()
   /** Only we can make a state that we accept, and only until we end. */
   readonly #key = randomBytes(32)
+  readonly #patience: number
+
+  /** `patience`: so many milliseconds a call waits between two requests of its client. */
+  constructor(patience = PATIENCE) {
+    this.#patience = patience
+  }
 
   /** Starts a call that may have to wait for its client. */
   async begin(request: ClientRequest, run: (call: ParkedCall) => Promise<Answer>): Promise<Outcome> {
     const call = new ParkedCall(request)
     const turn = call.attend(request)
-    void run(call).then((answer) => call.end(answer))
+    void run(call).then(
+      (answer) => call.end({ kind: 'answer', answer }),
+      (error: unknown) => call.end({ kind: 'broken', error }),
+    )
     return this.#settle(
       request,
       { id: randomBytes(16).toString('base64url'), call, rounds: 0, timer: undefined },
@@ -50,9 +59,10 @@ export class ParkedCalls {
     if (turn.kind === 'superseded') throw invalidState('The same request was made again meanwhile.')
     const { id } = parked
     this.#parked.delete(id)
+    if (turn.kind === 'broken') throw turn.error
     if (turn.kind === 'answer') return turn
     this.#parked.set(id, parked)
-    parked.timer = setTimeout(() => this.#giveUp(parked), PATIENCE).unref()
+    parked.timer = setTimeout(() => this.#giveUp(parked), this.#patience).unref()
     const { inputRequests } = turn
     // Each round has a state of its own; an earlier one still leads here, for a client that did not get the answer.
     const round = `${id}.${++parked.rounds}`

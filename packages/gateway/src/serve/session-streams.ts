@@ -43,12 +43,18 @@ export class SessionStreams implements Keeper {
     return [...this.#streams.values()].some(({ connection }) => connection)
   }
 
+  /** Whether somebody listens, or was there just now and may come back. */
+  get isListening(): boolean {
+    const stream = this.#streams.get(LISTENING)
+    return stream !== undefined && stream.absence <= MOST_ABSENCE
+  }
+
   /** For a client that listens, or has listened and may come back. False when it will not be heard. */
   tell(message: JsonObject): boolean {
     const stream = this.#streams.get(LISTENING)
     const weight = weightOf(message)
     // Somebody waits for the answer to a request: it is not put to a client that has been away for long.
-    if (!stream || (weight === 'request' && stream.absence > MOST_ABSENCE)) return false
+    if (!stream || (weight === 'request' && !this.isListening)) return false
     const event = notificationMessage(message)
     return stream.isPending(event) || stream.send(event, weight)
   }

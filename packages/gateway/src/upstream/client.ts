@@ -23,8 +23,16 @@ export interface Client {
   ask(question: Question): Promise<QuestionAnswer>
   notify(notification: JsonObject): void
   /** The same client outside of any call; a modern one cannot be reached there. */
-  readonly standing?: Client | undefined
+  readonly standing?: StandingClient | undefined
 }
+
+export interface StandingClient extends Client {
+  /** Whether there is a way to it just now: over HTTP it has to keep a stream open for that. */
+  readonly isReachable: boolean
+}
+
+/** Where a legacy server asks: only on the stream of the call that it is about, or just so. */
+export type AskingHabit = 'in-call' | 'anywhere'
 
 /** What a server can ask of a client, and the capability that allows it. */
 const ASKABLE: ReadonlyMap<string, string> = new Map([

@@ -49,6 +49,7 @@ export class Exchange {
   #timer: NodeJS.Timeout
   #lastTimer: NodeJS.Timeout | undefined
   #questions = 0
+  #isOver = false
   #pausedAt = 0
 
   constructor({ id, request, patience, resolve, reject, onLate }: ExchangeOptions) {
@@ -59,7 +60,7 @@ export class Exchange {
     this.#patience = patience
     this.#onLate = onLate
     this.#deadline = performance.now() + patience.maximum
-    this.#timer = this.#begin()
+    this.#timer = this.#begin(patience.timeout)
   }
 
   /** Progress gives it time again, up to its maximum. */
@@ -74,24 +75,31 @@ export class Exchange {
   pause(): void {
     if (this.#questions++ > 0) return
     this.#pausedAt = performance.now()
-    this.stop()
+    this.#halt()
   }
 
+  /** The time for one step begins anew; all that the server takes together stays limited, however often it asks. */
   resume(): void {
-    if (--this.#questions > 0) return
-    this.#deadline += performance.now() - this.#pausedAt
-    this.#timer = this.#begin()
+    if (--this.#questions > 0 || this.#isOver) return
+    const now = performance.now()
+    this.#deadline += now - this.#pausedAt
+    this.#timer = this.#begin(Math.min(this.#patience.timeout, Math.max(0, this.#deadline - now)))
   }
 
   /** Nobody waits any more. */
   stop(): void {
+    this.#isOver = true
+    this.#halt()
+  }
+
+  #halt(): void {
     clearTimeout(this.#timer)
     clearTimeout(this.#lastTimer)
     this.#lastTimer = undefined
   }
 
-  #begin(): NodeJS.Timeout {
-    const { timeout } = this.#patience
-    return setTimeout(this.#onLate, timeout, this.id, timeout)
+  #begin(time: number): NodeJS.Timeout {
+    const { timeout, maximum } = this.#patience
+    return setTimeout(this.#onLate, time, this.id, time < timeout ? maximum : timeout)
   }
 }

@@ -1,5 +1,6 @@
 import { type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import type { Client } from './client.ts'
+import type { AskingHabit, StandingClient } from './client.ts'
+import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type LinkRequest, type Patience } from './exchange.ts'
 import { wantsToHear } from './log-level.ts'
 import { OpenExchanges } from './open-exchanges.ts'
@@ -16,7 +17,7 @@ export interface Speaker {
   readonly clientInfo: JsonObject
   readonly capabilities: JsonObject
   /** The one client for whom the connection is there, where it can be reached outside of calls. */
-  readonly client?: Client | undefined
+  readonly client?: StandingClient | undefined
   /** All calls over it are one client's. */
   readonly isOneClient?: boolean
 }
@@ -24,10 +25,13 @@ export interface Speaker {
 export interface LinkEvents {
   onNotification(notification: JsonObject): void
   /** The server asked something of its client. */
-  onAsked(): void
+  onAsked(habit: AskingHabit): void
   onTrouble(text: string): void
   onClose(reason: string): void
 }
+
+/** Servers seldom go on for longer with what nobody waits for any more. */
+const LINGERING = 60_000
 
 /** What a message with a method may weigh: it has to be parsed, unlike an answer. */
 const MAX_METHOD_BYTES = 4_000_000
@@ -41,11 +45,14 @@ export class Link {
   readonly #nextId = createRequestIds()
   readonly #exchanges = new OpenExchanges()
   readonly #questions: Questions
+  readonly #early: EarlyQuestions
   readonly #speaker: Speaker
   readonly #onLate = (id: number, limit: number): void => this.#timedOut(id, limit)
   #sender: Sender
   #usedAt = performance.now()
   #closedBecause: string | undefined
+  /** Until then a call that was given up may still be carried out, and speak. */
+  #lingersUntil = 0
 
   constructor(transport: Transport, events: LinkEvents, speaker: Speaker) {
     this.#transport = transport
@@ -53,6 +60,7 @@ export class Link {
     this.#speaker = speaker
     this.#sender = { era: 'legacy', clientInfo: speaker.clientInfo }
     this.#questions = new Questions((text) => this.#transport.send(text))
+    this.#early = new EarlyQuestions((message) => this.#questions.relay(message, undefined, []))
   }
 
   get speaker(): Speaker {
@@ -108,6 +116,7 @@ export class Link {
       const { method, name, headers } = request
       this.#transport.request({ id, method, name, headers, text })
       cancellation?.onCancel((reason) => this.#cancel(id, reason))
+      if (this.#early.size > 0 && name !== undefined) this.#askEarly(id)
     })
   }
 
@@ -152,7 +161,7 @@ export class Link {
     if (message.method === 'notifications/progress') return this.#progress(message)
     if (message.method === 'notifications/cancelled') return this.#takenBack(message)
     if (CHANGES.test(message.method)) return this.#events.onNotification(message)
-    const client = this.#exchangeOf(during)?.request.client ?? this.#speaker.client
+    const client = this.#lastOf(this.#callsOf(during))?.client ?? this.#speaker.client
     if (client && wantsToHear(client, message)) client.notify(message)
   }
 
@@ -168,46 +177,51 @@ export class Link {
   #asked(message: JsonObject, during: number | undefined): void {
     if (message.method === 'ping')
       return this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: {} }))
-    this.#events.onAsked()
-    const id = this.#callOf(during)
-    this.#questions.relay(message, this.#addressee(id), id)
+    this.#events.onAsked(during === undefined && message.method !== 'roots/list' ? 'anywhere' : 'in-call')
+    const calls = this.#callsOf(during)
+    const addressee = this.#addressee(calls)
+    if (!addressee && this.#speaker.isOneClient) this.#early.keep(message)
+    else this.#questions.relay(message, addressee, calls)
+  }
+
+  /** Its connection is there for this call: what was asked too early is asked now. */
+  #askEarly(id: number): void {
+    for (const message of this.#early.take()) this.#questions.relay(message, this.#addressee([id]), [id])
   }
 
   /** A question of the server's; or, where no stream can be closed, a request of ours to be told of changes. */
   #takenBack({ params }: JsonObject): void {
     const id = isJsonObject(params) ? params.requestId : undefined
+    this.#early.cancel(id)
     this.#questions.cancel(id)
     if (typeof id === 'number' && this.#exchanges.get(id)?.request.method === 'subscriptions/listen')
       this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server tells of no more changes.'))
   }
 
-  #exchangeOf(during: number | undefined): Exchange | undefined {
-    const id = this.#callOf(during)
-    return id === undefined ? undefined : this.#exchanges.get(id)
+  /**
+   * The calls that a message may belong to. A shared pipe cannot tell: then it is known only while one call is under
+   * way, and none that was given up may go on at the server; or where all are one client's.
+   */
+  #callsOf(during: number | undefined): readonly number[] {
+    if (during !== undefined) return [during]
+    const calls: number[] = []
+    for (const { id, request } of this.#exchanges.all()) if (request.name !== undefined) calls.push(id)
+    if (this.#speaker.isOneClient) return calls
+    return calls.length === 1 && performance.now() > this.#lingersUntil ? calls : []
   }
 
-  /** A shared pipe cannot tell: then it is known only while one call is under way, or where all are one client's. */
-  #callOf(during: number | undefined): number | undefined {
-    if (during !== undefined) return during
-    let found: number | undefined
-    for (const { id, request } of this.#exchanges.all()) {
-      if (request.name === undefined) continue
-      if (found !== undefined && !this.#speaker.isOneClient) return undefined
-      found = id
-    }
-    return found
+  #lastOf(calls: readonly number[]): LinkRequest | undefined {
+    const id = calls.at(-1)
+    return id === undefined ? undefined : this.#exchanges.get(id)?.request
   }
 
-  #addressee(id: number | undefined): Addressee | undefined {
-    const exchange = id === undefined ? undefined : this.#exchanges.get(id)
-    const client = exchange?.request.client ?? this.#speaker.client
+  #addressee(calls: readonly number[]): Addressee | undefined {
+    const request = this.#lastOf(calls)
+    const standing = this.#speaker.client?.isReachable ? this.#speaker.client : undefined
+    const client = request?.client ?? standing
     if (!client) return undefined
-    return {
-      client,
-      ask: exchange?.request.ask ?? ((question) => client.ask(question)),
-      onOpen: () => exchange?.pause(),
-      onClosed: () => id !== undefined && this.#exchanges.has(id) && exchange?.resume(),
-    }
+    const ask = request?.ask ?? ((question) => client.ask(question))
+    return { client, ask, waiting: calls.map((id) => this.#exchanges.get(id)) }
   }
 
   #timedOut(id: number, limit: number): void {
@@ -232,6 +246,7 @@ export class Link {
     const exchange = this.#settle(id)
     if (!exchange) return undefined
     const told = this.#transport.abandon(id)
+    if (exchange.request.name !== undefined) this.#lingersUntil = performance.now() + LINGERING
     // The handshake cannot be cancelled.
     if (!told && exchange.request.method !== 'initialize')
       this.notify('notifications/cancelled', { requestId: id, reason })
@@ -253,7 +268,8 @@ export class Link {
     if (this.#closedBecause !== undefined) return
     this.#closedBecause = reason
     for (const { id } of this.#exchanges.all()) this.#settle(id)?.reject(gone(reason))
-    this.#questions.endOf(undefined)
+    this.#early.stop()
+    this.#questions.endAll()
     this.#events.onClose(reason)
   }
 }

@@ -15,6 +15,9 @@ export function wantsToHear({ era, logLevel }: Client, { method, params }: JsonO
   return !isLogLevel(level) || rankOf(level) >= rankOf(logLevel)
 }
 
+/** A call waits for it, and no longer than this if the server does not answer. */
+const PATIENCE = 2_000
+
 /** How much a legacy server was told to say. Each client hears of it what it asked for itself. */
 export class LogLevelSetting {
   readonly #link: Link
@@ -30,7 +33,8 @@ export class LogLevelSetting {
   atLeast(level: LogLevel): Promise<unknown> | undefined {
     if (!isMoreTalkative(level, this.#level)) return undefined
     this.#level = level
-    const times = { timeout: this.#timeout, maximum: this.#timeout }
+    const limit = Math.min(this.#timeout, PATIENCE)
+    const times = { timeout: limit, maximum: limit }
     return this.#link.request({ method: 'logging/setLevel', params: { level }, ...times }).catch(() => undefined)
   }
 }

@@ -5,14 +5,19 @@ import { type Client, lackedBy, type Question, type QuestionAnswer } from './cli
 export interface Addressee {
   readonly client: Client
   ask(question: Question): Promise<QuestionAnswer>
-  /** While it has not been answered, nobody can expect the call to go on. */
-  onOpen(): void
-  onClosed(): void
+  /** What cannot go on while it has not been answered. */
+  readonly waiting: readonly (Pausable | undefined)[]
+}
+
+interface Pausable {
+  pause(): void
+  resume(): void
 }
 
 interface OpenQuestion {
   readonly cancellation: Cancellation
-  readonly during: number | undefined
+  /** The requests that it may belong to, as far as they are not over; none from the start: the connection's. */
+  readonly calls: Set<number>
 }
 
 const METHOD_NOT_FOUND = -32601
@@ -31,20 +36,22 @@ export class Questions {
   }
 
   /** Puts the question to its client, and the answer to the server. */
-  relay(message: JsonObject, addressee: Addressee | undefined, during: number | undefined): void {
+  relay(message: JsonObject, addressee: Addressee | undefined, calls: readonly number[]): void {
     const { id, method } = message
     if (typeof id !== 'string' && typeof id !== 'number') return
     const params = isJsonObject(message.params) ? message.params : {}
     const question = { method: String(method), params, cancellation: new Cancellation() }
     const refusal = this.#refusal(id, question, addressee)
     if (refusal || !addressee) return this.#answer(id, refusal ?? nobody(question))
-    this.#open.set(id, { cancellation: question.cancellation, during })
-    addressee.onOpen()
+    this.#open.set(id, { cancellation: question.cancellation, calls: new Set(calls) })
+    for (const call of addressee.waiting) call?.pause()
     void addressee
       .ask(question)
       .catch((error: SallyportError) => ({ error: { code: INTERNAL, message: error.message } }))
       .then((answer) => this.#answered(id, question, answer))
-      .finally(() => addressee.onClosed())
+      .finally(() => {
+        for (const call of addressee.waiting) call?.resume()
+      })
   }
 
   /** The server no longer wants to know. */
@@ -53,11 +60,15 @@ export class Questions {
     open?.cancellation.cancel('the server took it back')
   }
 
-  /** The request during which they were asked is over, and they with it. */
-  endOf(during: number | undefined): void {
+  /** This request is over, and with the last of those that a question may belong to the question. */
+  endOf(call: number): void {
     if (this.#open.size === 0) return
-    for (const open of [...this.#open.values()])
-      if (during === undefined || open.during === during) open.cancellation.cancel('the call is over')
+    for (const { calls, cancellation } of [...this.#open.values()])
+      if (calls.delete(call) && calls.size === 0) cancellation.cancel('the call is over')
+  }
+
+  endAll(): void {
+    for (const { cancellation } of [...this.#open.values()]) cancellation.cancel('the server went away')
   }
 
   #refusal(id: string | number, question: Question, addressee: Addressee | undefined): QuestionAnswer | undefined {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
-import { canBeAsked, EVERY_CAPABILITY } from './client.ts'
+import { type AskingHabit, canBeAsked, EVERY_CAPABILITY } from './client.ts'
 import type { Speaker } from './link.ts'
 import type { UpstreamRequest } from './server-behind.ts'
 
@@ -8,8 +8,8 @@ export interface SharingRules {
   readonly kind: 'stdio' | 'http' | 'sse'
   /** The operator wants one for each session. */
   readonly perSession: boolean
-  /** It is a legacy server that asks things of its clients. */
-  readonly asks: boolean
+  /** It is a legacy server that asks things of its clients, and where. */
+  readonly asks: AskingHabit | undefined
   readonly clientInfo: JsonObject
 }
 
@@ -18,13 +18,18 @@ export interface Seat {
   readonly name: string
   readonly speaker: Speaker
   readonly conversation: string | undefined
+  /** For one call at a time: there is nothing else by which to tell who is asked. */
+  readonly isExclusive: boolean
 }
 
 /** As whom we speak where nobody in particular is behind us. */
 export const openSpeaker = (clientInfo: JsonObject): Speaker => ({ clientInfo, capabilities: EVERY_CAPABILITY })
 
 /** The seat for a request; undefined where everybody shares the one connection. */
-export function seatFor({ session, client }: Pick<UpstreamRequest, 'session' | 'client'>, rules: SharingRules) {
+export function seatFor(
+  { session, client }: Pick<UpstreamRequest, 'session' | 'client'>,
+  rules: SharingRules,
+): Seat | undefined {
   const { kind, perSession, asks, clientInfo } = rules
   if (!asks) return perSession ? seat(session, openSpeaker(clientInfo)) : undefined
   const prefix = perSession ? `${session}\n` : ''
@@ -32,8 +37,8 @@ export function seatFor({ session, client }: Pick<UpstreamRequest, 'session' | '
   if (!client || !canBeAsked(client)) return seat(`${prefix}mute`, { clientInfo, capabilities: {} })
   const { capabilities } = client
   const declared = JSON.stringify(capabilities)
-  // Over HTTP a question comes on the stream of its call. Roots may be asked for outside of any.
-  if (kind === 'http' && capabilities.roots === undefined)
+  // Over HTTP a question comes on the stream of its call, where the server keeps to that. Roots are asked for at any time.
+  if (kind === 'http' && asks === 'in-call' && capabilities.roots === undefined)
     return seat(`${prefix}\n${declared}`, { clientInfo, capabilities })
   const speaker = {
     clientInfo: client.clientInfo ?? clientInfo,
@@ -41,9 +46,11 @@ export function seatFor({ session, client }: Pick<UpstreamRequest, 'session' | '
     client: client.standing,
     isOneClient: true,
   }
-  return seat(`${session}\n${client.conversation ?? ''}\n${declared}`, speaker, client.conversation)
+  const { conversation } = client
+  const name = `${session}\n${conversation ?? ''}\n${declared}`
+  return { name, speaker, conversation, isExclusive: conversation === undefined }
 }
 
-function seat(name: string, speaker: Speaker, conversation?: string): Seat {
-  return { name, speaker, conversation }
+function seat(name: string, speaker: Speaker): Seat {
+  return { name, speaker, conversation: undefined, isExclusive: false }
 }

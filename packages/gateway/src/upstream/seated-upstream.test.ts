@@ -1,5 +1,7 @@
+import { Cancellation, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import type { AskingHabit } from './client.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
 import { type Opened, SeatedUpstream } from './seated-upstream.ts'
 import type { ConnectedUpstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
@@ -16,12 +18,13 @@ class Instance implements ConnectedUpstream {
   readonly config = stdioConfig()
   readonly requests: UpstreamRequest[] = []
   readonly finish: (() => void)[] = []
+  readonly fail: (() => void)[] = []
   readonly pid: number
   started = 0
   closed = 0
   readonly idle: number | undefined
   readonly listener: UpstreamListener
-  readonly onAsked: () => void
+  readonly onAsked: Opened['onAsked']
   readonly watch = { isHeld: false, dismissed: 0, dismiss: () => void this.watch.dismissed++ }
 
   constructor(pid: number, { config, listener, onAsked }: Opened) {
@@ -45,7 +48,10 @@ class Instance implements ConnectedUpstream {
 
   request(request: UpstreamRequest): Promise<UpstreamReply> {
     this.requests.push(request)
-    return new Promise((resolve) => this.finish.push(() => resolve({} as UpstreamReply)))
+    return new Promise((resolve, reject) => {
+      this.finish.push(() => resolve({} as UpstreamReply))
+      this.fail.push(() => reject(new SallyportError('CALL_CANCELLED', 'given up')))
+    })
   }
 
   tell(): void {}
@@ -56,12 +62,12 @@ class Instance implements ConnectedUpstream {
   }
 }
 
-function openSessions(most = 2) {
+function openSessions(most = 2, asks?: AskingHabit) {
   const opened: Instance[] = []
   const catalogues: unknown[] = []
   const upstream = new SeatedUpstream({
     clientInfo: {},
-    knownToAsk: false,
+    asks,
     config: stdioConfig({ per: 'session' }),
     most,
     listener: {
@@ -140,8 +146,8 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     const calling = call('a')
     finish(1)
     await calling
-    at(1).onAsked()
-    at(0).onAsked()
+    at(1).onAsked('anywhere')
+    at(0).onAsked('anywhere')
     expect([at(0).watch.dismissed, at(1).watch.dismissed]).toEqual([1, 1])
     await upstream.close()
   })
@@ -201,5 +207,39 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await upstream.close()
     expect(await codeOf(call('a'))).toBe('UPSTREAM_UNAVAILABLE')
     expect(opened).toHaveLength(1)
+  })
+})
+
+describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
+  const ONE = {
+    ...({ era: 'modern', capabilities: { elicitation: {} }, clientInfo: undefined } as const),
+    ...{ conversation: undefined, logLevel: undefined, ask: async () => ({ result: {} }), notify: () => {} },
+  }
+  const request = { method: 'tools/call', params: {}, name: 'echo', session: 's' }
+
+  it('is for one call at a time of those who have no conversation, and for the next one after that', async () => {
+    const { upstream, opened, at, finish } = openSessions(10, 'anywhere')
+    const call = (): Promise<UpstreamReply> => upstream.request({ ...request, client: ONE })
+    const calls = [call(), call()]
+    expect(opened.map(({ requests }) => requests.length)).toEqual([0, 1, 1])
+    finish(1)
+    await calls[0]
+    const third = call()
+    expect(opened.map(({ requests }) => requests.length)).toEqual([0, 2, 1])
+    for (const fail of at(2).fail) fail()
+    await expect(calls[1]).rejects.toThrow('given up')
+    expect(at(2).closed).toBe(1)
+    await upstream.close()
+    await third
+  })
+
+  it('is not opened for a call that was cancelled before', async () => {
+    const { upstream, opened } = openSessions(10, 'anywhere')
+    const cancellation = new Cancellation()
+    cancellation.cancel('the client went away')
+    const call = upstream.request({ ...request, client: ONE, cancellation })
+    expect(await codeOf(call)).toBe('CALL_CANCELLED')
+    expect(opened).toHaveLength(1)
+    await upstream.close()
   })
 })

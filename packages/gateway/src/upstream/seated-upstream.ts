@@ -1,5 +1,6 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
+import type { AskingHabit } from './client.ts'
 import type { Speaker } from './link.ts'
 import { openSpeaker, type Seat, type SharingRules, seatFor } from './seat.ts'
 import type {
@@ -18,15 +19,15 @@ export interface Opened {
   readonly config: ServerConfig
   readonly listener: UpstreamListener
   readonly speaker: Speaker
-  readonly onAsked: () => void
+  readonly onAsked: (habit: AskingHabit) => void
 }
 
 export interface SeatedUpstreamOptions {
   readonly config: ServerConfig
   readonly listener: UpstreamListener
   readonly clientInfo: JsonObject
-  /** It asked its clients something the last time. */
-  readonly knownToAsk: boolean
+  /** What it did the last time. */
+  readonly asks: AskingHabit | undefined
   readonly openOne: (one: Opened) => ConnectedUpstream
   /** So many may have a connection of their own at the same time. */
   readonly most?: number
@@ -66,12 +67,12 @@ export class SeatedUpstream implements Upstream {
     this.config = config
     this.#options = options
     this.#perSession = config.kind === 'stdio' && config.per === 'session'
-    this.#rules = { kind: wireOf(config), perSession: this.#perSession, asks: options.knownToAsk, clientInfo }
+    this.#rules = { kind: wireOf(config), perSession: this.#perSession, asks: options.asks, clientInfo }
     this.#scout = options.openOne({
       config: this.#perSession ? resting(config) : config,
       listener: { ...listener, onCatalogue: (catalogue) => this.#discovered(catalogue) },
       speaker: openSpeaker(clientInfo),
-      onAsked: () => this.#learn(),
+      onAsked: (habit) => this.#learn(habit),
     })
   }
 
@@ -91,7 +92,10 @@ export class SeatedUpstream implements Upstream {
     this.#scout.start()
   }
 
-  request(request: UpstreamRequest): Promise<UpstreamReply> {
+  async request(request: UpstreamRequest): Promise<UpstreamReply> {
+    const cancelled = request.cancellation?.reason
+    // Its conversation may be over, and nobody would end what was started for it.
+    if (cancelled !== undefined) throw new SallyportError('CALL_CANCELLED', `Cancelled: ${cancelled}.`)
     const seat = seatFor(request, this.#rules)
     return seat ? this.#requestFrom(seat, request) : this.#scout.request(request)
   }
@@ -115,26 +119,40 @@ export class SeatedUpstream implements Upstream {
 
   /** Only a legacy server can ask; one that has become modern is shared again. */
   #discovered(catalogue: ServerCatalogue): void {
-    this.#rules = { ...this.#rules, asks: this.#rules.asks && catalogue.era === 'legacy' }
+    this.#rules = { ...this.#rules, asks: catalogue.era === 'legacy' ? this.#rules.asks : undefined }
     this.#catalogue = { ...catalogue, asks: this.#rules.asks }
     this.#options.listener.onCatalogue(this.#catalogue)
   }
 
-  #learn(): void {
-    if (this.#rules.asks) return
-    this.#rules = { ...this.#rules, asks: true }
+  #learn(habit: AskingHabit): void {
+    const { asks } = this.#rules
+    if (asks === 'anywhere' || asks === habit) return
+    this.#rules = { ...this.#rules, asks: habit }
     // From now on their calls go elsewhere: what those change is told there.
     for (const { watch } of this.#all()) watch.dismiss()
     if (this.#catalogue) this.#discovered(this.#catalogue)
   }
 
   async #requestFrom(seat: Seat, request: UpstreamRequest): Promise<UpstreamReply> {
-    const taken = this.#take(seat)
+    const name = seat.isExclusive ? this.#freeName(seat.name) : seat.name
+    const taken = this.#take({ ...seat, name })
     taken.calls++
     try {
       return await taken.upstream.request(request)
+    } catch (error) {
+      // The server may go on with what was given up, and ask: that must not reach the next who would sit here.
+      if (seat.isExclusive && this.#taken.get(name) === taken) this.#free(name, taken)
+      throw error
     } finally {
       taken.calls--
+    }
+  }
+
+  /** The first seat of this kind that nobody uses. */
+  #freeName(name: string): string {
+    for (let place = 0; ; place++) {
+      const one = `${name}\n${place}`
+      if (!this.#taken.get(one)?.calls) return one
     }
   }
 
@@ -147,7 +165,7 @@ export class SeatedUpstream implements Upstream {
         config: resting(this.config),
         listener: { ...listener, onCatalogue: () => {} },
         speaker,
-        onAsked: () => this.#learn(),
+        onAsked: (habit) => this.#learn(habit),
       }),
       conversation,
       calls: 0,

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, readMcpParams, type ToolDefinition } from '@sallyport/core'
+import type { AskingHabit } from './client.ts'
 import { type Opening, resultOf } from './handshake.ts'
 import type { Link } from './link.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -17,7 +18,7 @@ export interface ServerCatalogue extends Opening {
   /** What it listed and we do not offer, and why. */
   readonly leftOut: readonly LeftOut[]
   /** It is a legacy server that asks things of its clients: they do not share one connection to it. */
-  readonly asks?: boolean
+  readonly asks?: AskingHabit | undefined
   /** Until when each list may be taken as it is, by the clock on the wall; a server that says nothing is not named. */
   readonly freshUntil?: FreshUntil
 }

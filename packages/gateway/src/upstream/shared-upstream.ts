@@ -1,5 +1,6 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
+import type { AskingHabit } from './client.ts'
 import { Condition } from './condition.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
@@ -23,7 +24,7 @@ export interface SharedUpstreamOptions {
   readonly listener: UpstreamListener
   readonly speaker: Speaker
   /** The server asked something of its client. */
-  readonly onAsked: () => void
+  readonly onAsked: (habit: AskingHabit) => void
   readonly policy: RestartPolicy
   /** How long a start may take, where that is longer than calls wait for it (`timeouts.startup`). */
   readonly longestStart?: number | undefined
@@ -114,7 +115,8 @@ export class SharedUpstream implements Upstream {
   }
 
   tell(_conversation: string, notice: ConversationNotice): void {
-    if (notice !== 'over') this.#link?.notify(notice)
+    // One that is starting has not been told anything yet that could have changed.
+    if (notice !== 'over' && this.#state === 'ready') this.#link?.notify(notice)
   }
 
   close(): Promise<void> {
@@ -179,7 +181,7 @@ export class SharedUpstream implements Upstream {
     const isCurrent = (): boolean => this.#link === link()
     return {
       onNotification: (notification: JsonObject) => isCurrent() && this.#notified(notification),
-      onAsked: () => isCurrent() && this.#options.onAsked(),
+      onAsked: (habit: AskingHabit) => isCurrent() && this.#options.onAsked(habit),
       onTrouble: (text: string) => this.#note(text),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#lost(reason),
     }

@@ -1,5 +1,6 @@
 import type { Era, JsonObject } from '@sallyport/core'
 import { type DockerGatewayConfig, type ServerConfig, secretsOf } from '../config/config.ts'
+import type { AskingHabit } from './client.ts'
 import { prepareDocker } from './docker/docker.ts'
 import { LegacySseTransport, StreamableHttpTransport } from './http/http.ts'
 import type { Speaker } from './link.ts'
@@ -16,7 +17,14 @@ import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
 export { createBuiltInServer, InProcessTransport } from './built-in/built-in.ts'
-export { type Client, canBeAsked, lackedBy, type Question, type QuestionAnswer } from './client.ts'
+export {
+  type Client,
+  canBeAsked,
+  lackedBy,
+  type Question,
+  type QuestionAnswer,
+  type StandingClient,
+} from './client.ts'
 export { Fleet } from './fleet.ts'
 export { headerText, readHeaderText } from './http/http.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
@@ -29,7 +37,7 @@ export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
 
 export interface LastKnown {
   readonly era: Era
-  readonly asks?: boolean
+  readonly asks?: AskingHabit | undefined
 }
 
 /** What all servers of one gateway share. */
@@ -53,7 +61,7 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     config,
     listener,
     clientInfo: context.clientInfo,
-    knownToAsk: context.lastKnown(config.id)?.asks === true,
+    asks: context.lastKnown(config.id)?.asks,
     openOne: ({ config: one, ...own }) =>
       openOver(
         { ...own, ...(one.kind === 'docker-gateway' ? dockerOf(one, context) : plainOf(one, context)) },
@@ -83,7 +91,7 @@ export interface OwnUpstream {
   readonly config: UpstreamConfig
   readonly listener: UpstreamListener
   readonly speaker?: Speaker
-  readonly onAsked?: () => void
+  readonly onAsked?: (habit: AskingHabit) => void
   readonly messages?: StderrTail
   readonly createTransport: () => Transport
   readonly longestStart?: number

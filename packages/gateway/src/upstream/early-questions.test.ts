@@ -1,0 +1,47 @@
+import type { JsonObject } from '@sallyport/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { EarlyQuestions } from './early-questions.ts'
+
+const question = (id: number): JsonObject => ({ id, method: 'roots/list' })
+
+describe('what a server asks before the first call', () => {
+  const unanswerable: JsonObject[] = []
+  let early: EarlyQuestions
+
+  beforeEach(() => {
+    vi.useFakeTimers()
+    unanswerable.length = 0
+    early = new EarlyQuestions((message) => void unanswerable.push(message))
+  })
+
+  afterEach(() => void vi.useRealTimers())
+
+  it('is kept for that call, in its order, and given once', () => {
+    early.keep(question(1))
+    early.keep(question(2))
+    early.keep(question(3))
+    early.cancel(2)
+    expect(early.take()).toEqual([question(1), question(3)])
+    expect(early.take()).toEqual([])
+    vi.advanceTimersByTime(60_000)
+    expect(unanswerable).toEqual([])
+  })
+
+  it('is given up when no call comes', () => {
+    early.keep(question(1))
+    vi.advanceTimersByTime(4_999)
+    early.keep(question(2))
+    expect(unanswerable).toEqual([])
+    vi.advanceTimersByTime(1)
+    expect(unanswerable).toEqual([question(1), question(2)])
+    expect(early.size).toBe(0)
+  })
+
+  it('is limited, and forgotten with the connection', () => {
+    for (let id = 0; id < 101; id++) early.keep(question(id))
+    expect(unanswerable).toEqual([question(100)])
+    early.stop()
+    expect(early.size).toBe(0)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

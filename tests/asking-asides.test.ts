@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ALL, HttpSession, ModernHttp } from './asked-client.ts'
+import { type AskingBench, accepted, elicitation, openAskingBench, outcomeOf, runOf } from './asking-bench.ts'
+import type { Message } from './call-stream.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { openWindow } from './stdio-client.ts'
+
+const LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
+const rootsOf = (name: string): Message => ({ result: { roots: [{ uri: `file:///${name}` }] } })
+const log = (level: string, data: string): Message => ({
+  say: { method: 'notifications/message', params: { level, data } },
+})
+const isQuestion = ({ id, method }: Message): boolean => id !== undefined && method !== undefined
+
+describe(`${promise('GW-17')} the roots of a client`, () => {
+  let bench: AskingBench
+
+  beforeAll(async () => {
+    const roots = { switches: ['--roots'] }
+    bench = await openAskingBench({
+      pipe: roots,
+      http: { http: true, ...roots },
+      late: { switches: ['--roots', '--answer-late'] },
+    })
+  })
+
+  afterAll(() => bench.close())
+
+  /** What a server was told of the roots in each of its sessions, by the name of the first one. */
+  const toldTo = (server: string): readonly unknown[] =>
+    bench
+      .heardBy(server)
+      .flatMap(({ message }) => (message.roots ? [message.roots] : []))
+      .map(({ result }) => result?.roots[0]?.uri)
+
+  it.each(['pipe', 'late'])('reach %s at its start from the window whose process it is', async (server) => {
+    const window = openWindow(bench.gateway)
+    await window.initialize(ALL)
+    const asked = window.next(isQuestion)
+    const call = window.request('tools/call', runOf(server))
+    const { id, method } = await asked
+    expect(method).toBe('roots/list')
+    window.answer(id, rootsOf(`window-of-${server}`))
+    expect(outcomeOf({ answer: await call }).capabilities).toEqual(ALL)
+    await eventually(
+      () => toldTo(server),
+      (told) => told.includes(`file:///window-of-${server}`),
+    )
+    const isTold = ({ message }: { message: Message }): boolean => message.method === 'notifications/roots/list_changed'
+    const { pid } = outcomeOf({ answer: await call })
+    window.notify('notifications/roots/list_changed')
+    await eventually(
+      () => bench.heardBy(server).filter(isTold),
+      (heard) => heard.length === 1,
+    )
+    expect(bench.heardBy(server).filter(isTold)).toMatchObject([{ pid }])
+    await window.leave()
+  })
+
+  it.each(['pipe', 'http'])('reach %s with the first call, where only calls reach the client', async (server) => {
+    const session = await HttpSession.open(bench.gateway.mcp)
+    const modern = new ModernHttp(bench.gateway.mcp)
+    for (const [name, client] of Object.entries({ session, modern })) {
+      const uri = `file:///${name}-of-${server}`
+      const steps = [{ ask: [elicitation('for time')] }]
+      const answerer = ({ method }: Message): Message =>
+        method === 'roots/list' ? rootsOf(`${name}-of-${server}`) : accepted('Ada')
+      const seen = await client.converse(runOf(server, ...steps), answerer)
+      expect(seen.questions.map(({ method }) => method).sort()).toEqual(['elicitation/create', 'roots/list'])
+      expect(outcomeOf(seen).answers).toEqual([accepted('Ada')])
+      expect(toldTo(server)).toContain(uri)
+    }
+  })
+
+  it('are not waited for where the server lists nothing without them and only calls reach the client', async () => {
+    const session = await HttpSession.open(bench.gateway.mcp)
+    const seen = await session.converse(runOf('late'), () => rootsOf('never'))
+    expect(outcomeOf(seen).answers).toEqual([])
+  })
+
+  it('are asked of nobody on the connection that all share', async () => {
+    for (const server of ['pipe', 'http']) expect(toldTo(server)[0]).toBeUndefined()
+  })
+})
+
+describe(`${promise('GW-17')} what a server says beside its answers`, () => {
+  let bench: AskingBench
+
+  beforeAll(async () => {
+    bench = await openAskingBench({
+      pipe: {},
+      http: { http: true },
+      modern: { http: true, switches: ['--era', 'modern'] },
+    })
+  })
+
+  afterAll(() => bench.close())
+
+  const LEVELS = ['debug', 'info', 'warning', 'error']
+  const logs = LEVELS.map((level) => log(level, `a ${level}`))
+  const dataOf = (notifications: readonly Message[]): readonly unknown[] =>
+    notifications.filter(({ method }) => method === 'notifications/message').map(({ params }) => params.data)
+
+  it.each(['pipe', 'http', 'modern'])('reaches a legacy client from the level on that it set: %s', async (server) => {
+    const session = await HttpSession.open(bench.gateway.mcp, {})
+    expect(await session.request('logging/setLevel', { level: 'loud' })).toMatchObject({ error: { code: -32602 } })
+    for (const [level, heard] of [
+      ['warning', ['a warning', 'a error']],
+      ['debug', LEVELS.map((one) => `a ${one}`)],
+      ['emergency', []],
+    ] as const) {
+      expect(await session.request('logging/setLevel', { level })).toMatchObject({ result: {} })
+      const { notifications } = await session.converse(runOf(server, ...logs), () => ({}))
+      expect(dataOf(notifications)).toEqual(heard)
+    }
+  })
+
+  it.each(['pipe', 'http', 'modern'])('reaches a modern client that asked for it with the call: %s', async (server) => {
+    const client = (meta: Message): ModernHttp => new ModernHttp(bench.gateway.mcp, { capabilities: {}, meta })
+    const heard = async (meta: Message): Promise<readonly unknown[]> =>
+      dataOf((await client(meta).converse(runOf(server, ...logs), () => ({}))).notifications)
+    expect(await heard({ [LOG_LEVEL]: 'warning' })).toEqual(['a warning', 'a error'])
+    expect(await heard({})).toEqual([])
+  })
+
+  it('tells a legacy server to say as much as the one who wants to hear the most', async () => {
+    const levels = bench.heardBy('http').filter(({ message }) => message.method === 'logging/setLevel')
+    expect(levels.map(({ message }) => message.params.level)).toEqual(['warning', 'debug'])
+    expect(bench.heardBy('modern').filter(({ message }) => message.method === 'logging/setLevel')).toEqual([])
+  })
+
+  it('is not for those who call at the same time', async () => {
+    const own = (name: string): readonly Message[] => [
+      { gate: 10 },
+      log('error', name),
+      { say: { method: 'notifications/of-its-own', params: { name } } },
+    ]
+    const sessions = await Promise.all(Array.from({ length: 10 }, () => HttpSession.open(bench.gateway.mcp, {})))
+    const seen = await Promise.all(
+      sessions.map((session, index) => session.converse(runOf('http', ...own(`c${index}`)), () => ({}))),
+    )
+    for (const [index, { notifications }] of seen.entries())
+      expect(notifications.map(({ params }) => params.data ?? params.name)).toEqual([`c${index}`, `c${index}`])
+    const onPipe = await Promise.all(
+      sessions.map((session, index) => session.converse(runOf('pipe', ...own(`c${index}`)), () => ({}))),
+    )
+    // A shared pipe does not tell whose it is, but while one alone is left.
+    for (const [index, { notifications }] of onPipe.entries())
+      for (const { params } of notifications) expect(params.data ?? params.name).toBe(`c${index}`)
+  })
+})
