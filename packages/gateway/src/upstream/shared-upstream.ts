@@ -1,10 +1,9 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
-import type { AskingHabit } from './client.ts'
 import { Condition } from './condition.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
-import { Link, type Patience, type Speaker } from './link.ts'
+import { Link, type LinkEvents, type Patience, type Speaker } from './link.ts'
 import { LogLevelSetting } from './log-level.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
@@ -24,7 +23,7 @@ export interface SharedUpstreamOptions {
   readonly listener: UpstreamListener
   readonly speaker: Speaker
   /** The server asked something of its client. */
-  readonly onAsked: (habit: AskingHabit) => void
+  readonly onAsked: LinkEvents['onAsked']
   readonly policy: RestartPolicy
   /** How long a start may take, where that is longer than calls wait for it (`timeouts.startup`). */
   readonly longestStart?: number | undefined
@@ -177,11 +176,11 @@ export class SharedUpstream implements Upstream {
     return fetchCatalogue(link, opening, { timeout, kind: this.config.kind })
   }
 
-  #linkEvents(link: () => Link) {
+  #linkEvents(link: () => Link): LinkEvents {
     const isCurrent = (): boolean => this.#link === link()
     return {
       onNotification: (notification: JsonObject) => isCurrent() && this.#notified(notification),
-      onAsked: (habit: AskingHabit) => isCurrent() && this.#options.onAsked(habit),
+      onAsked: (habit) => isCurrent() && this.#options.onAsked(habit),
       onTrouble: (text: string) => this.#note(text),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#lost(reason),
     }
