@@ -12,6 +12,9 @@ export type Turn =
   /** A bug of ours. */
   | { readonly kind: 'broken'; readonly error: unknown }
 
+/** What a server asks in one go may come in pieces, and is told in one go: whoever answers will not notice the wait. */
+const GATHER = 20
+
 interface Asked {
   readonly question: Question
   readonly resolve: (answer: QuestionAnswer) => void
@@ -31,6 +34,7 @@ export class ParkedCall implements Client {
   #wake: ((turn: Turn) => void) | undefined
   #end: Turn | undefined
   #asked = 0
+  #gathering: NodeJS.Timeout | undefined
 
   constructor(first: ClientRequest) {
     this.#first = first.client
@@ -66,14 +70,15 @@ export class ParkedCall implements Client {
     return new Promise((resolve) => {
       this.#questions.set(key, { question, resolve })
       question.cancellation.onCancel((reason) => this.#close(key, { error: { code: -32603, message: reason } }))
-      // What is asked in one go is told in one go.
-      setImmediate(() => this.#tell())
+      clearTimeout(this.#gathering)
+      this.#gathering = setTimeout(() => this.#tell(), GATHER)
     })
   }
 
   /** The call is over. */
   end(end: Extract<Turn, { kind: 'answer' | 'broken' }>): void {
     this.#end = end
+    clearTimeout(this.#gathering)
     for (const key of [...this.#questions.keys()]) this.#close(key, { error: { code: -32603, message: 'too late' } })
     this.#tell()
   }

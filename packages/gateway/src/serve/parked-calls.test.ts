@@ -14,6 +14,20 @@ function ask(more: JsonObject = {}, args: JsonObject = { a: 1, b: 2 }) {
   return requestOf('tools/call', params, { era: 'modern', client: new ModernClient(params, { notify: () => true }) })
 }
 
+/** Under a clock that stands still: what is gathered for a moment is told by turning it. */
+function openCalls(patience?: number) {
+  const calls = new ParkedCalls(patience)
+  const told = async (outcome: Promise<Outcome>): Promise<Outcome> => {
+    outcome.catch(() => {})
+    await vi.advanceTimersByTimeAsync(20)
+    return outcome
+  }
+  return {
+    begin: (...asked: Parameters<ParkedCalls['begin']>) => told(calls.begin(...asked)),
+    resume: (...asked: Parameters<ParkedCalls['resume']>) => told(calls.resume(...asked)),
+  }
+}
+
 /** A call whose server asks this often, one after the other. */
 function serverThatAsks(times: number) {
   const heard: unknown[] = []
@@ -45,7 +59,7 @@ describe('a call that waits for its client', () => {
   afterEach(() => void vi.useRealTimers())
 
   it('is given up when the client does not come back, and leaves nothing behind', async () => {
-    const calls = new ParkedCalls(1_000)
+    const calls = openCalls(1_000)
     const { run, seen } = serverThatAsks(1)
     const { requestState } = inputOf(await calls.begin(ask().request, run))
     vi.advanceTimersByTime(999)
@@ -57,7 +71,7 @@ describe('a call that waits for its client', () => {
   })
 
   it('waits anew after each round, and not while the server works', async () => {
-    const calls = new ParkedCalls(1_000)
+    const calls = openCalls(1_000)
     const { run, heard, seen } = serverThatAsks(2)
     let { requestState, keys } = inputOf(await calls.begin(ask().request, run))
     vi.advanceTimersByTime(900)
@@ -72,17 +86,17 @@ describe('a call that waits for its client', () => {
   })
 
   it('takes arguments whose members come in another order for the same, and nothing else', async () => {
-    const calls = new ParkedCalls()
+    const calls = openCalls()
     const { requestState } = inputOf(await calls.begin(ask().request, serverThatAsks(1).run))
     await expect(calls.resume(ask({ requestState }, { a: 1, b: 3 }).request)).rejects.toThrow('not one that belongs')
     await expect(calls.resume(ask({ requestState }, {}).request)).rejects.toThrow('not one that belongs')
     expect(inputOf(await calls.resume(ask({ requestState }, { b: 2, a: 1 }).request)).keys).toHaveLength(1)
-    const other = new ParkedCalls()
+    const other = openCalls()
     await expect(other.resume(ask({ requestState }).request)).rejects.toThrow('not one that belongs')
   })
 
   it('ends with a bug of ours as every call does', async () => {
-    const calls = new ParkedCalls()
+    const calls = openCalls()
     const broken = calls.begin(ask().request, () => Promise.reject(new TypeError('a bug')))
     await expect(broken).rejects.toThrow('a bug')
     const later = inputOf(
@@ -98,7 +112,7 @@ describe('a call that waits for its client', () => {
   })
 
   it('is cancelled with the request that waits for it, and with no earlier one', async () => {
-    const calls = new ParkedCalls()
+    const calls = openCalls()
     const { run, seen } = serverThatAsks(2)
     const first = ask()
     const { requestState, keys } = inputOf(await calls.begin(first.request, run))
