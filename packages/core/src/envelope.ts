@@ -21,6 +21,10 @@ export interface Envelope {
   readonly resultType: string | undefined
   /** Line breaks between tokens: they must be blanked before the bytes go onto a line-framed stream. */
   readonly hasLineBreaks: boolean
+}
+
+/** What going through a message byte by byte tells besides. */
+export interface ScannedEnvelope extends Envelope {
   /** How many `key: value` members there are in all; more than the parsed value has means duplicate keys. */
   readonly members: number
   /** A number that a reader in double precision would change: its re-serialisation would be another one. */
@@ -97,7 +101,11 @@ export class EnvelopeNotes {
     else if (this.#topKey === 'error') this.#spans.error = span
   }
 
-  envelope({ bytes, hasLineBreaks, members }: Pick<Envelope, 'bytes' | 'hasLineBreaks' | 'members'>): Envelope {
+  envelope({
+    bytes,
+    hasLineBreaks,
+    members,
+  }: Pick<ScannedEnvelope, 'bytes' | 'hasLineBreaks' | 'members'>): ScannedEnvelope {
     // Written out: spreading an object here costs as much as scanning a small message.
     return {
       bytes,

@@ -1,4 +1,4 @@
-import { type Envelope, EnvelopeNotes } from './envelope.ts'
+import { EnvelopeNotes, type ScannedEnvelope } from './envelope.ts'
 import {
   BACKSLASH,
   BREAK,
@@ -84,7 +84,7 @@ export class JsonScanner {
   }
 
   /** Call after the last chunk. */
-  end(): Envelope | undefined {
+  end(): ScannedEnvelope | undefined {
     if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(NOTHING, 0, 0)
     if (this.failure === undefined && this.#state !== DONE) this.#fail('the text ends too early')
     if (this.failure !== undefined) return undefined

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type Envelope, JsonScanner, visibleText } from '@sallyport/core'
+import { plainAnswer } from './plain-answer.ts'
 import type { Frame } from './transport.ts'
 import { Utf8Check } from './utf8-check.ts'
 
@@ -23,9 +24,11 @@ const MAX_DEPTH = 1_000
 /** Takes the pieces of one message as they come and proves it, holding on to no more than the limit. */
 export class FrameReader {
   readonly #limit: number
+  /** All there is so far, not looked into yet: nearly every answer comes in one piece and is a plain one. */
+  #only: Buffer | undefined
   #parts: Buffer[] = []
   #bytes = 0
-  #scanner = new JsonScanner(MAX_DEPTH)
+  #scanner: JsonScanner | undefined
   #utf8: Utf8Check | undefined
   #block: Buffer | undefined
   #blockUsed = 0
@@ -42,7 +45,40 @@ export class FrameReader {
 
   feed(part: Buffer): void {
     if (part.length === 0) return
+    if (this.#bytes === 0) {
+      this.#only = part
+      this.#bytes = part.length
+      if (part.length > this.#limit) this.#takeOnly()
+      return
+    }
+    this.#takeOnly()
     this.#bytes += part.length
+    this.#take(part)
+  }
+
+  /** Ends this message and makes the reader ready for the next. */
+  finish(): FrameOutcome {
+    if (this.#bytes === 0) return { kind: 'empty' }
+    const plain = this.#only && plainAnswer(this.#only)
+    const outcome = plain && this.#only ? frameOf([this.#only], plain) : this.#outcome()
+    this.#only = undefined
+    this.#parts = []
+    this.#bytes = 0
+    this.#scanner = undefined
+    this.#utf8 = undefined
+    this.#block = undefined
+    this.#runStart = undefined
+    return outcome
+  }
+
+  #takeOnly(): void {
+    const only = this.#only
+    this.#only = undefined
+    if (only !== undefined) this.#take(only)
+  }
+
+  #take(part: Buffer): void {
+    this.#scanner ??= new JsonScanner(MAX_DEPTH)
     this.#scanner.feed(part)
     if (this.#bytes > this.#limit || this.#scanner.failure !== undefined) {
       this.#keepSample(part)
@@ -53,26 +89,13 @@ export class FrameReader {
     else this.#keepCopied(part)
   }
 
-  /** Ends this message and makes the reader ready for the next. */
-  finish(): FrameOutcome {
-    if (this.#bytes === 0) return { kind: 'empty' }
-    const outcome = this.#outcome()
-    this.#parts = []
-    this.#bytes = 0
-    this.#scanner = new JsonScanner(MAX_DEPTH)
-    this.#utf8 = undefined
-    this.#block = undefined
-    this.#runStart = undefined
-    return outcome
-  }
-
   #outcome(): FrameOutcome {
-    const envelope = this.#scanner.end()
+    this.#takeOnly()
+    const envelope = this.#scanner?.end()
     if (this.#bytes > this.#limit) return { kind: 'oversized', bytes: this.#bytes, envelope }
-    if (envelope === undefined) return this.#garbage(this.#scanner.failure ?? 'not JSON')
+    if (envelope === undefined) return this.#garbage(this.#scanner?.failure ?? 'not JSON')
     const utf8 = this.#utf8 === undefined ? isUtf8(this.#parts[0] as Buffer) : this.#utf8.end()
-    if (!utf8) return this.#garbage('not UTF-8')
-    return { kind: 'frame', frame: { parts: this.#parts, envelope } }
+    return utf8 ? frameOf(this.#parts, envelope) : this.#garbage('not UTF-8')
   }
 
   #garbage(reason: string): FrameOutcome {
@@ -121,3 +144,8 @@ export class FrameReader {
     this.#utf8.feed(part)
   }
 }
+
+const frameOf = (parts: readonly Buffer[], envelope: Envelope): FrameOutcome => ({
+  kind: 'frame',
+  frame: { parts, envelope },
+})

@@ -1,0 +1,65 @@
+import { isUtf8 } from 'node:buffer'
+import { type Envelope, isJsonObject } from '@sallyport/core'
+
+/** So short that it cannot be nested deeper than anything may be. */
+const MOST_BYTES = 2_000
+
+const HEAD = /^\{"jsonrpc":"2\.0","id":(\d{1,15}),"result":/
+const FOOT = /,"jsonrpc":"2\.0","id":(\d{1,15})\}$/
+const BARE_HEAD = '{"result":'
+const ID_START = '{"jsonrpc":"2.0","id":'.length
+
+/**
+ * The envelope of a short answer as nearly every server writes it; undefined where a closer look is needed.
+ *
+ * What stands where the result must be is parsed by itself: were anything else there, another member or a part of one,
+ * it would be no JSON value. That proves as much as scanning every byte does, in a third of the time.
+ */
+export function plainAnswer(bytes: Buffer): Envelope | undefined {
+  if (bytes.length > MOST_BYTES || !isUtf8(bytes)) return undefined
+  // One character for each byte: places in the text are places in the bytes.
+  const text = bytes.toString('latin1')
+  if (text.includes('\n') || text.includes('\r')) return undefined
+  const head = HEAD.exec(text)
+  if (head?.[1] !== undefined) {
+    return answer(text, { id: head[1], idStart: ID_START, start: head[0].length, end: text.length - 1 })
+  }
+  if (!text.startsWith(BARE_HEAD)) return undefined
+  const foot = FOOT.exec(text.slice(-64))
+  if (foot?.[1] === undefined) return undefined
+  const idStart = text.length - 1 - foot[1].length
+  return answer(text, { id: foot[1], idStart, start: BARE_HEAD.length, end: text.length - foot[0].length })
+}
+
+interface Places {
+  readonly id: string
+  readonly idStart: number
+  readonly start: number
+  readonly end: number
+}
+
+function answer(text: string, { id, idStart, start, end }: Places): Envelope | undefined {
+  const result = text.endsWith('}') ? parsed(text.slice(start, end)) : undefined
+  if (!isJsonObject(result)) return undefined
+  const { resultType, isError } = result
+  return {
+    bytes: text.length,
+    hasLineBreaks: false,
+    id: { start: idStart, end: idStart + id.length },
+    numericId: Number(id),
+    textId: undefined,
+    result: { start, end },
+    error: undefined,
+    hasMethod: false,
+    isError: isError === true,
+    resultType: typeof resultType === 'string' ? resultType : undefined,
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
