@@ -1,22 +1,31 @@
 import { type Era, type JsonObject, ownerOf, SallyportError } from '@sallyport/core'
-import type { Frame, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
+import type { Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { type AskClient, MOST_ROUNDS, nextRound } from './input-rounds.ts'
 import { mirroredHeaders } from './mirrored-headers.ts'
 
 /** Sends the call to its server. Every failure on the way is an answer too. */
-export async function dispatch(call: Call, server: Upstream | undefined, ask: AskClient | undefined): Promise<Answer> {
-  if (!server)
-    return failure(new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${call.offer.server} is no longer configured.`))
+export function dispatch(call: Call, server: Upstream | undefined, ask: AskClient | undefined): Promise<Answer> {
+  if (!server) {
+    const message = `Server ${call.offer.server} is no longer configured.`
+    return Promise.resolve(failed(call, new SallyportError('UPSTREAM_UNAVAILABLE', message)))
+  }
+  // An async function would cost each call more than all that it does here.
+  return asking(call, server, ask).then(
+    ({ frame, era }) => {
+      if (isFinal(call, frame, era)) return { kind: 'frame', frame, era }
+      return converse(call, server, { frame, ask }).catch((error: unknown) => failed(call, error))
+    },
+    (error: unknown) => failed(call, error),
+  )
+}
+
+/** What a server throws at once is no other failure than one that comes later. */
+function asking(call: Call, server: Upstream, ask: AskClient | undefined): Promise<UpstreamReply> {
   try {
-    const { frame, era } = await server.request(requestOf(call, call.params, ask))
-    if (isFinal(call, frame, era)) return { kind: 'frame', frame, era }
-    return await converse(call, server, { frame, ask })
+    return server.request(requestOf(call, call.params, ask))
   } catch (error) {
-    if (error instanceof SallyportError) return failure(error)
-    return failure(
-      new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${call.id}).`, { cause: error }),
-    )
+    return Promise.reject(error)
   }
 }
 
@@ -61,4 +70,8 @@ interface Round {
 
 const unasked: AskClient = async ({ method }) => ({ error: { code: -32601, message: `Nobody answers ${method}.` } })
 
-const failure = (error: SallyportError): Answer => ({ kind: 'failure', error })
+function failed({ id }: Call, error: unknown): Answer {
+  if (error instanceof SallyportError) return { kind: 'failure', error }
+  const message = `Something broke inside the gateway (incident ${id}).`
+  return { kind: 'failure', error: new SallyportError('INTERNAL', message, { cause: error }) }
+}
