@@ -178,3 +178,22 @@ it.each(Object.entries(SDK_CLIENTS))(
     await client.close()
   },
 )
+
+it(`${promise('GW-17')} a task is made, followed to its end, and fetched by who made it`, async () => {
+  const client = await (SDK_CLIENTS['the v1 SDK over HTTP'] as (typeof SDK_CLIENTS)[string])(gateway)
+  await isReady(client, SERVERS)
+  const research = async (server: string): Promise<readonly Json[]> => {
+    const steps: Json[] = []
+    const params = { name: `${server}_simulate_research_query`, arguments: { topic: `moss at the ${server} server` } }
+    for await (const step of client.plain.experimental.tasks.callToolStream(params)) steps.push(step)
+    return steps
+  }
+  for (const [index, steps] of (await Promise.all(SERVERS.map(research))).entries()) {
+    expect(steps[0]).toMatchObject({ type: 'taskCreated', task: { status: 'working' } })
+    expect(steps.at(-2)).toMatchObject({ type: 'taskStatus', task: { status: 'completed' } })
+    expect(textsOf(steps.at(-1)?.result)).toContain(`moss at the ${SERVERS[index]} server`)
+  }
+  // Nobody lists tasks: what is not served is not declared either.
+  expect(client.plain.getServerCapabilities().tasks).toEqual({ cancel: {}, requests: { tools: { call: {} } } })
+  await client.close()
+})

@@ -42,7 +42,9 @@ interface PlainMethods {
   setLoggingLevel(level: string): Promise<unknown>
   subscribeResource(params: { uri: string }): Promise<unknown>
   unsubscribeResource(params: { uri: string }): Promise<unknown>
-  close(): Promise<void>
+  getServerCapabilities(): Json
+  /** Of the v1 SDK alone. */
+  readonly experimental: { readonly tasks: { callToolStream(params: Json): AsyncIterable<Json> } }
 }
 
 /** What the client says to the questions of servers. */
