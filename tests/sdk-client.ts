@@ -36,6 +36,9 @@ export interface SdkClient {
 
 interface PlainMethods {
   listTools(): Promise<{ tools: Json[] }>
+  listResources(): Promise<{ resources: Json[] }>
+  listResourceTemplates(): Promise<{ resourceTemplates: Json[] }>
+  listPrompts(): Promise<{ prompts: Json[] }>
   readResource(params: { uri: string }): Promise<{ contents: Json[] }>
   getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<Json>
   complete(params: Json): Promise<{ completion: Json }>
@@ -106,8 +109,10 @@ async function openV1(transport: LegacyHttp | LegacyStdio): Promise<SdkClient> {
   }
 }
 
-async function openV2(transport: ModernHttp | ModernStdio, era: SdkClient['era']): Promise<SdkClient> {
-  const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
+type Negotiation = 'legacy' | 'auto' | { readonly pin: string }
+
+async function openV2(transport: ModernHttp | ModernStdio, mode: Negotiation): Promise<SdkClient> {
+  const era = mode === 'legacy' ? 'legacy' : 'modern'
   const client = new ModernSdkClient(identity, { capabilities, versionNegotiation: { mode } } as never)
   const asked: Json[] = []
   for (const method of METHODS) client.setRequestHandler(method, answering(method, asked))
@@ -141,12 +146,15 @@ const relay = ({ home, state }: RunningGateway) => ({
   args: [MAIN, 'serve', '--stdio', '--home', home, '--state', state],
 })
 
+const MODERN = { pin: '2026-07-28' }
+
 /** Every SDK, era and transport that a client can come by. */
 export const SDK_CLIENTS: Readonly<Record<string, (gateway: RunningGateway) => Promise<SdkClient>>> = {
   'the v1 SDK over HTTP': (gateway) => openV1(new LegacyHttp(url(gateway))),
   'the v1 SDK over stdio': (gateway) => openV1(new LegacyStdio(relay(gateway))),
   'the v2 SDK in the legacy era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), 'legacy'),
   'the v2 SDK in the legacy era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'legacy'),
-  'the v2 SDK in the modern era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), 'modern'),
-  'the v2 SDK in the modern era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'modern'),
+  'the v2 SDK in the modern era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), MODERN),
+  'the v2 SDK in the modern era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), MODERN),
+  'the v2 SDK that probes, over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'auto'),
 }
