@@ -10,9 +10,15 @@ export interface CuttingProxy {
   close(): Promise<void>
 }
 
-export async function openCuttingProxy(): Promise<CuttingProxy> {
+export interface CuttingProxyOptions {
+  /** Hears what the clients send, as it comes. */
+  readonly onSent?: (text: string) => void
+}
+
+export async function openCuttingProxy({ onSent }: CuttingProxyOptions = {}): Promise<CuttingProxy> {
   const sockets = new Set<Socket>()
   const server = createServer((near) => {
+    if (onSent) near.on('data', (chunk) => onSent(chunk.toString('latin1')))
     const far = connect(Number(new URL(proxy.target).port), '127.0.0.1')
     forward(near, far)
     forward(far, near)

@@ -18,8 +18,14 @@ export function declaredExtensions(catalogues: readonly ServerCatalogue[], era: 
   return {
     ...(extensions && { extensions }),
     ...(experimental && { experimental }),
-    ...(tasks && { tasks: tasks.capabilities.tasks }),
+    ...(tasks && { tasks: askable(tasks.capabilities.tasks) }),
   }
+}
+
+/** Whose tasks there are is nobody's to ask: they are looked up one by one, by those who know their ids. */
+function askable(declared: Json | undefined): JsonObject {
+  const { list: _list, ...rest } = isJsonObject(declared) ? declared : {}
+  return rest
 }
 
 function joined(

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { duplexPair } from 'node:stream'
 import type { JsonObject } from '@sallyport/core'
 import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
@@ -20,8 +21,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-/** A gateway's end of a real socket, and ours. */
-async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
+function createMethods(serve: Serve | undefined) {
   const bench = createBench({ most: 100, catalogues: { files: catalogueOf(['read']) }, ...(serve && { serve }) })
   const hub = new ChangeHub()
   const { catalog, listings, pipeline } = bench
@@ -36,6 +36,12 @@ async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
     onBug: String,
     untilKnown: () => undefined,
   })
+  return { bench, hub, methods }
+}
+
+/** A gateway's end of a real socket, and ours. */
+async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
+  const { bench, hub, methods } = createMethods(serve)
   let served: Promise<void> | undefined
   const server = createServer({ allowHalfOpen: true }, (stream) => {
     served = new LineClient({
@@ -170,6 +176,36 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
       expect(await next()).toMatchObject({ id })
     }
     expect(cancellation?.reason).toBe('the client cancelled it')
+  })
+
+  it('gets an answer in another turn than the progress before it, which the SDKs lose otherwise', async () => {
+    const heard: string[] = []
+    const { hub, methods } = createMethods(async ({ onProgress }) => {
+      onProgress?.({ progress: 1 })
+      setImmediate(() => heard.push('the turn is over'))
+      return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })
+    })
+    const [near, far] = duplexPair()
+    const served = new LineClient({
+      stream: far,
+      principal: ANN,
+      methods,
+      hub,
+      maxMessageBytes: 1_000,
+      onConversation: () => {},
+    }).serve()
+    const answered = new Promise<void>((resolve) => {
+      createInterface({ input: near }).on('line', (line) => {
+        const { method = 'the answer' } = JSON.parse(line)
+        heard.push(method)
+        if (method === 'the answer') setImmediate(resolve)
+      })
+    })
+    near.write(`${JSON.stringify({ jsonrpc: '2.0', ...call(1, { _meta: { progressToken: 'p' } }) })}\n`)
+    await answered
+    near.end()
+    await served
+    expect(heard).toEqual(['notifications/progress', 'the turn is over', 'the answer'])
   })
 
   it('gets progress before the answer, under its own token', async () => {

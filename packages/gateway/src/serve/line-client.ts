@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   Cancellation,
   type Era,
@@ -38,6 +39,9 @@ const BACKLOG_LIMIT = 8_000_000
 /** One that does not read at all is given up, before the answers to what it asked fill our memory. */
 const BACKLOG_MOST = 256_000_000
 
+/** The SDKs lose progress that they read in one go with its answer (typescript-sdk#2580): so long it goes ahead. */
+const PROGRESS_LEAD = 5
+
 type ClientCall = Extract<Incoming, { kind: 'request' }>
 
 /** MCP over a stream of lines: what an agent's stdio becomes once it reached the gateway. */
@@ -51,6 +55,8 @@ export class LineClient implements WayToClient {
   /** Looks for the id in a message that is too large to be kept. */
   #passing = new JsonScanner()
   #leaveHub: (() => void) | undefined
+  /** By its token, when the client was last told of a request's progress. */
+  readonly #progressAt = new Map<unknown, number>()
 
   constructor(options: LineClientOptions) {
     this.#options = options
@@ -94,6 +100,8 @@ export class LineClient implements WayToClient {
 
   /** Over one line everything goes the same way. */
   notify(message: JsonObject): boolean {
+    if (message.method === 'notifications/progress' && isJsonObject(message.params))
+      this.#progressAt.set(message.params.progressToken, performance.now())
     return this.#write(notificationMessage(message))
   }
 
@@ -137,9 +145,19 @@ export class LineClient implements WayToClient {
       client,
       subscriptions: this.#subscriptions,
     })
+    const lead = this.#progressAt.size === 0 ? 0 : this.#leadOf(params)
+    if (lead > 0) await delay(lead)
     this.#inFlight.delete(id)
     // A cancelled request gets no answer.
     if (cancellation.reason === undefined) this.#write(reply.message)
+  }
+
+  /** How long the answer still has to wait for the progress that was told before it. */
+  #leadOf({ _meta }: JsonObject): number {
+    const token = isJsonObject(_meta) ? _meta.progressToken : undefined
+    const toldAt = this.#progressAt.get(token)
+    this.#progressAt.delete(token)
+    return toldAt === undefined ? 0 : toldAt + PROGRESS_LEAD - performance.now()
   }
 
   #initialize(message: ClientCall): void {

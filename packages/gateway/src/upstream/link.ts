@@ -59,7 +59,10 @@ export class Link {
     this.#events = events
     this.#speaker = speaker
     this.#sender = { era: 'legacy', clientInfo: speaker.clientInfo }
-    this.#questions = new Questions((text) => this.#transport.send(text))
+    this.#questions = new Questions({
+      send: (text) => this.#transport.send(text),
+      isOneClient: speaker.isOneClient ?? false,
+    })
     this.#early = new EarlyQuestions((message) => this.#questions.relay(message, undefined, []))
   }
 

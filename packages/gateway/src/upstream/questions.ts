@@ -25,14 +25,20 @@ const INTERNAL = -32603
 /** A server that asks without end must not fill our memory. */
 const MOST_OPEN = 1_000
 
+export interface QuestionsOptions {
+  readonly send: (text: string) => void
+  /** The connection is there for one client, which can perhaps be asked only during its calls. */
+  readonly isOneClient: boolean
+}
+
 /** The questions of one server that wait for their clients. */
 export class Questions {
-  readonly #send: (text: string) => void
+  readonly #options: QuestionsOptions
   /** By the server's own ids. */
   readonly #open = new Map<string | number, OpenQuestion>()
 
-  constructor(send: (text: string) => void) {
-    this.#send = send
+  constructor(options: QuestionsOptions) {
+    this.#options = options
   }
 
   /** Puts the question to its client, and the answer to the server. */
@@ -42,7 +48,7 @@ export class Questions {
     const params = isJsonObject(message.params) ? message.params : {}
     const question = { method: String(method), params, cancellation: new Cancellation() }
     const refusal = this.#refusal(id, question, addressee)
-    if (refusal || !addressee) return this.#answer(id, refusal ?? nobody(question))
+    if (refusal || !addressee) return this.#answer(id, refusal ?? this.#unheard(question))
     this.#open.set(id, { cancellation: question.cancellation, calls: new Set(calls) })
     for (const call of addressee.waiting) call?.pause()
     void addressee
@@ -86,13 +92,16 @@ export class Questions {
   }
 
   #answer(id: string | number, answer: QuestionAnswer): void {
-    this.#send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+    this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
   }
-}
 
-/** Whoever has no roots says so; everything else needs somebody to answer it. */
-function nobody({ method }: Question): QuestionAnswer {
-  if (method === 'roots/list') return { result: { roots: [] } }
-  const message = `No call is under way to which this ${method} could belong.`
-  return { error: { code: METHOD_NOT_FOUND, message } }
+  /**
+   * Where no client is behind a connection there are no roots. One that cannot be reached now may have some: a server
+   * would keep an empty list for good, while a refusal lets it ask again during a call.
+   */
+  #unheard({ method }: Question): QuestionAnswer {
+    if (method === 'roots/list' && !this.#options.isOneClient) return { result: { roots: [] } }
+    const message = `No call is under way to which this ${method} could belong.`
+    return { error: { code: METHOD_NOT_FOUND, message } }
+  }
 }

@@ -124,6 +124,15 @@ describe('Streamable HTTP in the legacy era', () => {
     expect(requests.at(-1)?.headers['mcp-session-id']).toBeDefined()
   })
 
+  it('still tells a cancellation that was sent just before it is closed', async () => {
+    const { transport, server } = await legacy()
+    await server.until(({ streams }) => streams === 1)
+    transport.send('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
+    await transport.close()
+    const told = (await server.seen()).requests.slice(-2).map(({ verb, message }) => message?.method ?? verb)
+    expect(told).toEqual(['notifications/cancelled', 'DELETE'])
+  })
+
   it('can answer a question of the server while every connection for calls is taken', async () => {
     const { transport, events } = await legacy()
     const requests = Array.from({ length: 140 }, () => toolCall('legacy', 'ask'))

@@ -30,6 +30,7 @@ export class StreamableHttpTransport implements Transport {
   readonly #config: HttpServerConfig
   readonly #calls = new InFlight<HttpCall>()
   readonly #notices = new Set<HttpNotice>()
+  #onQuiet: (() => void) | undefined
   #connection: Connection | undefined
   #closing: Promise<void> | undefined
   #notifications: NotificationStream | undefined
@@ -91,6 +92,7 @@ export class StreamableHttpTransport implements Transport {
       onTrouble: (trouble) => events.onTrouble(trouble),
       onOver: (end) => {
         this.#notices.delete(notice)
+        if (this.#notices.size === 0) this.#onQuiet?.()
         this.#noticed(method, end)
       },
     })
@@ -212,26 +214,41 @@ export class StreamableHttpTransport implements Transport {
   async #leave(): Promise<void> {
     clearTimeout(this.#sweepTimer)
     this.#notifications?.close()
-    for (const open of [...this.#calls.clear(), ...this.#notices]) open.cancel()
-    this.#notices.clear()
+    for (const call of this.#calls.clear()) call.cancel()
     this.#held = undefined
+    await this.#lastWords()
     if (this.#connection === undefined) return
     const { endpoint, headers } = this.#connection
     if (headers.session !== undefined) await sayFarewell(endpoint, headers.farewell())
     await endpoint.close()
   }
+
+  /** A cancellation that was sent just before still arrives: the server would go on for nobody. */
+  async #lastWords(): Promise<void> {
+    if (this.#notices.size > 0)
+      await withinGrace((done) => {
+        this.#onQuiet = done
+      })
+    for (const notice of this.#notices) notice.cancel()
+    this.#notices.clear()
+  }
 }
 
 /** Tells a legacy server that its session can be forgotten. It may refuse, be gone, or be slow: we go all the same. */
 function sayFarewell(endpoint: HttpEndpoint, headers: readonly string[]): Promise<void> {
+  const request = { method: 'DELETE', lane: 'side', path: endpoint.path, headers } as const
+  return withinGrace((done) => {
+    new HttpExchange(endpoint, request, { onHead: done, onBody: () => {}, onEnd: done, onError: done })
+  })
+}
+
+function withinGrace(begin: (done: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, GRACE)
-    const done = (): void => {
+    begin(() => {
       clearTimeout(timer)
       resolve()
-    }
-    const request = { method: 'DELETE', lane: 'side', path: endpoint.path, headers } as const
-    new HttpExchange(endpoint, request, { onHead: done, onBody: () => {}, onEnd: done, onError: done })
+    })
   })
 }
 

@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+import { openWindow, type StdioClient } from './stdio-client.ts'
+
+type Json = Record<string, any>
+
+/** What real clients sent until their first call was answered. Ids and times in them are made up. */
+const RECORDINGS = join(REPOSITORY, 'tests/fixtures/handshakes')
+const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
+const clientsOver = (carrier: string): readonly string[] =>
+  readdirSync(RECORDINGS)
+    .filter((file) => file.endsWith(`.${carrier}.jsonl`))
+    .map((file) => file.slice(0, -`.${carrier}.jsonl`.length))
+const readLines = (file: string): readonly Json[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+const recordingOf = (client: string, carrier: string): readonly Json[] =>
+  readLines(join(RECORDINGS, `${client}.${carrier}.jsonl`))
+
+const ECHO = '{"message":"hi"}'
+const metaOf = ({ params }: Json): Json => params?._meta ?? {}
+/** All that may come unasked. */
+const EXPECTED = /^notifications\/(subscriptions\/acknowledged|(tools|prompts|resources)\/list_changed)$/
+
+let gateway: RunningGateway
+let toldFile: string
+
+beforeAll(async () => {
+  gateway = await runGateway({ args: [] })
+  toldFile = join(gateway.home, 'told.jsonl')
+  writeFileSync(toldFile, '')
+  const args = [fixture('recording-pipe.mjs'), toldFile, fixture('hostile-server.mjs')]
+  gateway.writeConfig({ mcp_servers: { everything: { command: process.execPath, args } } })
+  const window = openWindow(gateway)
+  await window.initialize()
+  await eventually(
+    () => window.toolNames(),
+    (names) => names.includes('everything_echo'),
+  )
+  await window.leave()
+})
+afterAll(() => gateway?.stop())
+
+/** The server got the call with what the agent says of it, under a progress token of ours. */
+function expectCallAtServer(call: Json): void {
+  const { progressToken, ...meta } = metaOf(call)
+  const told = readLines(toldFile).findLast(({ method }) => method === 'tools/call') ?? {}
+  // The server is a legacy one, to which the envelope of the modern era means nothing.
+  const own = Object.entries(meta).filter(([name]) => !name.startsWith('io.modelcontextprotocol/'))
+  expect(metaOf(told)).toMatchObject(Object.fromEntries(own))
+  if (progressToken !== undefined) expect(metaOf(told).progressToken).not.toBe(progressToken)
+  expect(told.params).toMatchObject({ name: 'echo', arguments: { message: 'hi' } })
+}
+
+describe(`${promise('GW-16')} what an agent says over stdio`, () => {
+  const isAck = ({ method }: Json): boolean => method === 'notifications/subscriptions/acknowledged'
+
+  async function say(window: StdioClient, message: Json): Promise<Json | undefined> {
+    const wants = message.method === 'subscriptions/listen' ? isAck : ({ id }: Json) => id === message.id
+    const answer = message.id === undefined ? undefined : window.next(wants)
+    window.child.stdin?.write(`${JSON.stringify(message)}\n`)
+    return answer
+  }
+
+  it.each(clientsOver('stdio'))('is understood: %s', async (client) => {
+    const window = openWindow(gateway)
+    const recording = recordingOf(client, 'stdio')
+    for (const message of recording.slice(0, -1)) expect((await say(window, message))?.error).toBeUndefined()
+    const call = recording.at(-1) ?? {}
+    expect(await say(window, call)).toMatchObject({ result: { content: [{ text: ECHO }] } })
+    expectCallAtServer(call)
+    expect(window.heard.filter(({ id, method }) => id === undefined && !EXPECTED.test(method))).toEqual([])
+    expect(await window.leave()).toBe(0)
+  })
+
+  it('is understood though it begins in the modern era and goes on in the legacy one', async () => {
+    const [probe = {}] = recordingOf('claude-code-2.1.325', 'stdio')
+    const window = openWindow(gateway)
+    expect(await say(window, probe)).toMatchObject({ result: { supportedVersions: ['2026-07-28'] } })
+    const recording = recordingOf('codex-0.166.0', 'stdio')
+    for (const message of recording.slice(0, -1)) expect((await say(window, message))?.error).toBeUndefined()
+    expect(await say(window, recording.at(-1) ?? {})).toMatchObject({ result: { content: [{ text: ECHO }] } })
+    await window.leave()
+  })
+})
+
+describe(`${promise('GW-16')} what an agent says over HTTP`, () => {
+  it.each(clientsOver('http'))('is understood: %s', async (client) => {
+    const over = new AbortController()
+    let session = ''
+    const say = async ({ verb, headers, message }: Json): Promise<Response> => {
+      const sent = { ...headers, authorization: `Bearer ${gateway.token('agent')}` }
+      if (sent['mcp-session-id'] !== undefined) sent['mcp-session-id'] = session
+      const body = message && { body: JSON.stringify(message) }
+      const response = await fetch(gateway.mcp, { method: verb, headers: sent, signal: over.signal, ...body })
+      session = response.headers.get('mcp-session-id') ?? session
+      expect([verb, response.status]).toEqual([verb, expect.toSatisfy((status) => status < 300)])
+      return response
+    }
+    for (const request of recordingOf(client, 'http')) {
+      const response = await say(request)
+      const { id, method } = request.message ?? {}
+      const isStream = request.verb === 'GET' || method === 'subscriptions/listen'
+      if (isStream) expect(response.headers.get('content-type')).toBe('text/event-stream')
+      else if (id === undefined) expect(await response.text()).toBe('')
+      else expect((await response.json()) as Json).toMatchObject({ id, result: expect.anything() })
+      if (method === 'tools/call') expectCallAtServer(request.message)
+    }
+    over.abort()
+  })
+})

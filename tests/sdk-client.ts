@@ -1,0 +1,160 @@
+import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdkClient } from '@modelcontextprotocol/client'
+import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio'
+import { Client as LegacySdkClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { MAIN, type RunningGateway } from './run-gateway.ts'
+
+type Json = Record<string, any>
+
+export interface CallOptions {
+  readonly onprogress?: (progress: Json) => void
+  readonly signal?: AbortSignal
+  /** From which level on a modern client wants to hear what concerns the call. */
+  readonly logLevel?: string
+}
+
+/** A client built on one of the SDKs that answers whatever it is asked. */
+export interface SdkClient {
+  readonly era: 'legacy' | 'modern'
+  /** Every message that came, in order. */
+  readonly heard: readonly Json[]
+  /** Every question that it answered, in order. */
+  readonly asked: readonly Json[]
+  /** The methods that both SDKs have and call the same. */
+  readonly plain: PlainMethods
+  call(name: string, args?: Json, options?: CallOptions): Promise<Json>
+  /** Returns how to stop. */
+  subscribe(uri: string): Promise<() => Promise<unknown>>
+  close(): Promise<void>
+}
+
+interface PlainMethods {
+  listTools(): Promise<{ tools: Json[] }>
+  listResources(): Promise<{ resources: Json[] }>
+  listResourceTemplates(): Promise<{ resourceTemplates: Json[] }>
+  listPrompts(): Promise<{ prompts: Json[] }>
+  readResource(params: { uri: string }): Promise<{ contents: Json[] }>
+  getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<Json>
+  complete(params: Json): Promise<{ completion: Json }>
+  setLoggingLevel(level: string): Promise<unknown>
+  subscribeResource(params: { uri: string }): Promise<unknown>
+  unsubscribeResource(params: { uri: string }): Promise<unknown>
+  getServerCapabilities(): Json
+  /** Of the v1 SDK alone. */
+  readonly experimental: { readonly tasks: { callToolStream(params: Json): AsyncIterable<Json> } }
+}
+
+/** What the client says to the questions of servers. */
+export const ANSWERS = {
+  'elicitation/create': { action: 'accept', content: { name: 'Ada', check: true, integer: 7 } },
+  'sampling/createMessage': { role: 'assistant', model: 'scripted', content: { type: 'text', text: 'forty-two' } },
+  'roots/list': { roots: [{ uri: 'file:///somewhere', name: 'somewhere' }] },
+} as const
+
+type Method = keyof typeof ANSWERS
+const METHODS = Object.keys(ANSWERS) as Method[]
+const V1_SCHEMAS = {
+  'elicitation/create': ElicitRequestSchema,
+  'sampling/createMessage': CreateMessageRequestSchema,
+  'roots/list': ListRootsRequestSchema,
+}
+
+const identity = { name: 'real-client', version: '1.0.0' }
+const capabilities = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } }
+
+/** The SDKs lose notifications that come in one read with the answer (typescript-sdk#2580): they are heard here before. */
+function tap(transport: { onmessage?: unknown }): Json[] {
+  const heard: Json[] = []
+  transport.onmessage = (message: Json) => void heard.push(message)
+  return heard
+}
+
+const answering =
+  (method: Method, asked: Json[]) =>
+  (request: Json): never => {
+    asked.push(request)
+    return ANSWERS[method] as never
+  }
+
+async function subscribeLegacy(plain: PlainMethods, uri: string): Promise<() => Promise<unknown>> {
+  await plain.subscribeResource({ uri })
+  return () => plain.unsubscribeResource({ uri })
+}
+
+async function openV1(transport: LegacyHttp | LegacyStdio): Promise<SdkClient> {
+  const client = new LegacySdkClient(identity, { capabilities })
+  const asked: Json[] = []
+  for (const method of METHODS) client.setRequestHandler(V1_SCHEMAS[method] as never, answering(method, asked))
+  const heard = tap(transport)
+  await client.connect(transport as never)
+  const plain = client as unknown as PlainMethods
+  return {
+    era: 'legacy',
+    heard,
+    asked,
+    plain,
+    call: (name, args = {}, options = {}) =>
+      client.callTool({ name, arguments: args }, undefined, options as never) as Promise<Json>,
+    subscribe: (uri) => subscribeLegacy(plain, uri),
+    close: async () => {
+      if (transport instanceof LegacyHttp) await transport.terminateSession()
+      await client.close()
+    },
+  }
+}
+
+type Negotiation = 'legacy' | 'auto' | { readonly pin: string }
+
+async function openV2(transport: ModernHttp | ModernStdio, mode: Negotiation): Promise<SdkClient> {
+  const era = mode === 'legacy' ? 'legacy' : 'modern'
+  const client = new ModernSdkClient(identity, { capabilities, versionNegotiation: { mode } } as never)
+  const asked: Json[] = []
+  for (const method of METHODS) client.setRequestHandler(method, answering(method, asked))
+  const heard = tap(transport)
+  await client.connect(transport)
+  const plain = client as unknown as PlainMethods
+  return {
+    era,
+    heard,
+    asked,
+    plain,
+    call: (name, args = {}, { logLevel, ...options } = {}) => {
+      const meta = logLevel && { _meta: { 'io.modelcontextprotocol/logLevel': logLevel } }
+      return client.callTool({ name, arguments: args, ...meta }, options as never)
+    },
+    subscribe: async (uri) => {
+      if (era === 'legacy') return subscribeLegacy(plain, uri)
+      const listening = await client.listen({ resourceSubscriptions: [uri] })
+      return () => listening.close()
+    },
+    close: async () => {
+      if (era === 'legacy' && transport instanceof ModernHttp) await transport.terminateSession()
+      await client.close()
+    },
+  }
+}
+
+const url = ({ mcp }: RunningGateway): URL => new URL(mcp)
+const relay = ({ home, state }: RunningGateway) => ({
+  command: process.execPath,
+  args: [MAIN, 'serve', '--stdio', '--home', home, '--state', state],
+})
+
+const MODERN = { pin: '2026-07-28' }
+
+/** Every SDK, era and transport that a client can come by. */
+export const SDK_CLIENTS: Readonly<Record<string, (gateway: RunningGateway) => Promise<SdkClient>>> = {
+  'the v1 SDK over HTTP': (gateway) => openV1(new LegacyHttp(url(gateway))),
+  'the v1 SDK over stdio': (gateway) => openV1(new LegacyStdio(relay(gateway))),
+  'the v2 SDK in the legacy era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), 'legacy'),
+  'the v2 SDK in the legacy era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'legacy'),
+  'the v2 SDK in the modern era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), MODERN),
+  'the v2 SDK in the modern era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), MODERN),
+  'the v2 SDK that probes, over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'auto'),
+}
