@@ -5,6 +5,7 @@ import {
   type Era,
   isJsonObject,
   type JsonObject,
+  type McpParam,
   NameTable,
   type Naming,
   readMcpParams,
@@ -158,19 +159,29 @@ function namedOffers(entries: readonly CatalogEntry[], { kind, key, names }: Nam
           wire,
           recordName,
           definition: { ...item, name: wire },
-          ...(kind === 'tool' && repeated(item)),
           ...(kind === 'tool' && catalogue.era === 'modern' && narrowed(item)),
           isMcp: server !== BUILT_IN_SERVER,
+          get mcpParams() {
+            return kind === 'tool' ? repeated(item) : undefined
+          },
         },
       ]
     }),
   )
 }
 
-/** A schema whose annotations break the rules is taken as one that has none: no client may follow it. */
-function repeated({ inputSchema }: JsonObject): Pick<Offer, 'mcpParams'> {
-  const read = isJsonObject(inputSchema) ? readMcpParams(inputSchema) : { params: [] }
-  return 'flaw' in read || read.params.length === 0 ? {} : { mcpParams: read.params }
+const REPEATED = new WeakMap<JsonObject, readonly McpParam[] | undefined>()
+
+/**
+ * Looked for when somebody calls the tool: to go through the schemas of thousands of tools would hold up the first list.
+ * A schema whose annotations break the rules is taken as one that has none: no client may follow it.
+ */
+function repeated(item: JsonObject): readonly McpParam[] | undefined {
+  if (REPEATED.has(item)) return REPEATED.get(item)
+  const read = isJsonObject(item.inputSchema) ? readMcpParams(item.inputSchema) : { params: [] }
+  const params = 'flaw' in read || read.params.length === 0 ? undefined : read.params
+  REPEATED.set(item, params)
+  return params
 }
 
 /** A legacy server may break the rules of its era; then its results are as they are, and so is its schema. */

@@ -13,7 +13,7 @@ export interface Offer {
   /** As the server defined it, under the name that clients see. */
   readonly definition: JsonObject
   /** The arguments that HTTP repeats in headers in the modern era, where a tool has such. */
-  readonly mcpParams?: readonly McpParam[]
+  readonly mcpParams?: readonly McpParam[] | undefined
   /** The output schema that legacy clients are shown in place of one that they could not take. */
   readonly legacyOutput?: JsonObject
   /** False for the gateway's own. */

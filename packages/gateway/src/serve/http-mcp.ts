@@ -49,7 +49,8 @@ export class HttpMcp {
         // Not in a function of its own: each one that waits costs a call more than its checks do.
         const bytes = await readBody(visit.request, this.#options.maxBodyBytes())
         const asked = this.#read(visit, bytes)
-        if (asked) this.#reply(asked, await this.#options.methods.answer(asked.request))
+        if (asked instanceof Promise) await asked
+        else if (asked !== undefined) this.#reply(asked, await this.#options.methods.answer(asked.request))
       } else if (method === 'GET') this.#openStream(visit)
       else if (method === 'DELETE') this.#endSession(visit)
       else throw wrongVerb()
@@ -61,7 +62,7 @@ export class HttpMcp {
   }
 
   /** What a message asks for; undefined when it has been answered already. */
-  #read(visit: Visit, bytes: Buffer): Asked | undefined {
+  #read(visit: Visit, bytes: Buffer): Asked | Promise<void> | undefined {
     const message = readMessage(bytes)
     if ('error' in message) {
       sendRefusal(visit.response, message.error, { id: message.id as string | number | undefined })
@@ -99,7 +100,7 @@ export class HttpMcp {
     return { exchange, session: undefined, request: asked }
   }
 
-  #legacy(visit: Visit, message: Incoming): Asked | undefined {
+  #legacy(visit: Visit, message: Incoming): Asked | Promise<void> | undefined {
     const { request, response, principal } = visit
     checkLegacyVersion(request)
     if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(visit, message)
@@ -122,8 +123,8 @@ export class HttpMcp {
     return { exchange, session, request: { ...what, client, cancellation, subscriptions, carrier: request } }
   }
 
-  #initialize({ response, principal }: Visit, message: ClientCall): undefined {
-    const result = this.#options.methods.initializeResult(principal, message.params.protocolVersion)
+  async #initialize({ response, principal }: Visit, message: ClientCall): Promise<void> {
+    const result = await this.#options.methods.initializeResult(principal, message.params.protocolVersion)
     const opening = readOpening(message.params, String(result.protocolVersion))
     const session = this.#options.sessions.open(principal, opening)
     sendMessage(response, { message: resultMessage(message.id, result), status: 200 }, { 'mcp-session-id': session.id })

@@ -160,11 +160,11 @@ export class LineClient implements WayToClient {
     return toldAt === undefined ? 0 : toldAt + PROGRESS_LEAD - performance.now()
   }
 
-  #initialize(message: ClientCall): void {
+  async #initialize(message: ClientCall): Promise<void> {
     const { methods, principal } = this.#options
     const { id, method, params } = message
     try {
-      const result = methods.initializeResult(principal, params.protocolVersion)
+      const result = await methods.initializeResult(principal, params.protocolVersion)
       this.#client.left('it began anew')
       this.#client = this.#clientOf(readOpening(params, String(result.protocolVersion)))
       this.#write(resultMessage(id, result))

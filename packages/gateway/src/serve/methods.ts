@@ -77,7 +77,10 @@ export class Methods {
     })
     this.#methods = new Map<string, Method>([
       ['ping', { eras: LEGACY, handle: (request) => ok(request, {}) }],
-      ['server/discover', { eras: MODERN, handle: (request) => ok(request, this.#discovery(request.principal)) }],
+      [
+        'server/discover',
+        { eras: MODERN, handle: (request) => this.#onceKnown(() => ok(request, this.#discovery(request.principal))) },
+      ],
       ['tools/list', { eras: BOTH, handle: (request) => this.#list(request, 'tools/list') }],
       ['prompts/list', { eras: BOTH, handle: (request) => this.#list(request, 'prompts/list') }],
       ['resources/list', { eras: BOTH, handle: (request) => this.#list(request, 'resources/list') }],
@@ -123,10 +126,15 @@ export class Methods {
     return failureReply(request, new SallyportError('INTERNAL', message))
   }
 
-  initializeResult(principal: Principal, wanted: unknown): JsonObject {
+  /** Waits for servers of which nothing is known yet: what they want the model to know is asked for only once. */
+  initializeResult(principal: Principal, wanted: unknown): JsonObject | Promise<JsonObject> {
     const protocolVersion =
       typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
-    return { protocolVersion, ...this.#introduction(principal, 'legacy') }
+    return this.#onceKnown(() => ({ protocolVersion, ...this.#introduction(principal, 'legacy') }))
+  }
+
+  #onceKnown<T>(make: () => T): T | Promise<T> {
+    return this.#options.untilKnown()?.then(make) ?? make()
   }
 
   #introduction(principal: Principal, era: Era): JsonObject {
@@ -158,7 +166,7 @@ export class Methods {
       const printed = this.#options.listings.prepared(method, request.principal, request.era)
       return { message: printedMessage(request.id, printed), status: 200 }
     }
-    return this.#options.untilKnown()?.then(print) ?? print()
+    return this.#onceKnown(print)
   }
 
   #named(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
