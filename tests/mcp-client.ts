@@ -80,7 +80,7 @@ export function modernRequest(
   params: Record<string, any> = {},
   headers: Record<string, string> = {},
 ): Promise<RpcAnswer> {
-  const name = params.name ?? params.uri
+  const name = params.name ?? params.uri ?? params.taskId
   const repeated = {
     'mcp-protocol-version': '2026-07-28',
     'mcp-method': method,

@@ -22,6 +22,10 @@ export interface ModernUpstreamOptions {
   /** What a call of a tool is answered with, besides its type. */
   readonly results?: Readonly<Record<string, object>>
   readonly ttlMs?: number
+  /** What it declares besides tools. */
+  readonly extensions?: object
+  /** What other methods are answered with. */
+  readonly answers?: Readonly<Record<string, (params: Message) => object>>
   /** `server/discover` is answered with this status and a legacy handshake is possible. */
   readonly discoverStatus?: () => number
 }
@@ -66,12 +70,13 @@ function answer(response: ServerResponse, message: Message, options: ModernUpstr
 const INFO = { capabilities: { tools: {} }, serverInfo: { name: 'strict', version: '1' } }
 
 function resultOf({ method, params }: Message, options: ModernUpstreamOptions): object | undefined {
-  const { tools = [], results = {}, ttlMs = 0 } = options
+  const { tools = [], results = {}, ttlMs = 0, extensions, answers = {} } = options
+  const declared = { ...INFO, capabilities: { ...INFO.capabilities, ...(extensions && { extensions }) } }
   const caching = { resultType: 'complete', ttlMs, cacheScope: 'public' }
-  if (method === 'server/discover') return { ...caching, supportedVersions: ['2026-07-28'], ...INFO }
+  if (method === 'server/discover') return { ...caching, supportedVersions: ['2026-07-28'], ...declared }
   if (method === 'tools/list') return { ...caching, tools }
   if (method === 'initialize') return { protocolVersion: params.protocolVersion, ...INFO }
-  if (method !== 'tools/call') return undefined
+  if (method !== 'tools/call') return answers[method]?.(params)
   const _meta = { 'io.modelcontextprotocol/serverInfo': INFO.serverInfo }
   return { resultType: 'complete', content: [{ type: 'text', text: 'done' }], _meta, ...results[params.name] }
 }

@@ -42,8 +42,9 @@ export class ClientCalls {
 
   /** Something about a task goes where the task was made; undefined when nobody knows where that was. */
   runForTask(request: ClientRequest, taskId: string): Promise<Reply> | undefined {
-    const { catalog } = this.#options
-    const offer = this.#tasks.find(request.principal, taskId) ?? catalog.snapshot.onlyTaskServer(taskId)
+    const own = this.#tasks.find(request.principal, taskId)
+    // One that was made before we started can only be asked for; another caller's cannot.
+    const offer = own ?? (this.#tasks.knows(taskId) ? undefined : this.#options.catalog.snapshot.onlyTaskServer(taskId))
     return offer && this.run(request, offer, request.params)
   }
 

@@ -5,9 +5,15 @@ import type { Frame } from '../upstream/upstream.ts'
 /** A server may make tasks without end; the oldest are forgotten first. */
 const MOST = 10_000
 
-/** Which tool made a task: whatever is asked of the task later goes to the tool's server, and is decided as the tool is. */
+interface Made {
+  readonly owner: string
+  readonly offer: Offer
+}
+
+/** Which tool made a task, and for whom: what is asked of the task later goes there, and is decided as the tool is. */
 export class TaskOwners {
-  readonly #offers = new Map<string, Offer>()
+  /** Two servers, or one server for two callers, may use the same id. */
+  readonly #made = new Map<string, readonly Made[]>()
 
   /** Notes the task that an answer speaks of, if it does. */
   note(principal: Principal, offer: Offer, frame: Frame): void {
@@ -15,15 +21,20 @@ export class TaskOwners {
     if (!isJsonObject(result)) return
     const { taskId } = isJsonObject(result.task) ? result.task : result
     if (typeof taskId !== 'string') return
-    const [oldest] = this.#offers.keys()
-    if (this.#offers.size >= MOST && oldest !== undefined) this.#offers.delete(oldest)
-    this.#offers.set(nameOf(principal, taskId), offer)
+    const owner = ownerOf(principal)
+    const others = (this.#made.get(taskId) ?? []).filter((made) => made.owner !== owner)
+    const [oldest] = this.#made.keys()
+    if (this.#made.size >= MOST && oldest !== undefined) this.#made.delete(oldest)
+    this.#made.set(taskId, [...others, { owner, offer }])
   }
 
   find(principal: Principal, taskId: string): Offer | undefined {
-    return this.#offers.get(nameOf(principal, taskId))
+    const owner = ownerOf(principal)
+    return this.#made.get(taskId)?.find((made) => made.owner === owner)?.offer
+  }
+
+  /** Whether anybody's task has this id. */
+  knows(taskId: string): boolean {
+    return this.#made.has(taskId)
   }
 }
-
-/** Two servers, or one server for two callers, may use the same id. */
-const nameOf = (principal: Principal, taskId: string): string => `${ownerOf(principal)}\n${taskId}`

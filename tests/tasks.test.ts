@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { modernRequest } from './mcp-client.ts'
+import { type ModernUpstream, openModernUpstream } from './modern-upstream.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { runCommand } from './run-command.ts'
+import { type RunningGateway, runGateway } from './run-gateway.ts'
+
+const TASKS = { 'io.modelcontextprotocol/tasks': {} }
+const SLOW = { name: 'slow', inputSchema: { type: 'object' } }
+
+/** A server whose tool makes a task of this id, and that says its own name when it is asked for one. */
+function openTaskServer(name: string, taskId: string): Promise<ModernUpstream> {
+  return openModernUpstream({
+    tools: [SLOW],
+    results: { slow: { resultType: 'task', taskId, status: 'working', content: undefined } },
+    extensions: TASKS,
+    answers: { 'tasks/get': (params) => ({ resultType: 'complete', taskId: params.taskId, status: name }) },
+  })
+}
+
+let first: ModernUpstream
+let second: ModernUpstream
+let gateway: RunningGateway
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const ask = (token: string, method: string, params: object) =>
+  modernRequest(gateway.mcp, method, params, bearer(token)).then(({ message }) => message)
+
+async function tokenOf(user: string): Promise<string> {
+  const { home, state } = gateway
+  const { stdout } = await runCommand(['token', 'create', '--agent', user, '--home', home, '--state', state])
+  return stdout.trim()
+}
+
+beforeAll(async () => {
+  first = await openTaskServer('first', 'same')
+  second = await openTaskServer('second', 'same')
+  const mcpServers = { first: { url: first.url }, second: { url: second.url } }
+  gateway = await runGateway({ config: { mcpServers }, args: [] })
+  await eventually(
+    () => ask(gateway.token('agent'), 'tools/list', {}),
+    (message) => /first_slow.*second_slow/.test(JSON.stringify(message)),
+  )
+})
+
+afterAll(async () => {
+  await gateway.stop()
+  await Promise.all([first.close(), second.close()])
+})
+
+describe(`a task (${promise('GW-17')})`, () => {
+  it('is declared as the servers declare it', async () => {
+    const { result } = await ask(gateway.token('agent'), 'server/discover', {})
+    expect(result.capabilities.extensions).toEqual(TASKS)
+  })
+
+  it('is asked for where it was made, though two servers use the same id', async () => {
+    const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
+    expect((await ask(ann, 'tools/call', { name: 'first_slow' })).result).toMatchObject({ resultType: 'task' })
+    await ask(bob, 'tools/call', { name: 'second_slow' })
+    expect((await ask(ann, 'tasks/get', { taskId: 'same' })).result).toMatchObject({ status: 'first' })
+    expect((await ask(bob, 'tasks/get', { taskId: 'same' })).result).toMatchObject({ status: 'second' })
+    expect(first.of('tasks/get').at(-1)?.headers['mcp-name']).toBe('same')
+    const asked = gateway.records().filter(({ method }) => method === 'tasks/get')
+    expect(asked.map(({ tool_name }) => tool_name)).toContain('mcp__second__slow')
+  })
+
+  it('of another caller is none', async () => {
+    const eve = await tokenOf('eve')
+    const before = first.of('tasks/get').length + second.of('tasks/get').length
+    for (const taskId of ['same', 'unheard of'])
+      expect((await ask(eve, 'tasks/get', { taskId })).error).toMatchObject({ code: -32602 })
+    expect(first.of('tasks/get').length + second.of('tasks/get').length).toBe(before)
+  })
+})
