@@ -148,16 +148,17 @@ describe(`${promise('GW-3')} starting up`, () => {
     )
   })
 
-  it('lets the first list wait for servers that nobody knows yet', async () => {
+  it('lets the introduction and the first list wait for servers that nobody knows yet', async () => {
     const slow = gatedServer()
     slow.shut()
     const home = place({ gateway: { linger: '50ms', startup_wait: '30s' }, mcp_servers: { slow: slow.entry } })
     const agent = window(home)
-    await agent.initialize()
+    const opening = agent.initialize()
     const list = agent.toolNames()
     await agent.request('ping')
-    expect(agent.heard.some(({ result }) => result?.tools)).toBe(false)
+    expect(agent.heard.some(({ result }) => result?.tools ?? result?.serverInfo)).toBe(false)
     slow.open()
+    await opening
     expect(await list).toContain('slow_echo')
   })
 

@@ -4,11 +4,14 @@ import { type Json, JsonScanner } from '@sallyport/core'
 export type StrictJson = { readonly value: Json } | { readonly flaw: string }
 
 const MAX_DEPTH = 128
+/** What is built of a larger message before it can be refused may weigh a hundred times as much. */
+const MOST_PLAIN_BYTES = 65_536
 
 /** Reads JSON that no two readers can take for different things. */
 export function readStrictJson(bytes: Buffer): StrictJson {
   if (!isUtf8(bytes)) return { flaw: 'it is not UTF-8' }
-  return readPlainJson(bytes.toString('utf8')) ?? scanJson(bytes)
+  const plain = bytes.length <= MOST_PLAIN_BYTES ? readPlainJson(bytes.toString('utf8')) : undefined
+  return plain ?? scanJson(bytes)
 }
 
 /** What comes out as it went in has no key twice and no number that a reader would change: nearly every client writes so. */
