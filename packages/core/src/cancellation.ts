@@ -1,3 +1,5 @@
+import { SallyportError } from './errors.ts'
+
 /** Says that an answer is no longer wanted. Lighter than an AbortSignal: one per call, one listener. */
 export class Cancellation {
   #reason: string | undefined
@@ -19,3 +21,7 @@ export class Cancellation {
     this.#listener?.(reason)
   }
 }
+
+/** How a call ends that nobody waits for any more. */
+export const callCancelled = (reason: string): SallyportError =>
+  new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)

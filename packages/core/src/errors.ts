@@ -120,3 +120,6 @@ export class SallyportError extends Error {
     return this.hint === undefined ? this.message : `${this.message} ${this.hint}`
   }
 }
+
+/** What is told of something that was thrown, whatever it is. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,4 +1,4 @@
-export { Cancellation } from './cancellation.ts'
+export { Cancellation, callCancelled } from './cancellation.ts'
 export { closest, didYouMean } from './closest.ts'
 export {
   ALLOW,
@@ -16,7 +16,7 @@ export {
 } from './decide.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export type { Envelope, Span } from './envelope.ts'
-export { ERRORS, type ErrorCode, type ErrorKind, SallyportError } from './errors.ts'
+export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { nameGlob } from './glob.ts'

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import {
   BUILT_IN_SERVER,
   Cancellation,
+  callCancelled,
   isJsonObject,
   isServerId,
   type JsonObject,
@@ -250,7 +251,7 @@ export class EmbeddedGateway {
   async #find(tool: string, cancellation: Cancellation): Promise<Offer | SallyportError> {
     if (!this.#knowsInFull(tool)) await this.#untilNamed(tool, cancellation)
     if (cancellation.reason === undefined) return this.#look(tool)
-    return new SallyportError('CALL_CANCELLED', `Cancelled: ${cancellation.reason}.`)
+    return callCancelled(cancellation.reason)
   }
 
   async #untilNamed(tool: string, cancellation: Cancellation): Promise<void> {

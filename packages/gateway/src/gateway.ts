@@ -1,4 +1,4 @@
-import { BUILT_IN_SERVER, type SallyportEvent } from '@sallyport/core'
+import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
@@ -208,9 +208,7 @@ export class Gateway {
     try {
       this.store.log.append(event)
     } catch (error) {
-      this.#parts.onWarning(
-        `${event.type} could not be recorded: ${error instanceof Error ? error.message : String(error)}`,
-      )
+      this.#parts.onWarning(`${event.type} could not be recorded: ${messageOf(error)}`)
     }
   }
 

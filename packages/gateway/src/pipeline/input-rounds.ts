@@ -1,4 +1,4 @@
-import { Cancellation, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import { Cancellation, callCancelled, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import { type Client, type Frame, lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
@@ -27,7 +27,7 @@ export async function nextRound(call: Call, frame: Frame, ask: AskClient): Promi
   } catch (error) {
     takeBack('another question was not answered')
     const { reason } = call.cancellation
-    throw reason === undefined ? error : new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)
+    throw reason === undefined ? error : callCancelled(reason)
   } finally {
     call.cancellation.onCancel(undefined)
   }

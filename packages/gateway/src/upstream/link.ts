@@ -1,4 +1,4 @@
-import { type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import { callCancelled, type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import type { AskingHabit, StandingClient } from './client.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type LinkRequest, type Patience } from './exchange.ts'
@@ -109,7 +109,7 @@ export class Link {
   call(request: LinkRequest, patience: Patience): Promise<UpstreamReply> {
     if (this.#closedBecause !== undefined) return Promise.reject(gone(this.#closedBecause))
     const { cancellation } = request
-    if (cancellation?.reason !== undefined) return Promise.reject(cancellationOf(cancellation.reason))
+    if (cancellation?.reason !== undefined) return Promise.reject(callCancelled(cancellation.reason))
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const text = requestText(id, request, this.#sender)
@@ -241,7 +241,7 @@ export class Link {
   }
 
   #cancel(id: number, reason: string): void {
-    this.#abandon(id, reason)?.reject(cancellationOf(reason))
+    this.#abandon(id, reason)?.reject(callCancelled(reason))
   }
 
   /** Stops waiting, and tells the server unless closing its stream already did. */
@@ -279,5 +279,3 @@ export class Link {
 
 const gone = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`)
-
-const cancellationOf = (reason: string): SallyportError => new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)

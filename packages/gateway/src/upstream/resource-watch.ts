@@ -1,4 +1,12 @@
-import { type Cancellation, isJsonObject, type JsonObject, META, SallyportError } from '@sallyport/core'
+import {
+  type Cancellation,
+  callCancelled,
+  isJsonObject,
+  type JsonObject,
+  META,
+  messageOf,
+  SallyportError,
+} from '@sallyport/core'
 import { type AskedBy, type ChangeSource, GRANTED } from './change-source.ts'
 import type { Opening } from './handshake.ts'
 import type { Link } from './link.ts'
@@ -212,13 +220,11 @@ export class ResourceWatch {
 const refusalIn = ({ envelope }: Frame): string | undefined =>
   envelope.error === undefined ? undefined : 'the server refused it'
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 /** Stops waiting for what others may go on waiting for. */
 function unlessCancelled<Outcome>(work: Promise<Outcome>, cancellation: Cancellation | undefined): Promise<Outcome> {
   if (!cancellation) return work
   return new Promise((resolve, reject) => {
-    cancellation.onCancel((reason) => reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`)))
+    cancellation.onCancel((reason) => reject(callCancelled(reason)))
     work.then(resolve, reject).finally(() => cancellation.onCancel(undefined))
   })
 }

@@ -1,4 +1,4 @@
-import { type JsonObject, SallyportError } from '@sallyport/core'
+import { callCancelled, type JsonObject, SallyportError } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { AskingHabit } from './client.ts'
 import type { Speaker } from './link.ts'
@@ -95,7 +95,7 @@ export class SeatedUpstream implements Upstream {
   async request(request: UpstreamRequest): Promise<UpstreamReply> {
     const cancelled = request.cancellation?.reason
     // Its conversation may be over, and nobody would end what was started for it.
-    if (cancelled !== undefined) throw new SallyportError('CALL_CANCELLED', `Cancelled: ${cancelled}.`)
+    if (cancelled !== undefined) throw callCancelled(cancelled)
     const seat = seatFor(request, this.#rules)
     return seat ? this.#requestFrom(seat, request) : this.#scout.request(request)
   }

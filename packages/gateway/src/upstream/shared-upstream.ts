@@ -1,4 +1,4 @@
-import { type JsonObject, SallyportError } from '@sallyport/core'
+import { type JsonObject, messageOf, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { Condition } from './condition.ts'
 import { type Opening, shakeHands } from './handshake.ts'
@@ -296,5 +296,3 @@ export class SharedUpstream implements Upstream {
     this.#deaths = { ...this.#deaths, attempt: 0 }
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

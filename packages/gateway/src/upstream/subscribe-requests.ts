@@ -1,3 +1,4 @@
+import { messageOf } from '@sallyport/core'
 import type { AskedBy, ChangeSource } from './change-source.ts'
 import type { Link } from './link.ts'
 import type { Frame } from './transport.ts'
@@ -29,7 +30,7 @@ export class SubscribeRequests implements ChangeSource {
       const { envelope } = await this.#request('resources/unsubscribe', uri)
       if (envelope.error !== undefined) this.#trouble('the server refused it')
     } catch (error) {
-      this.#trouble(error instanceof Error ? error.message : String(error))
+      this.#trouble(messageOf(error))
     }
   }
 

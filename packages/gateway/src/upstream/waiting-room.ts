@@ -1,4 +1,4 @@
-import { type Cancellation, SallyportError } from '@sallyport/core'
+import { type Cancellation, callCancelled } from '@sallyport/core'
 
 /** Where calls wait while their server starts. */
 export class WaitingRoom {
@@ -20,7 +20,7 @@ export class WaitingRoom {
       this.#waiters.add(wake)
       cancellation?.onCancel((reason) => {
         leave()
-        reject(new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`))
+        reject(callCancelled(reason))
       })
     })
   }
