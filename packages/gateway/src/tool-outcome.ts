@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, type SallyportError } from '@sallyport/core'
 import type { Answer } from './pipeline/pipeline.ts'
+import { parseFrame } from './upstream/upstream.ts'
 
 /** What became of a tool call, for a program. */
 export interface ToolResult {
@@ -45,7 +46,7 @@ function nothingBut(error: ToolFailure): Told {
 /** Reads a server's answer to `tools/call`. */
 export function toldBy(answer: Answer): Told {
   if (answer.kind === 'failure') return failedWith(answer.error)
-  const message = JSON.parse(Buffer.concat(answer.frame.parts).toString('utf8')) as JsonObject
+  const message = parseFrame(answer.frame)
   if (!isJsonObject(message.result)) return refused(isJsonObject(message.error) ? message.error : {})
   const { content, structuredContent, isError, _meta } = message.result
   const contents = Array.isArray(content) ? content : []

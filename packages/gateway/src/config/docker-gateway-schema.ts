@@ -1,7 +1,9 @@
-import { LIST_ITEM } from './docker-list.ts'
 import { either, leaf, list, object, optional, type Part, type ValueOf } from './schema.ts'
 import { flag, oneOf, plainText, text, wholeNumber } from './schema-parts.ts'
 import { COMMON_KEYS, PROGRAM_KEYS } from './server-keys.ts'
+
+/** Docker reads its lists as CSV: a comma would make two of one, a quote one of two, and a hyphen in front an option. */
+export const LIST_ITEM = /^[^-\s,"'][^\s,"']*$/
 
 interface Pattern {
   readonly expected: string

@@ -1,5 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import { isListItem } from './docker-list.ts'
+import { LIST_ITEM } from './docker-gateway-schema.ts'
 import { type Environment, lookupIn } from './environment.ts'
 import { splitWords } from './split-words.ts'
 
@@ -91,5 +91,5 @@ function parseNames(text: string): readonly string[] | undefined {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
-  return names.every(isListItem) ? names : undefined
+  return names.every((name) => LIST_ITEM.test(name)) ? names : undefined
 }

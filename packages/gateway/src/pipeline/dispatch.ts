@@ -1,7 +1,7 @@
 import { type Era, type JsonObject, ownerOf, SallyportError } from '@sallyport/core'
-import type { Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
+import type { AskClient, Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
-import { type AskClient, MOST_ROUNDS, nextRound } from './input-rounds.ts'
+import { MOST_ROUNDS, nextRound } from './input-rounds.ts'
 import { mirroredHeaders } from './mirrored-headers.ts'
 
 /** Sends the call to its server. Every failure on the way is an answer too. */

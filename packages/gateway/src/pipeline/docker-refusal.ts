@@ -1,4 +1,5 @@
-import { cutText, isJsonObject, type JsonObject, SallyportError, visibleText } from '@sallyport/core'
+import { cutText, isJsonObject, SallyportError, visibleText } from '@sallyport/core'
+import { parseFrame } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 
 /** What the Docker MCP Gateway says where its own scan for secrets (`block_secrets`) stops a call. */
@@ -9,9 +10,9 @@ const MOST_BYTES = 10_000
 /** A call that the Docker MCP Gateway refused by a rule of its own: that is a denial, and no failure of the tool. */
 export function dockerRefusal(answer: Answer): SallyportError | undefined {
   if (answer.kind !== 'frame') return undefined
-  const { parts, envelope } = answer.frame
+  const { envelope } = answer.frame
   if (envelope.error === undefined || envelope.bytes > MOST_BYTES) return undefined
-  const { error } = JSON.parse(Buffer.concat(parts).toString('utf8')) as JsonObject
+  const { error } = parseFrame(answer.frame)
   const message = isJsonObject(error) && typeof error.message === 'string' ? error.message : ''
   const stopped = SECRET_STOPPED.exec(message)
   if (stopped === null) return undefined

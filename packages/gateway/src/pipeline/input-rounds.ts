@@ -1,8 +1,14 @@
-import { Cancellation, callCancelled, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import { type Client, type Frame, lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
+import { Cancellation, callCancelled, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import {
+  type AskClient,
+  type Client,
+  type Frame,
+  lackedBy,
+  parseFrame,
+  type Question,
+  type QuestionAnswer,
+} from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
-
-export type AskClient = (question: Question) => Promise<QuestionAnswer>
 
 /** A server that is never content with the answers must not keep a call, and a person, busy for ever. */
 export const MOST_ROUNDS = 20
@@ -33,9 +39,10 @@ export async function nextRound(call: Call, frame: Frame, ask: AskClient): Promi
   }
 }
 
-function readInputs(frame: Frame): JsonObject & { readonly inputRequests: JsonObject } {
-  const { result } = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as { result: JsonObject }
-  return { ...result, inputRequests: isJsonObject(result.inputRequests) ? result.inputRequests : {} }
+function readInputs(frame: Frame): { readonly inputRequests: JsonObject; readonly requestState: Json | undefined } {
+  const { result } = parseFrame(frame)
+  const { inputRequests, requestState } = isJsonObject(result) ? result : {}
+  return { inputRequests: isJsonObject(inputRequests) ? inputRequests : {}, requestState }
 }
 
 function questionIn(request: unknown): Question {

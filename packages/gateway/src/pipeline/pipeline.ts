@@ -1,11 +1,10 @@
 import { compileSteps, type Decision, openGate, SallyportError, type Step } from '@sallyport/core'
 import type { EventLog, Recordable } from '../store/store.ts'
-import { canBeAsked, type Upstream } from '../upstream/upstream.ts'
+import { type AskClient, canBeAsked, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { meantBy } from './inner-call.ts'
-import type { AskClient } from './input-rounds.ts'
 import { type CallGauge, limits } from './limits.ts'
 import type { Listings } from './listings.ts'
 import {

@@ -1,6 +1,6 @@
 import { isJsonObject, ownerOf, type Principal } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { Frame } from '../upstream/upstream.ts'
+import { type Frame, parseFrame } from '../upstream/upstream.ts'
 
 /** A server may make tasks without end; the oldest are forgotten first. */
 const MOST = 10_000
@@ -17,7 +17,7 @@ export class TaskOwners {
 
   /** Notes the task that an answer speaks of, if it does. */
   note(principal: Principal, offer: Offer, frame: Frame): void {
-    const { result } = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as { readonly result?: unknown }
+    const { result } = parseFrame(frame)
     if (!isJsonObject(result)) return
     const { taskId } = isJsonObject(result.task) ? result.task : result
     if (typeof taskId !== 'string') return

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@sallyport/core'
 import { FrameReader } from './frame-reader.ts'
-import type { LinkRequest } from './link.ts'
+import type { LinkRequest } from './link-request.ts'
 import type { Frame } from './transport.ts'
 
 /** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */

@@ -11,6 +11,8 @@ export interface Question {
 /** What the client said to it, as JSON-RPC writes it. */
 export type QuestionAnswer = { readonly result: Json } | { readonly error: JsonObject }
 
+export type AskClient = (question: Question) => Promise<QuestionAnswer>
+
 /** A client of the gateway as the servers behind see it: what it declared, and the way to it. */
 export interface Client {
   readonly era: Era

@@ -1,25 +1,6 @@
-import type { Cancellation, JsonObject, SallyportError } from '@sallyport/core'
-import type { Client, Question, QuestionAnswer } from './client.ts'
+import type { SallyportError } from '@sallyport/core'
+import type { LinkRequest } from './link-request.ts'
 import type { UpstreamReply } from './server-behind.ts'
-
-/** What is asked of a server. */
-export interface LinkRequest {
-  readonly method: string
-  readonly params: JsonObject
-  /** The tool, prompt or URI it is about. Only what a client asked for has one. */
-  readonly name?: string | undefined
-  /** What HTTP repeats of it in the modern era, names and values in turn. */
-  readonly headers?: readonly string[] | undefined
-  /** What `_meta` says of its trace in the modern era. */
-  readonly trace?: JsonObject | undefined
-  readonly client?: Client | undefined
-  /** Puts a question of the server to that client. */
-  readonly ask?: ((question: Question) => Promise<QuestionAnswer>) | undefined
-  readonly cancellation?: Cancellation | undefined
-  readonly onProgress?: ((progress: JsonObject) => void) | undefined
-  /** Under which id it goes out: what the server says of it refers to that. */
-  readonly onSent?: (id: number) => void
-}
 
 /** How long an answer may take: without progress, and at the most, in milliseconds. */
 export interface Patience {

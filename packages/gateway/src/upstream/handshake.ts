@@ -11,6 +11,7 @@ import {
   visibleText,
 } from '@sallyport/core'
 import type { Link } from './link.ts'
+import { parseFrame } from './parse-frame.ts'
 import type { Frame } from './transport.ts'
 
 /** What a server said of itself when the conversation began. */
@@ -74,9 +75,9 @@ async function discover(link: Link, timeout: number): Promise<Opening> {
 }
 
 /** Whoever is refused for its version has to try one that the refusal names, and that may be the same again. */
-function wantsOurVersion({ envelope, parts }: Frame): boolean {
-  if (!envelope.error) return false
-  const { error } = JSON.parse(Buffer.concat(parts).toString('utf8')) as JsonObject
+function wantsOurVersion(frame: Frame): boolean {
+  if (!frame.envelope.error) return false
+  const { error } = parseFrame(frame)
   if (!isJsonObject(error) || error.code !== UNSUPPORTED_VERSION || !isJsonObject(error.data)) return false
   const { supported } = error.data
   return Array.isArray(supported) && supported.includes(MODERN_VERSION)
@@ -113,14 +114,14 @@ function opening(era: Era, protocolVersion: string, result: JsonObject): Opening
 
 /** The parsed result of an answer; an error answer becomes UPSTREAM_PROTOCOL. */
 export function resultOf(frame: Frame, method: string): JsonObject {
-  const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
-  if (isJsonObject(message.result)) return message.result
+  const { result } = parseFrame(frame)
+  if (isJsonObject(result)) return result
   throw refusalOf(frame, method)
 }
 
 /** What an error answer says, fit to be shown. */
 export function refusalOf(frame: Frame, method: string): SallyportError {
-  const message = JSON.parse(Buffer.concat(frame.parts).toString('utf8')) as JsonObject
+  const message = parseFrame(frame)
   const error = isJsonObject(message.error) ? message.error : {}
   return new SallyportError(
     'UPSTREAM_PROTOCOL',

@@ -1,16 +1,16 @@
 import { callCancelled, type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import type { AskingHabit, StandingClient } from './client.ts'
 import { EarlyQuestions } from './early-questions.ts'
-import { Exchange, type LinkRequest, type Patience } from './exchange.ts'
+import { Exchange, type Patience } from './exchange.ts'
+import type { LinkRequest } from './link-request.ts'
 import { wantsToHear } from './log-level.ts'
 import { OpenExchanges } from './open-exchanges.ts'
+import { parseFrame } from './parse-frame.ts'
 import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
 import { requestText, type Sender } from './request-text.ts'
 import type { UpstreamReply } from './server-behind.ts'
 import type { Frame, Transport } from './transport.ts'
-
-export type { LinkRequest, Patience } from './exchange.ts'
 
 /** As whom we speak to a server. */
 export interface Speaker {
@@ -157,9 +157,8 @@ export class Link {
   #message(frame: Frame, during: number | undefined): void {
     if (frame.envelope.bytes > MAX_METHOD_BYTES)
       return this.#events.onTrouble(`a notification of ${frame.envelope.bytes} bytes`)
-    const message: unknown = JSON.parse(Buffer.concat(frame.parts).toString('utf8'))
-    if (!isJsonObject(message) || typeof message.method !== 'string')
-      return this.#events.onTrouble('a message without a method')
+    const message = parseFrame(frame)
+    if (typeof message.method !== 'string') return this.#events.onTrouble('a message without a method')
     if (message.id !== undefined) return this.#asked(message, during)
     if (message.method === 'notifications/progress') return this.#progress(message)
     if (message.method === 'notifications/cancelled') return this.#takenBack(message)

@@ -1,5 +1,5 @@
 import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION } from '@sallyport/core'
-import type { LinkRequest } from './exchange.ts'
+import type { LinkRequest } from './link-request.ts'
 
 /**
  * What a modern request says of its sender. A legacy server was told in the handshake; one that knows both eras would

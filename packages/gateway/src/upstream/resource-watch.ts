@@ -10,9 +10,10 @@ import {
 import { type AskedBy, type ChangeSource, GRANTED } from './change-source.ts'
 import type { Opening } from './handshake.ts'
 import type { Link } from './link.ts'
-import { openChangeSource } from './open-change-source.ts'
+import { Listening } from './listening.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
 import type { UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import { SubscribeRequests } from './subscribe-requests.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import { coveringUris } from './uri-cover.ts'
@@ -73,11 +74,17 @@ export class ResourceWatch {
 
   /** What clients wait for already is asked for again. */
   connected(link: Link, opening: Pick<Opening, 'era' | 'capabilities'>): void {
-    const { config, onTrouble } = this.#options
-    const onDropped = (uris: readonly string[]): void => this.#dropped(uris)
-    const source = openChangeSource({ link, opening, timeouts: config.timeouts, onTrouble, onDropped })
+    const source = this.#sourceOver(link, opening)
     this.#source = source
     void this.#renew(source)
+  }
+
+  #sourceOver(link: Link, opening: Pick<Opening, 'era' | 'capabilities'>): ChangeSource {
+    const { config, onTrouble } = this.#options
+    const { timeouts } = config
+    if (opening.era === 'legacy') return new SubscribeRequests({ link, timeouts, onTrouble })
+    const onDropped = (uris: readonly string[]): void => this.#dropped(uris)
+    return new Listening({ link, opening, patience: timeouts.call, onTrouble, onDropped })
   }
 
   disconnected(): void {

@@ -1,27 +1,16 @@
-import type { Cancellation, Era, JsonObject, SallyportEvent } from '@sallyport/core'
-import type { Client, Question, QuestionAnswer } from './client.ts'
+import type { Era, SallyportEvent } from '@sallyport/core'
+import type { LinkRequest } from './link-request.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
-export interface UpstreamRequest {
-  readonly method: string
-  readonly params: JsonObject
+/** What a client asks of a server. */
+export interface UpstreamRequest extends LinkRequest {
   readonly name: string
-  /** What HTTP repeats of it in the modern era, names and values in turn. */
-  readonly headers?: readonly string[] | undefined
-  /** What `_meta` says of its trace in the modern era. */
-  readonly trace?: JsonObject | undefined
   /** Whose work it is, user and session: servers that must not be shared keep one process for each. */
   readonly session: string
-  /** The client for whom it is made; none where a program of ours asks. */
-  readonly client?: Client | undefined
-  /** Puts a question of the server to that client. */
-  readonly ask?: ((question: Question) => Promise<QuestionAnswer>) | undefined
-  readonly cancellation?: Cancellation
-  readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */
   readonly subscription?: ResourceSubscription | undefined
 }

@@ -18,6 +18,7 @@ import type { UpstreamConfig } from './upstream-config.ts'
 
 export { createBuiltInServer, InProcessTransport } from './built-in/built-in.ts'
 export {
+  type AskClient,
   type Client,
   canBeAsked,
   lackedBy,
@@ -27,6 +28,7 @@ export {
 } from './client.ts'
 export { Fleet } from './fleet.ts'
 export { headerText, readHeaderText } from './http/http.ts'
+export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { createRandomPool } from './random-pool.ts'
 export { ResourceSubscription, type SubscriptionEvents } from './resource-subscription.ts'

@@ -4,8 +4,7 @@ import { type DockerGatewayConfig, secretsOf } from '../../config/config.ts'
 import { StdioTransport } from '../stdio/stdio.ts'
 import type { Transport } from '../transport.ts'
 import { explainDocker } from './docker-failure.ts'
-import type { DockerRun } from './docker-run.ts'
-import { StreamingTransport } from './streaming-transport.ts'
+import { type DockerRun, StreamingTransport } from './streaming-transport.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -43,13 +42,14 @@ export function prepareDocker(config: DockerGatewayConfig, environment: Environm
   const token = given.MCP_GATEWAY_AUTH_TOKEN || randomBytes(32).toString('hex')
   const env = config.transport === 'stdio' ? given : { ...given, MCP_GATEWAY_AUTH_TOKEN: token }
   const launched = { ...config, env }
+  const longestStart = Math.max(LONGEST_START, config.timeouts.startup)
   return {
     secrets: secretsAmong([...secretsOf(config), token]),
-    longestStart: Math.max(LONGEST_START, config.timeouts.startup),
+    longestStart,
     createTransport: (run) =>
       config.transport === 'stdio'
         ? new StdioTransport({ ...run, config: launched, explain: explainDocker })
-        : new StreamingTransport({ ...run, config: launched, token, longestStart: LONGEST_START }),
+        : new StreamingTransport({ ...run, config: launched, token, longestStart }),
   }
 }
 

@@ -2,12 +2,21 @@ import { formatDuration, SallyportError } from '@sallyport/core'
 import type { DockerGatewayConfig, HttpServerConfig } from '../../config/config.ts'
 import { StreamableHttpTransport } from '../http/http.ts'
 import { openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
-import { childEnvironment, describeExit, describeLoss, readFairly, spawnFailure } from '../stdio/stdio.ts'
+import {
+  childEnvironment,
+  describeExit,
+  describeLoss,
+  readFairly,
+  type StdioTransportOptions,
+  spawnFailure,
+} from '../stdio/stdio.ts'
 import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 import { explainDocker } from './docker-failure.ts'
-import type { DockerRun } from './docker-run.ts'
 import { findFreePort } from './free-port.ts'
 import { untilHealthy } from './health.ts'
+
+/** What one run of a Docker MCP Gateway needs, over whatever it is spoken to. */
+export type DockerRun = Pick<StdioTransportOptions, 'environment' | 'mark' | 'watchdog' | 'stderr'>
 
 export interface StreamingTransportOptions extends DockerRun {
   readonly config: DockerGatewayConfig

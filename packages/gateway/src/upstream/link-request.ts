@@ -1,0 +1,22 @@
+import type { Cancellation, JsonObject } from '@sallyport/core'
+import type { AskClient, Client } from './client.ts'
+
+/** What is asked of a server. */
+export interface LinkRequest {
+  readonly method: string
+  readonly params: JsonObject
+  /** The tool, prompt or URI it is about. Only what a client asked for has one. */
+  readonly name?: string | undefined
+  /** What HTTP repeats of it in the modern era, names and values in turn. */
+  readonly headers?: readonly string[] | undefined
+  /** What `_meta` says of its trace in the modern era. */
+  readonly trace?: JsonObject | undefined
+  /** For whom it is asked; nobody where a program of ours asks. */
+  readonly client?: Client | undefined
+  /** Puts a question of the server to that client. */
+  readonly ask?: AskClient | undefined
+  readonly cancellation?: Cancellation | undefined
+  readonly onProgress?: ((progress: JsonObject) => void) | undefined
+  /** Under which id it goes out: what the server says of it refers to that. */
+  readonly onSent?: (id: number) => void
+}
