@@ -50,6 +50,8 @@ describe('a plain answer', () => {
     '{"jsonrpc":"2.0","id":7,"result":[]}',
     '{"jsonrpc":"2.0","id":-7,"result":{}}',
     '{"jsonrpc":"2.0","id":7.5,"result":{}}',
+    '{"jsonrpc":"2.0","id":07,"result":{}}',
+    '{"result":{},"jsonrpc":"2.0","id":07}',
     '{"jsonrpc":"2.0","id":7777777777777777777,"result":{}}',
     '{"jsonrpc":"2.0","id":"7","result":{}}',
     '{"jsonrpc":"2.0","id":7,"error":{}}',

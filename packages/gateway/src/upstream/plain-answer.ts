@@ -4,8 +4,8 @@ import { type Envelope, isJsonObject } from '@sallyport/core'
 /** So short that it cannot be nested deeper than anything may be. */
 const MOST_BYTES = 2_000
 
-const HEAD = /^\{"jsonrpc":"2\.0","id":(\d{1,15}),"result":/
-const FOOT = /,"jsonrpc":"2\.0","id":(\d{1,15})\}$/
+const HEAD = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
+const FOOT = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const BARE_HEAD = '{"result":'
 const ID_START = '{"jsonrpc":"2.0","id":'.length
 
