@@ -1,7 +1,8 @@
-import { SallyportError, STEP_NAMES } from '@sallyport/core'
+import { Cancellation, SallyportError, STEP_NAMES } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import type { Client } from '../upstream/upstream.ts'
 import { callOf, createBench, frameOf } from './pipeline.test-kit.ts'
 import { CallGauge, callSteps, LISTING_STEPS } from './pipeline.ts'
 
@@ -125,6 +126,28 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
       },
     })
     expect(codeIn(await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'))))).toBe('RESULT_WITHHELD')
+  })
+
+  it('keeps the client’s answers from the server that asks for them', async () => {
+    const heard: unknown[] = []
+    const bench = createBench({
+      catalogues: FILES,
+      serve: async ({ ask }) => {
+        heard.push(await ask?.({ method: 'roots/list', params: {}, cancellation: new Cancellation() }))
+        return frameOf('{"id":1,"result":{}}')
+      },
+    })
+    const client: Client = {
+      ...{ era: 'legacy', capabilities: { roots: {} }, clientInfo: undefined, conversation: 'c', logLevel: undefined },
+      ask: async () => {
+        bench.log.failure = full
+        return { result: { roots: [] } }
+      },
+      notify: () => {},
+    }
+    await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'), { client }))
+    expect(bench.log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED'])
+    expect(heard).toEqual([{ error: { code: full.kind.rpc, message: full.text } }])
   })
 
   it('is sent all the same where records are not required', async () => {

@@ -1,6 +1,6 @@
 import { compileSteps, type Decision, openGate, SallyportError, type Step } from '@sallyport/core'
 import type { EventLog, Recordable } from '../store/store.ts'
-import { type AskClient, canBeAsked, type Upstream } from '../upstream/upstream.ts'
+import { type AskClient, canBeAsked, type QuestionAnswer, type Upstream } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
@@ -106,12 +106,12 @@ export class Pipeline {
     if (!client || !canBeAsked(client)) return undefined
     return async (question) => {
       const unrecorded = this.#grave(await this.#record(askedRecord(call, question.method)))
-      if (unrecorded) return { error: { code: unrecorded.kind.rpc, message: unrecorded.text } }
+      if (unrecorded) return refusedQuestion(unrecorded)
       const startedAt = performance.now()
       const answer = await client.ask(question)
       const told = { success: 'result' in answer, latency: performance.now() - startedAt }
-      await this.#record(clientAnsweredRecord(call, question.method, told))
-      return answer
+      const unfinished = this.#grave(await this.#record(clientAnsweredRecord(call, question.method, told)))
+      return unfinished ? refusedQuestion(unfinished) : answer
     }
   }
 
@@ -171,6 +171,10 @@ export class Pipeline {
     }
   }
 }
+
+const refusedQuestion = ({ kind, text }: SallyportError): QuestionAnswer => ({
+  error: { code: kind.rpc, message: text },
+})
 
 const isRefusal = (answer: Answer): boolean => answer.kind === 'frame' && answer.frame.envelope.error !== undefined
 
