@@ -94,7 +94,7 @@ export const PROMISES = {
   'GW-26': {
     text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',
     state: 'partial',
-    missing: 'rules for resources and for requests that a server pushes',
+    missing: 'rules for resources and for requests that a server pushes, and the record of those outside of a call',
   },
   'GW-27': {
     text: 'Several windows share one gateway, which ends after the last one left; two never write one state',

@@ -189,12 +189,12 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
 
   it('shows the processes of sessions beside the first one, and only so many of them', async () => {
     const { upstream, call } = openSessions(50)
-    expect(upstream.status()).toMatchObject({ pid: 0, sessions: { processes: 0, pids: [] } })
+    expect(upstream.status()).toMatchObject({ pid: 0, ownConnections: { count: 0, pids: [] } })
     const calls = Array.from({ length: 30 }, (_, index) => call(`session ${index}`))
-    const { pid, sessions, messages } = upstream.status()
-    expect({ pid, sessions }).toEqual({
+    const { pid, ownConnections, messages } = upstream.status()
+    expect({ pid, ownConnections }).toEqual({
       pid: 0,
-      sessions: { processes: 30, pids: [21, 22, 23, 24, 25, 26, 27, 28, 29, 30] },
+      ownConnections: { count: 30, pids: [21, 22, 23, 24, 25, 26, 27, 28, 29, 30] },
     })
     expect(messages).toHaveLength(50 + 10 * 10)
     expect(messages.at(-1)).toBe('[session, pid 30] line 49 of 30')

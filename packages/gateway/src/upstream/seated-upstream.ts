@@ -36,7 +36,7 @@ export interface SeatedUpstreamOptions {
 /** A connection of somebody's own rests after this, unless the entry says otherwise. */
 const DEFAULT_IDLE = 600_000
 const DEFAULT_MOST = 100
-/** Of so many sessions' processes the status tells, and so many lines of each. */
+/** Of so many of them the status tells, and so many lines of each. */
 const MOST_SHOWN = 10
 const LINES_SHOWN = 10
 
@@ -84,7 +84,7 @@ export class SeatedUpstream implements Upstream {
     return {
       ...scout,
       messages: [...scout.messages, ...latest.flatMap(wordsOf)],
-      sessions: { processes: this.#taken.size, pids: latest.flatMap(({ pid }) => pid ?? []) },
+      ownConnections: { count: this.#taken.size, pids: latest.flatMap(({ pid }) => pid ?? []) },
     }
   }
 

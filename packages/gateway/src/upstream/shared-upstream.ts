@@ -34,7 +34,7 @@ export interface SharedUpstreamOptions {
   readonly knownEra: 'legacy' | 'modern' | undefined
 }
 
-/** One connection that all sessions share, brought back when it dies. */
+/** One connection to a server, for all or for those who must not share, brought back when it dies. */
 export class SharedUpstream implements Upstream {
   readonly config: UpstreamConfig
   readonly watch: ResourceWatch

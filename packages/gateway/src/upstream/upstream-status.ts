@@ -24,12 +24,12 @@ export interface UpstreamStatus {
   readonly pid: number | undefined
   /** The last lines that it or we had to say about it. */
   readonly messages: readonly string[]
-  /** Of a server that sessions do not share. */
-  readonly sessions?: SessionProcesses
+  /** Of a server that not all clients share. */
+  readonly ownConnections?: OwnConnections
 }
 
-export interface SessionProcesses {
-  readonly processes: number
+export interface OwnConnections {
+  readonly count: number
   /** Of the ones that were used last. */
   readonly pids: readonly number[]
 }

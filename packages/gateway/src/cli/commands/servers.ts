@@ -94,7 +94,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['restarts', String(server.restarts)],
     ['protocol', server.era],
     ['process', server.pid === undefined ? undefined : String(server.pid)],
-    ['sessions', server.sessions && `${server.sessions.processes} with a process of their own`],
+    ['own connections', server.ownConnections && `${server.ownConnections.count}, of those who do not share one`],
     ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
     ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
     ['command', config.command && visibleLine([config.command, ...(config.args ?? [])].join(' '))],

@@ -15,10 +15,13 @@ export const serverSchema = z
     restarts: z.number().int(),
     era: z.string().optional(),
     pid: z.number().int().optional(),
-    sessions: z
-      .object({ processes: z.number().int(), pids: z.array(z.number().int()) })
+    ownConnections: z
+      .object({ count: z.number().int(), pids: z.array(z.number().int()) })
       .optional()
-      .openapi({ description: 'Of a server with one process for each session: how many there are, and the latest.' }),
+      .openapi({
+        description:
+          'Of a server that not all clients share: how many have a connection of their own, and the latest processes.',
+      }),
     messages: z
       .array(z.string())
       .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
@@ -48,12 +51,12 @@ export const serverSchema = z
 export type ServerView = z.infer<typeof serverSchema>
 
 export function serverView(upstream: Upstream, catalog: Catalog): ServerView {
-  const { reason, retryAt, era, pid, sessions, messages, ...status } = upstream.status()
+  const { reason, retryAt, era, pid, ownConnections, messages, ...status } = upstream.status()
   const catalogue = catalog.catalogueOf(status.id)
   return {
     ...status,
     ...given({ reason, retryAt, era, pid }),
-    ...(sessions && { sessions: { ...sessions, pids: [...sessions.pids] } }),
+    ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
     messages: [...messages],
     tools: catalogue?.tools.length ?? 0,
     resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
