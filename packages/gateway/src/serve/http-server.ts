@@ -58,18 +58,25 @@ interface Visit {
   readonly routes: Routes
 }
 
-/** Every path that the gateway answers on. */
+/** A bug is an answer, whether it shows at once or later: nobody above catches what is thrown here. */
 function route(visit: Visit): void {
+  try {
+    answer(visit)?.catch((error: unknown) => refuse(visit, error))
+  } catch (error) {
+    refuse(visit, error)
+  }
+}
+
+/** Every path that the gateway answers on. */
+function answer(visit: Visit): Promise<void> | undefined {
   const { request, response, routes } = visit
   const path = pathOf(request)
+  if (path === '/mcp' || path.startsWith('/mcp/')) return routeMcp(path, visit)
+  if (path !== '/healthz' && path !== '/readyz') return routeAdmin(visit)
   if (path === '/healthz') sendWord(response, 200, 'ok')
-  else if (path === '/readyz' && routes.isReady()) sendWord(response, 200, 'ready')
-  else if (path === '/readyz') sendWord(response, 503, 'starting')
-  else {
-    const isMcp = path === '/mcp' || path.startsWith('/mcp/')
-    const answering = isMcp ? routeMcp(path, visit) : routeAdmin(visit)
-    answering?.catch((error: unknown) => refuse(visit, error))
-  }
+  else if (routes.isReady()) sendWord(response, 200, 'ready')
+  else sendWord(response, 503, 'starting')
+  return undefined
 }
 
 function refuse({ request, response, routes }: Visit, error: unknown): void {
