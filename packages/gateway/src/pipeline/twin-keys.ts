@@ -1,7 +1,7 @@
 import { ALLOW, type JsonObject, type Step, type Verdict } from '@sallyport/core'
 
 /** The members of a request that say what it is about. */
-const TELLING: ReadonlySet<string> = new Set(['name', 'arguments', 'uri', 'ref', 'argument', '_meta'])
+const TELLING: readonly string[] = ['name', 'arguments', 'uri', 'ref', 'argument', 'taskId', '_meta']
 
 /**
  * Refuses `Name` beside `name`. What is judged is the one, but many servers (Go's JSON reads keys without regard to
@@ -10,7 +10,10 @@ const TELLING: ReadonlySet<string> = new Set(['name', 'arguments', 'uri', 'ref',
 export const twinKeys: Step<{ readonly params: JsonObject }> = {
   name: 'validate',
   judge: ({ params }) => {
-    for (const key in params) if (!TELLING.has(key) && TELLING.has(folded(key))) return refusal(key)
+    for (const key in params) {
+      const meant = TELLING.includes(key) ? key : SPELLED.get(folded(key))
+      if (meant !== undefined && meant !== key) return refusal(key, meant)
+    }
     return ALLOW
   },
 }
@@ -18,8 +21,10 @@ export const twinKeys: Step<{ readonly params: JsonObject }> = {
 /** Also of letters that only look different to us: ſ is an s to whoever folds case as Unicode does. */
 const folded = (key: string): string => key.normalize('NFKC').toLowerCase()
 
-const refusal = (key: string): Verdict => ({
+const SPELLED: ReadonlyMap<string, string> = new Map(TELLING.map((key) => [folded(key), key]))
+
+const refusal = (key: string, meant: string): Verdict => ({
   outcome: 'deny',
   code: 'INVALID_PARAMS',
-  reason: `The member "${folded(key)}" is spelled in small letters; got ${JSON.stringify(key)}.`,
+  reason: `The member "${meant}" is spelled in this way and no other; got ${JSON.stringify(key)}.`,
 })
