@@ -9,33 +9,34 @@ const STALL = 30_000
 
 /** Large answers on their way to clients. Whoever asks and does not read must not fill our memory. */
 export class UnreadAnswers {
+  readonly #most: number
   /** In the order in which they were sent. */
-  readonly #waiting = new Map<ServerResponse, number>()
-  #bytes = 0
+  readonly #waiting = new Set<ServerResponse>()
 
-  /** Call when an answer has been handed to its connection. */
+  constructor(most = MOST) {
+    this.#most = most
+  }
+
+  /** Call when an answer has been handed to its connection; a stream may be handed several. */
   watch(response: ServerResponse): void {
-    const bytes = response.writableLength
-    if (bytes < SMALL || response.destroyed) return
-    this.#waiting.set(response, bytes)
-    this.#bytes += bytes
-    response.once('close', () => this.#forget(response))
+    if (response.writableLength < SMALL || response.destroyed) return
+    const isNew = !this.#waiting.delete(response)
+    this.#waiting.add(response)
+    this.#makeRoom()
+    if (!isNew) return
+    response.once('close', () => this.#waiting.delete(response))
     // The socket's timer starts anew with every byte that leaves.
     response.setTimeout(STALL, () => response.destroy())
-    this.#makeRoom()
   }
 
-  /** Whoever has had the most time to read goes first; the newest always stays. */
+  /** Whoever has had the most time to read goes first; the newest always stays, and so does a stream that was read. */
   #makeRoom(): void {
-    for (const response of [...this.#waiting.keys()].slice(0, -1)) {
-      if (this.#bytes <= MOST) return
-      this.#forget(response)
+    const unread = [...this.#waiting].filter(({ writableLength }) => writableLength >= SMALL)
+    let bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0)
+    for (const response of unread.slice(0, -1)) {
+      if (bytes <= this.#most) return
+      bytes -= response.writableLength
       response.destroy()
     }
-  }
-
-  #forget(response: ServerResponse): void {
-    this.#bytes -= this.#waiting.get(response) ?? 0
-    this.#waiting.delete(response)
   }
 }
