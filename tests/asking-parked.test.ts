@@ -101,7 +101,7 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
         JSON.stringify([state, rest]).slice(0, 300),
       ).toBe('INVALID_PARAMS')
     }
-    // It still waits, and the order of its arguments' members means nothing.
+    // It still waits for its own.
     const result = await client.ask({ ...params, requestState, inputResponses })
     expect(outcomeOf({ answer: { result } }).answers).toEqual([accepted(key)])
     const replayed = await client.ask({ ...params, requestState, inputResponses })

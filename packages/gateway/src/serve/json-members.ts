@@ -10,8 +10,8 @@ export interface JsonMember {
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 /** A longer key is nobody's that is looked for. */

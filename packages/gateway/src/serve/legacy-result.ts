@@ -1,5 +1,5 @@
 import { META } from '@sallyport/core'
-import { type JsonMember, jsonMembers } from './json-members.ts'
+import { type JsonMember, jsonMembers, OPEN_OBJECT } from './json-members.ts'
 import type { Edit } from './spliced.ts'
 
 export interface LegacyResult {
@@ -12,7 +12,6 @@ export interface LegacyResult {
 export type Wrapping = 'values' | 'always' | 'never'
 
 const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
-const OPEN_OBJECT = 0x7b
 const TOLD_LENGTH = 100
 /** Only a key that stands many times can be cut so often, and only to keep us busy. */
 const MOST_CUTS = 100

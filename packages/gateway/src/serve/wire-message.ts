@@ -1,6 +1,6 @@
 import { type Era, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Frame } from '../upstream/upstream.ts'
-import { jsonMembers } from './json-members.ts'
+import { CLOSE_OBJECT, jsonMembers, OPEN_OBJECT } from './json-members.ts'
 import { legacyResult } from './legacy-result.ts'
 import { type Edit, spliced } from './spliced.ts'
 
@@ -80,7 +80,7 @@ function modernised(frame: Frame, method: string): readonly Edit[] {
 /** The legacy era has a code of its own for a resource that is not there. */
 function unknownResource({ parts }: Frame, at: number): readonly Edit[] {
   const bytes = Buffer.concat(parts)
-  if (bytes[at] !== 0x7b) return []
+  if (bytes[at] !== OPEN_OBJECT) return []
   return [...jsonMembers(bytes, at)]
     .filter(({ key, value, end }) => key === 'code' && bytes.toString('latin1', value, end) === '-32002')
     .map(({ value, end }) => ({ start: value, end, text: '-32602' }))
@@ -102,9 +102,9 @@ function withoutLineBreaks(part: Buffer): Buffer {
   return copy
 }
 
-const isObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === 0x7b
+const isObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === OPEN_OBJECT
 
-const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === 0x7d
+const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === CLOSE_OBJECT
 
 /** The first byte from there on that is no white space. */
 function firstByte(parts: readonly Buffer[], from: number): number | undefined {

@@ -185,7 +185,7 @@ export class SeatedUpstream implements Upstream {
     if (!idle)
       throw new SallyportError(
         'OVERLOADED',
-        `${most} sessions have calls or subscriptions at server ${id}, which is the limit.`,
+        `${most} clients have calls or subscriptions of their own at server ${id}, which is the limit.`,
       )
     this.#free(...idle)
   }
