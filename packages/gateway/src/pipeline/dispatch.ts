@@ -52,7 +52,7 @@ const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
 
 /** A modern server needs something of a client that can only be asked in between. */
 async function converse(call: Call, server: Upstream, first: Round): Promise<Answer> {
-  const ask = first.ask ?? unasked
+  const { ask } = first
   let { frame } = first
   for (let round = 1; round < MOST_ROUNDS; round++) {
     const params = await nextRound(call, frame, ask)
@@ -67,8 +67,6 @@ interface Round {
   readonly frame: Frame
   readonly ask: AskClient | undefined
 }
-
-const unasked: AskClient = async ({ method }) => ({ error: { code: -32601, message: `Nobody answers ${method}.` } })
 
 function failed({ id }: Call, error: unknown): Answer {
   if (error instanceof SallyportError) return { kind: 'failure', error }

@@ -17,7 +17,7 @@ export const MOST_ROUNDS = 20
  * What a modern server wants to know before it goes on, asked of a legacy client as that era asks: the parameters with
  * which the call is made again.
  */
-export async function nextRound(call: Call, frame: Frame, ask: AskClient): Promise<JsonObject> {
+export async function nextRound(call: Call, frame: Frame, ask: AskClient | undefined): Promise<JsonObject> {
   const { inputRequests, requestState } = readInputs(frame)
   const questions = Object.entries(inputRequests).map(([key, request]) => [key, questionIn(request)] as const)
   // Nobody shall answer one half for nothing.
@@ -27,7 +27,7 @@ export async function nextRound(call: Call, frame: Frame, ask: AskClient): Promi
   }
   call.cancellation.onCancel(takeBack)
   try {
-    const answers = questions.map(async ([key, question]) => [key, resultOf(await ask(question), question)] as const)
+    const answers = questions.map(async ([key, question]) => [key, await answerTo(question, ask)] as const)
     const inputResponses = Object.fromEntries(await Promise.all(answers))
     return { ...call.params, inputResponses, ...(requestState !== undefined && { requestState }) }
   } catch (error) {
@@ -52,6 +52,11 @@ function questionIn(request: unknown): Question {
   const needsName = asked.mode === 'url' && asked.elicitationId === undefined
   const told = needsName ? { ...asked, elicitationId: crypto.randomUUID() } : asked
   return { method: String(method), params: told, cancellation: new Cancellation() }
+}
+
+async function answerTo(question: Question, ask: AskClient | undefined): Promise<JsonObject> {
+  const nobody = { error: { message: 'nobody can be asked' } }
+  return resultOf(ask ? await ask(question) : nobody, question)
 }
 
 function requireAskable(client: Client | undefined, question: Question): void {

@@ -28,7 +28,9 @@ export class ParkedCall implements Client {
   readonly era: Era = 'modern'
   readonly conversation = undefined
   readonly cancellation = new Cancellation()
-  readonly #first: Client
+  readonly capabilities: JsonObject
+  readonly clientInfo: JsonObject | undefined
+  readonly #logLevel: LogLevel | undefined
   readonly #questions = new Map<string, Asked>()
   #waiting: ClientRequest | undefined
   #wake: ((turn: Turn) => void) | undefined
@@ -36,21 +38,16 @@ export class ParkedCall implements Client {
   #asked = 0
   #gathering: NodeJS.Timeout | undefined
 
-  constructor(first: ClientRequest) {
-    this.#first = first.client
-  }
-
-  get capabilities(): JsonObject {
-    return this.#first.capabilities
-  }
-
-  get clientInfo(): JsonObject | undefined {
-    return this.#first.clientInfo
+  /** Of the first request only what it said is kept: its connection may be gone long before the call is over. */
+  constructor({ client }: ClientRequest) {
+    this.capabilities = client.capabilities
+    this.clientInfo = client.clientInfo
+    this.#logLevel = client.logLevel
   }
 
   /** Each round says for itself what it wants to hear. */
   get logLevel(): LogLevel | undefined {
-    return (this.#waiting?.client ?? this.#first).logLevel
+    return this.#waiting ? this.#waiting.client.logLevel : this.#logLevel
   }
 
   notify(notification: JsonObject): void {

@@ -4,6 +4,7 @@ import { type Frame, parseFrame } from '../upstream/upstream.ts'
 
 /** A server may make tasks without end; the oldest are forgotten first. */
 const MOST = 10_000
+const LONGEST_ID = 1_000
 
 interface Made {
   readonly owner: string
@@ -20,11 +21,11 @@ export class TaskOwners {
     const { result } = parseFrame(frame)
     if (!isJsonObject(result)) return
     const { taskId } = isJsonObject(result.task) ? result.task : result
-    if (typeof taskId !== 'string') return
+    if (typeof taskId !== 'string' || taskId.length > LONGEST_ID) return
     const owner = ownerOf(principal)
     const others = (this.#made.get(taskId) ?? []).filter((made) => made.owner !== owner)
     const [oldest] = this.#made.keys()
-    if (this.#made.size >= MOST && oldest !== undefined) this.#made.delete(oldest)
+    if (this.#made.size >= MOST && oldest !== undefined && !this.#made.has(taskId)) this.#made.delete(oldest)
     this.#made.set(taskId, [...others, { owner, offer }])
   }
 
