@@ -12,6 +12,8 @@ import type { Call } from './call.ts'
 
 /** A server that is never content with the answers must not keep a call, and a person, busy for ever. */
 export const MOST_ROUNDS = 20
+/** Each is put to a person and recorded. */
+const MOST_QUESTIONS = 100
 
 /**
  * What a modern server wants to know before it goes on, asked of a legacy client as that era asks: the parameters with
@@ -19,7 +21,10 @@ export const MOST_ROUNDS = 20
  */
 export async function nextRound(call: Call, frame: Frame, ask: AskClient | undefined): Promise<JsonObject> {
   const { inputRequests, requestState } = readInputs(frame)
-  const questions = Object.entries(inputRequests).map(([key, request]) => [key, questionIn(request)] as const)
+  const asked = Object.entries(inputRequests)
+  if (asked.length > MOST_QUESTIONS)
+    throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked ${asked.length} things at once.`)
+  const questions = asked.map(([key, request]) => [key, questionIn(request)] as const)
   // Nobody shall answer one half for nothing.
   for (const [, question] of questions) requireAskable(call.client, question)
   const takeBack = (reason: string): void => {

@@ -18,12 +18,15 @@ interface OpenQuestion {
   readonly cancellation: Cancellation
   /** The requests that it may belong to, as far as they are not over; none from the start: the connection's. */
   readonly calls: Set<number>
+  readonly size: number
 }
 
 const METHOD_NOT_FOUND = -32601
 const INTERNAL = -32603
 /** A server that asks without end must not fill our memory. */
 const MOST_OPEN = 1_000
+/** In characters, of all questions together; a single one may be as large as any message. */
+const MOST_TEXT = 8_000_000
 
 export interface QuestionsOptions {
   readonly send: (text: string) => void
@@ -36,6 +39,7 @@ export class Questions {
   readonly #options: QuestionsOptions
   /** By the server's own ids. */
   readonly #open = new Map<string | number, OpenQuestion>()
+  #size = 0
 
   constructor(options: QuestionsOptions) {
     this.#options = options
@@ -47,9 +51,11 @@ export class Questions {
     if (typeof id !== 'string' && typeof id !== 'number') return
     const params = isJsonObject(message.params) ? message.params : {}
     const question = { method: String(method), params, cancellation: new Cancellation() }
-    const refusal = this.#refusal(id, question, addressee)
+    const size = JSON.stringify(message).length
+    const refusal = this.#refusal(id, question, addressee) ?? this.#lackOfRoom(size)
     if (refusal || !addressee) return this.#answer(id, refusal ?? this.#unheard(question))
-    this.#open.set(id, { cancellation: question.cancellation, calls: new Set(calls) })
+    this.#open.set(id, { cancellation: question.cancellation, calls: new Set(calls), size })
+    this.#size += size
     for (const call of addressee.waiting) call?.pause()
     void addressee
       .ask(question)
@@ -79,14 +85,19 @@ export class Questions {
 
   #refusal(id: string | number, question: Question, addressee: Addressee | undefined): QuestionAnswer | undefined {
     if (this.#open.has(id)) return { error: { code: -32600, message: `The id ${JSON.stringify(id)} is in use.` } }
-    if (this.#open.size >= MOST_OPEN) return { error: { code: INTERNAL, message: `${MOST_OPEN} questions are open.` } }
     const lacked = addressee && lackedBy(addressee.client, question)
     if (lacked === undefined) return undefined
     return { error: { code: METHOD_NOT_FOUND, message: `The client offers no ${lacked}.` } }
   }
 
+  #lackOfRoom(size: number): QuestionAnswer | undefined {
+    const isFull = this.#open.size >= MOST_OPEN || this.#size + size > MOST_TEXT
+    return isFull ? { error: { code: INTERNAL, message: `${this.#open.size} questions are open.` } } : undefined
+  }
+
   /** A question that was taken back gets no answer. */
   #answered(id: string | number, { cancellation }: Question, answer: QuestionAnswer): void {
+    this.#size -= this.#open.get(id)?.size ?? 0
     this.#open.delete(id)
     if (cancellation.reason === undefined) this.#answer(id, answer)
   }
