@@ -50,6 +50,11 @@ export class ParkedCall implements Client {
     return this.#waiting ? this.#waiting.client.logLevel : this.#logLevel
   }
 
+  /** A request of the client waits for what comes next. */
+  get isAttended(): boolean {
+    return this.#waiting !== undefined
+  }
+
   notify(notification: JsonObject): void {
     this.#waiting?.client.notify(notification)
   }
@@ -84,8 +89,9 @@ export class ParkedCall implements Client {
   attend(request: ClientRequest): Promise<Turn> {
     this.#reply({ kind: 'superseded' })
     const responses = isJsonObject(request.params.inputResponses) ? request.params.inputResponses : {}
+    // A server would take nothing else for an answer, and wait: what is none has not been given yet.
     for (const [key, result] of Object.entries(responses))
-      if (this.#questions.has(key) && result !== undefined) this.#close(key, { result })
+      if (this.#questions.has(key) && isJsonObject(result)) this.#close(key, { result })
     this.#waiting = request
     request.cancellation.onCancel((reason) => this.cancellation.cancel(reason))
     return new Promise((resolve) => {

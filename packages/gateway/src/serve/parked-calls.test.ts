@@ -95,6 +95,44 @@ describe('a call that waits for its client', () => {
     await expect(other.resume(ask({ requestState }).request)).rejects.toThrow('not one that belongs')
   })
 
+  it('asks again for what was answered with no object', async () => {
+    const calls = openCalls()
+    const { run, heard } = serverThatAsks(1)
+    const { requestState, keys } = inputOf(await calls.begin(ask().request, run))
+    for (const answer of [null, 5, 'x', []]) {
+      const inputResponses = { [String(keys[0])]: answer }
+      expect(inputOf(await calls.resume(ask({ requestState, inputResponses }).request)).keys).toEqual(keys)
+    }
+    expect(heard).toEqual([])
+  })
+
+  it('keeps no more answers for clients that are away than there is room for', async () => {
+    const calls = openCalls()
+    const large = { kind: 'frame', frame: { envelope: { bytes: 30_000_000 } } } as unknown as Answer
+    /** Its server asks, and ends without the answer. */
+    const park = async (): Promise<() => Promise<Outcome>> => {
+      let end = (): void => {}
+      const ended = new Promise<void>((resolve) => {
+        end = resolve
+      })
+      const { requestState } = inputOf(
+        await calls.begin(ask().request, async (call) => {
+          void call.ask({ method: 'roots/list', params: {}, cancellation: new Cancellation() })
+          await ended
+          return large
+        }),
+      )
+      end()
+      await vi.advanceTimersByTimeAsync(0)
+      return () => calls.resume(ask({ requestState }).request)
+    }
+    const [first, second, third] = [await park(), await park(), await park()]
+    expect(await third()).toMatchObject({ answer: { kind: 'failure', error: { code: 'RESULT_WITHHELD' } } })
+    expect(await first()).toMatchObject({ answer: large })
+    const fourth = await park()
+    for (const resume of [second, fourth]) expect(await resume()).toMatchObject({ answer: large })
+  })
+
   it('ends with a bug of ours as every call does', async () => {
     const calls = openCalls()
     const broken = calls.begin(ask().request, () => Promise.reject(new TypeError('a bug')))

@@ -11,6 +11,10 @@ export type Outcome =
 
 /** So long a call waits for a client that has to find a person first. */
 const PATIENCE = 600_000
+/** So many bytes of answers are kept for clients that are away, all together. */
+const MOST_KEPT = 64_000_000
+/** What a call weighs besides its answer. */
+const CALL_WEIGHT = 1_000
 
 interface Parked {
   readonly id: string
@@ -18,6 +22,8 @@ interface Parked {
   /** How often the client was told what is needed. */
   rounds: number
   timer: NodeJS.Timeout | undefined
+  /** What its answer weighs, once it is kept here. */
+  kept: number
 }
 
 /** Calls whose server waits for an answer of the client, between one request of the client and the next. */
@@ -26,6 +32,7 @@ export class ParkedCalls {
   /** Only we can make a state that we accept, and only until we end. */
   readonly #key = randomBytes(32)
   readonly #patience: number
+  #kept = 0
 
   /** `patience`: so many milliseconds a call waits between two requests of its client. */
   constructor(patience = PATIENCE) {
@@ -35,16 +42,14 @@ export class ParkedCalls {
   /** Starts a call that may have to wait for its client. */
   async begin(request: ClientRequest, run: (call: ParkedCall) => Promise<Answer>): Promise<Outcome> {
     const call = new ParkedCall(request)
+    const id = randomBytes(16).toString('base64url')
+    const parked: Parked = { id, call, rounds: 0, timer: undefined, kept: 0 }
     const turn = call.attend(request)
     void run(call).then(
-      (answer) => call.end({ kind: 'answer', answer }),
+      (answer) => call.end({ kind: 'answer', answer: call.isAttended ? answer : this.#keep(parked, answer) }),
       (error: unknown) => call.end({ kind: 'broken', error }),
     )
-    return this.#settle(
-      request,
-      { id: randomBytes(16).toString('base64url'), call, rounds: 0, timer: undefined },
-      await turn,
-    )
+    return this.#settle(request, parked, await turn)
   }
 
   /** Goes on with a call that waits for what this request brings. */
@@ -56,9 +61,10 @@ export class ParkedCalls {
   }
 
   #settle(request: ClientRequest, parked: Parked, turn: Turn): Outcome {
-    if (turn.kind === 'superseded') throw invalidState('The same request was made again meanwhile.')
+    if (turn.kind === 'superseded')
+      throw invalidState('The same request was made again meanwhile.', 'Its answer goes to the later one.')
     const { id } = parked
-    this.#parked.delete(id)
+    this.#remove(parked)
     if (turn.kind === 'broken') throw turn.error
     if (turn.kind === 'answer') return turn
     this.#parked.set(id, parked)
@@ -70,9 +76,25 @@ export class ParkedCalls {
     return { kind: 'input', result: { resultType: 'input_required', inputRequests, requestState } }
   }
 
-  #giveUp({ id, call }: Parked): void {
-    this.#parked.delete(id)
-    call.cancellation.cancel('the client did not come back with an answer')
+  #giveUp(parked: Parked): void {
+    this.#remove(parked)
+    parked.call.cancellation.cancel('the client did not come back with an answer')
+  }
+
+  /** Its client is away and may never come back; a server that did not wait for it must not fill our memory. */
+  #keep(parked: Parked, answer: Answer): Answer {
+    if (!this.#parked.has(parked.id)) return answer
+    const bytes = CALL_WEIGHT + (answer.kind === 'frame' ? answer.frame.envelope.bytes : 0)
+    const isKept = this.#kept + bytes <= MOST_KEPT
+    parked.kept = isKept ? bytes : 0
+    this.#kept += parked.kept
+    return isKept ? answer : { kind: 'failure', error: lostAnswer() }
+  }
+
+  #remove(parked: Parked): void {
+    this.#parked.delete(parked.id)
+    this.#kept -= parked.kept
+    parked.kept = 0
   }
 
   #openState(request: ClientRequest): string {
@@ -99,5 +121,10 @@ function inOrder(_key: string, value: Json): Json {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-const invalidState = (message: string): SallyportError =>
-  new SallyportError('INVALID_PARAMS', message, { hint: 'Make the call again without a requestState.' })
+const lostAnswer = (): SallyportError =>
+  new SallyportError('RESULT_WITHHELD', 'The call has ended, but its answer was too large to be kept.', {
+    hint: 'It ended before the client came back. Look at what it did before you make it again.',
+  })
+
+const invalidState = (message: string, hint = 'Make the call again without a requestState.'): SallyportError =>
+  new SallyportError('INVALID_PARAMS', message, { hint })
