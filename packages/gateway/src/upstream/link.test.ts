@@ -102,6 +102,17 @@ describe(`a link (${promise('GW-20')})`, () => {
     await link.close()
   })
 
+  it('takes an answer that no client could read for a broken one', async () => {
+    const { transport, link, ask } = await openLink()
+    const errors = [5, null, {}, { code: 'x', message: 'no' }, { code: 1.5, message: 'no' }, { code: 1, message: {} }]
+    for (const members of [{ result: 5 }, { result: null }, { result: [] }, ...errors.map((error) => ({ error }))]) {
+      const call = codeOf(ask({ name: 'run' }))
+      transport.say({ jsonrpc: '2.0', id: lastId(transport), ...members } as JsonObject)
+      expect(await call, JSON.stringify(members)).toBe('UPSTREAM_PROTOCOL')
+    }
+    await link.close()
+  })
+
   it('fails one call where the transport says so, and no other', async () => {
     const { transport, link, ask } = await openLink()
     const lost = codeOf(ask())

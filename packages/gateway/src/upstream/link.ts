@@ -1,4 +1,5 @@
 import { callCancelled, type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import { answerFlaw } from './answer-flaw.ts'
 import type { AskingHabit, StandingClient } from './client.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
@@ -151,7 +152,10 @@ export class Link {
       )
       return
     }
-    exchange.resolve({ frame, era: this.#sender.era })
+    // What we asked ourselves is read with more patience.
+    const flaw = exchange.request.name === undefined ? undefined : answerFlaw(frame)
+    if (flaw !== undefined) exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
+    else exchange.resolve({ frame, era: this.#sender.era })
   }
 
   #message(frame: Frame, during: number | undefined): void {
