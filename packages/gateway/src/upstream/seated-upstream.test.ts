@@ -233,6 +233,18 @@ describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
     await third
   })
 
+  it('is there for others too, however many calls one session makes', async () => {
+    const { upstream, opened } = openSessions(4, 'anywhere')
+    const call = (session: string): Promise<UpstreamReply> => upstream.request({ ...request, session, client: ONE })
+    const calls = [call('s'), call('s'), call('s')]
+    expect(await codeOf(call('s'))).toBe('OVERLOADED')
+    calls.push(call('t'))
+    expect(opened).toHaveLength(5)
+    expect(await codeOf(call('u'))).toBe('OVERLOADED')
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
   it('is not opened for a call that was cancelled before', async () => {
     const { upstream, opened } = openSessions(10, 'anywhere')
     const cancellation = new Cancellation()

@@ -36,6 +36,8 @@ export interface SeatedUpstreamOptions {
 /** A connection of somebody's own rests after this, unless the entry says otherwise. */
 const DEFAULT_IDLE = 600_000
 const DEFAULT_MOST = 100
+/** What one session may have of them: the rest is there for the others. */
+const SHARE = 0.75
 /** Of so many of them the status tells, and so many lines of each. */
 const MOST_SHOWN = 10
 const LINES_SHOWN = 10
@@ -43,6 +45,7 @@ const LINES_SHOWN = 10
 interface Taken {
   readonly upstream: ConnectedUpstream
   readonly conversation: string | undefined
+  readonly session: string
   calls: number
 }
 
@@ -135,7 +138,7 @@ export class SeatedUpstream implements Upstream {
 
   async #requestFrom(seat: Seat, request: UpstreamRequest): Promise<UpstreamReply> {
     const name = seat.isExclusive ? this.#freeName(seat.name) : seat.name
-    const taken = this.#take({ ...seat, name })
+    const taken = this.#take({ ...seat, name }, request.session)
     taken.calls++
     try {
       return await taken.upstream.request(request)
@@ -156,10 +159,10 @@ export class SeatedUpstream implements Upstream {
     }
   }
 
-  #take({ name, speaker, conversation }: Seat): Taken {
+  #take({ name, speaker, conversation }: Seat, session: string): Taken {
     const { openOne, listener } = this.#options
     const known = this.#taken.get(name)
-    if (!known) this.#makeRoom()
+    if (!known) this.#makeRoom(session)
     const taken = known ?? {
       upstream: openOne({
         config: resting(this.config),
@@ -168,6 +171,7 @@ export class SeatedUpstream implements Upstream {
         onAsked: (habit) => this.#learn(habit),
       }),
       conversation,
+      session,
       calls: 0,
     }
     this.#taken.delete(name)
@@ -176,18 +180,19 @@ export class SeatedUpstream implements Upstream {
   }
 
   /** Whoever has nothing under way, and waits for no news, gets a new connection when it comes back. */
-  #makeRoom(): void {
+  #makeRoom(session: string): void {
     const { id } = this.config
     if (this.#closed) throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${id} is closed.`)
     const { most = DEFAULT_MOST } = this.#options
-    if (this.#taken.size < most) return
-    const idle = [...this.#taken].find(([, { calls, upstream }]) => calls === 0 && !upstream.watch.isHeld)
-    if (!idle)
-      throw new SallyportError(
-        'OVERLOADED',
-        `${most} clients have calls or subscriptions of their own at server ${id}, which is the limit.`,
-      )
-    this.#free(...idle)
+    const all = [...this.#taken]
+    const own = all.filter(([, taken]) => taken.session === session)
+    const isGreedy = own.length >= Math.ceil(most * SHARE)
+    if (!isGreedy && all.length < most) return
+    const idle = (isGreedy ? own : all).find(([, { calls, upstream }]) => calls === 0 && !upstream.watch.isHeld)
+    if (idle) return this.#free(...idle)
+    const taken = `${isGreedy ? own.length : most} connections to server ${id}`
+    const limit = isGreedy ? 'serve this session, which is its share' : 'are in use, which is the limit'
+    throw new SallyportError('OVERLOADED', `${taken} ${limit}.`)
   }
 
   #free(name: string, { upstream }: Taken): void {
