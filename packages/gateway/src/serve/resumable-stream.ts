@@ -36,6 +36,8 @@ const MOST_NOTICE_BYTES = 256_000
 /** What an event weighs besides its text. */
 const EVENT_WEIGHT = 100
 const SMALL = 65_536
+/** So much may wait for a reader before it is asked nothing more. */
+const MOST_UNREAD = 16_000_000
 /** In milliseconds: how soon a client shall come back. */
 const RETRY = 1_000
 /** What a connection took may still be lost behind it, in a proxy for one. */
@@ -124,7 +126,9 @@ export class ResumableStream implements EventStream {
   }
 
   send(message: WireMessage, weight: 'notice' | 'request'): boolean {
-    if (this.isFinished) return false
+    // A notice can be dropped later; a server that asks without end must not fill our memory for a client that does not read.
+    const unread = this.#connection?.response.writableLength ?? 0
+    if (this.isFinished || (weight === 'request' && unread > MOST_UNREAD)) return false
     this.#append(message, weight)
     return true
   }

@@ -47,6 +47,16 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     expect(said(second.reader.events)).toEqual(['three', 'four', 'done'])
   })
 
+  it('asks nothing more of a client that leaves megabytes unread', async () => {
+    const [pairs, { streams }] = [await openPairs(), openStreams()]
+    const { response } = await pairs()
+    const stream = streams.open(response, 1)
+    const asked = Array.from({ length: 12 }, () => stream.send(notice('x'.repeat(3_000_000)), 'request'))
+    expect([asked[0], asked.at(-1)]).toEqual([true, false])
+    expect(response.writableLength).toBeLessThan(30_000_000)
+    await close(response)
+  })
+
   it('says nothing after its answer', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const { response, reader } = await pairs()
