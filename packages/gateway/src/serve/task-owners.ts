@@ -5,6 +5,8 @@ import { type Frame, parseFrame } from '../upstream/upstream.ts'
 /** A server may make tasks without end; the oldest are forgotten first. */
 const MOST = 10_000
 const LONGEST_ID = 1_000
+/** An answer that speaks of a task has its result still to come. */
+const MOST_BYTES = 1_000_000
 
 interface Made {
   readonly owner: string
@@ -18,6 +20,7 @@ export class TaskOwners {
 
   /** Notes the task that an answer speaks of, if it does. */
   note(principal: Principal, offer: Offer, frame: Frame): void {
+    if (frame.envelope.bytes > MOST_BYTES) return
     const { result } = parseFrame(frame)
     if (!isJsonObject(result)) return
     const { taskId } = isJsonObject(result.task) ? result.task : result

@@ -5,7 +5,8 @@ import type { JsonObject } from '@sallyport/core'
  * its answer would wait for ever otherwise, since the call waits for the lists.
  */
 const PATIENCE = 5_000
-const MOST = 100
+/** A server asks for roots before anything else; nobody asks for much. */
+const MOST = 8
 
 /** What a server asked before the first call of the client whose connection it is, where only calls reach that client. */
 export class EarlyQuestions {
