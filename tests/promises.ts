@@ -87,8 +87,7 @@ export const PROMISES = {
   },
   'GW-24': {
     text: 'The bench prints every goal next to the noise of the machine, and its page is made from the figures of a run',
-    state: 'partial',
-    missing: 'the published page, which waits for a run on a quiet machine',
+    state: 'built',
   },
   'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
   'GW-26': {
