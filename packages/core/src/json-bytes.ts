@@ -50,7 +50,8 @@ export function textEnd(chunk: Uint8Array, from: number): number {
 /** The same for a text of which nothing is kept: then an escape of two bytes is no interruption. */
 export function passText(chunk: Uint8Array, from: number): number {
   let at = textEnd(chunk, from)
-  while (chunk[at] === BACKSLASH && at + 1 < chunk.length && ESCAPES[chunk[at + 1] as number] !== 0)
+  // In this order: a look beyond the end once would make every later look slower.
+  while (at + 1 < chunk.length && chunk[at] === BACKSLASH && ESCAPES[chunk[at + 1] as number] !== 0)
     at = textEnd(chunk, at + 2)
   return at
 }
