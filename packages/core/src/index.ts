@@ -40,5 +40,6 @@ export {
 } from './protocol.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
+export { ShortLivedMap } from './short-lived-map.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
 export { cutText, plainText, quoteText, visibleText } from './visible-text.ts'

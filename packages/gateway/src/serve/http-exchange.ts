@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Reply } from './client-request.ts'
 import { type EventStream, openPlainStream, weightOf } from './event-stream.ts'
+import type { LongCall } from './long-calls.ts'
 import type { SessionStreams } from './session-streams.ts'
 import { errorMessage, messageBytes, notificationMessage, type WireMessage } from './wire-message.ts'
 
@@ -12,9 +13,10 @@ export interface Resumption {
 }
 
 /** One POST and its answer: plain JSON, or an event stream as soon as there is something to say before the answer. */
-export class HttpExchange {
+export class HttpExchange implements LongCall {
   readonly cancellation = new Cancellation()
   readonly response: ServerResponse
+  place = -1
   readonly #request: IncomingMessage
   readonly #resumption: Resumption | undefined
   #stream: EventStream | undefined

@@ -81,7 +81,7 @@ describe('legacy sessions', () => {
     session.inFlight.set(1, new Cancellation())
     expect(() => sessions.open(ANN, OPENING)).toThrow(SallyportError)
     expect(sessions.find(session.id, ANN)).toBe(session)
-    session.inFlight.clear()
+    session.inFlight.delete(1)
     expect(sessions.open(ANN, OPENING)).not.toBe(session)
   })
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Cancellation, type Principal, SallyportError } from '@sallyport/core'
+import { type Cancellation, type Principal, SallyportError, ShortLivedMap } from '@sallyport/core'
 import type { ChangeHub } from './change-hub.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { LegacyClient } from './legacy-client.ts'
@@ -14,7 +14,7 @@ export interface LegacySession {
   readonly client: LegacyClient
   readonly subscriptions: ClientSubscriptions
   /** Requests under way, by the client's id. */
-  readonly inFlight: Map<string | number, Cancellation>
+  readonly inFlight: ShortLivedMap<string | number, Cancellation>
   readonly streams: SessionStreams
   seenAt: number
 }
@@ -61,7 +61,7 @@ export class LegacySessions {
         isOpen: () => session.streams.isListening,
       }),
       subscriptions: new ClientSubscriptions((notification) => session.streams.tell(notification)),
-      inFlight: new Map(),
+      inFlight: new ShortLivedMap(),
       streams: new SessionStreams({ sessionId: id, protocolVersion, budget: this.#budget, now: this.#now }),
       seenAt: this.#now(),
     }

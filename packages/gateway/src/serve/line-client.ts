@@ -9,6 +9,7 @@ import {
   JsonScanner,
   type Principal,
   SallyportError,
+  ShortLivedMap,
 } from '@sallyport/core'
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { ConversationNotice } from '../upstream/upstream.ts'
@@ -47,7 +48,7 @@ type ClientCall = Extract<Incoming, { kind: 'request' }>
 /** MCP over a stream of lines: what an agent's stdio becomes once it reached the gateway. */
 export class LineClient implements WayToClient {
   readonly #options: LineClientOptions
-  readonly #inFlight = new Map<string | number, Cancellation>()
+  readonly #inFlight = new ShortLivedMap<string | number, Cancellation>()
   readonly #subscriptions = new ClientSubscriptions((notification) => this.#write(notificationMessage(notification)))
   readonly #conversation = randomUUID()
   /** What it is before it says `initialize`, and all that a modern one ever is. */

@@ -1,5 +1,7 @@
 /** A call that can become a stream before it has anything to say. */
 export interface LongCall {
+  /** Where it stands; only the table writes it. */
+  place: number
   beginStream(): void
 }
 
@@ -7,27 +9,35 @@ const PATIENCE = 10_000
 
 /**
  * Calls that take long become streams though they say nothing: proxies see a sign of life, and a client whose
- * connection breaks can resume. Two sets instead of a timer for each call, of which nearly all end at once.
+ * connection breaks can resume. Two tables instead of a timer for each call, of which nearly all end at once; arrays,
+ * since a Set keeps what has left it alive through the tables that it outgrew.
  */
 export class LongCalls {
-  #young = new Set<LongCall>()
-  #old = new Set<LongCall>()
+  #young: LongCall[] = []
+  #old: LongCall[] = []
   #timer: NodeJS.Timeout | undefined
 
   add(call: LongCall): void {
-    this.#young.add(call)
+    call.place = this.#young.length
+    this.#young.push(call)
     this.#timer ??= setInterval(() => this.#grow(), PATIENCE).unref()
   }
 
+  /** The last one fills the gap. */
   delete(call: LongCall): void {
-    if (!this.#young.delete(call)) this.#old.delete(call)
+    const calls = this.#young[call.place] === call ? this.#young : this.#old
+    if (calls[call.place] !== call) return
+    const last = calls.pop()
+    if (last === undefined || last === call) return
+    calls[call.place] = last
+    last.place = call.place
   }
 
   #grow(): void {
     for (const call of this.#old) call.beginStream()
     this.#old = this.#young
-    this.#young = new Set()
-    if (this.#old.size > 0) return
+    this.#young = []
+    if (this.#old.length > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }

@@ -1,11 +1,18 @@
-import { callCancelled, type Era, formatDuration, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import {
+  callCancelled,
+  type Era,
+  formatDuration,
+  isJsonObject,
+  type JsonObject,
+  SallyportError,
+  ShortLivedMap,
+} from '@sallyport/core'
 import { answerFlaw } from './answer-flaw.ts'
 import type { AskingHabit, StandingClient } from './client.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
 import type { LinkRequest } from './link-request.ts'
 import { wantsToHear } from './log-level.ts'
-import { OpenExchanges } from './open-exchanges.ts'
 import { parseFrame } from './parse-frame.ts'
 import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
@@ -44,7 +51,7 @@ export class Link {
   readonly #transport: Transport
   readonly #events: LinkEvents
   readonly #nextId = createRequestIds()
-  readonly #exchanges = new OpenExchanges()
+  readonly #exchanges = new ShortLivedMap<number, Exchange>()
   readonly #questions: Questions
   readonly #early: EarlyQuestions
   readonly #speaker: Speaker
@@ -73,7 +80,7 @@ export class Link {
 
   /** Requests that somebody waits for; listening for changes is not one. */
   get inFlight(): number {
-    return this.#exchanges.all().filter(({ request }) => request.method !== 'subscriptions/listen').length
+    return this.#exchanges.values().filter(({ request }) => request.method !== 'subscriptions/listen').length
   }
 
   /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
@@ -114,7 +121,7 @@ export class Link {
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const text = requestText(id, request, this.#sender)
-      this.#exchanges.add(new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
+      this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
       this.#usedAt = performance.now()
       request.onSent?.(id)
       const { method, name, headers } = request
@@ -211,7 +218,7 @@ export class Link {
   #callsOf(during: number | undefined): readonly number[] {
     if (during !== undefined) return [during]
     const calls: number[] = []
-    for (const { id, request } of this.#exchanges.all()) if (request.name !== undefined) calls.push(id)
+    for (const { id, request } of this.#exchanges.values()) if (request.name !== undefined) calls.push(id)
     if (this.#speaker.isOneClient) return calls
     return calls.length === 1 && performance.now() > this.#lingersUntil ? calls : []
   }
@@ -273,7 +280,7 @@ export class Link {
   #closed(reason: string): void {
     if (this.#closedBecause !== undefined) return
     this.#closedBecause = reason
-    for (const { id } of this.#exchanges.all()) this.#settle(id)?.reject(gone(reason))
+    for (const { id } of this.#exchanges.values()) this.#settle(id)?.reject(gone(reason))
     this.#early.stop()
     this.#questions.endAll()
     this.#events.onClose(reason)
