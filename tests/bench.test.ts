@@ -199,6 +199,17 @@ const RUN = {
 }
 
 describe('the page', () => {
+  it(`that is published says of every goal whether it was kept: ${promise('GW-23')}`, () => {
+    const [, goals = ''] = readFileSync(join(ROOT, 'docs/benchmarks.md'), 'utf8').split('## Goals')
+    const verdicts = goals
+      .split('\n\n## ')[0]
+      ?.split('\n')
+      .filter((line) => /\| [≤≥] /.test(line))
+      .map((line) => line.split('|').at(-2)?.trim())
+    expect(verdicts?.length).toBeGreaterThan(20)
+    expect(new Set(verdicts)).toEqual(new Set(['kept', '**missed**']))
+  })
+
   it(`tells each goal, its limit, what was measured and whether it was kept: ${promise('GW-24')}`, () => {
     const page = printPage(RUN)
     expect(page).toContain('| CPU per call, HTTP, modern, 16 callers, × floor-pipe | ≤ 1 | 0.90 | kept |')
