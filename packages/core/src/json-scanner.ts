@@ -24,7 +24,7 @@ import {
 } from './json-bytes.ts'
 
 /** What nobody needs and some readers choke on. */
-const MAX_DEPTH = 128
+export const MAX_DEPTH = 128
 const MAX_SCALAR = 64
 
 /** Deeper than this nothing concerns the envelope. */

@@ -8,3 +8,11 @@ export interface JsonObject {
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** Whether it is nested deeper than so many levels. It is looked into no further than that. */
+export function isDeeper(value: Json | undefined, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  for (const key in value) if (isDeeper((value as Readonly<Record<string, Json>>)[key], levels - 1)) return true
+  return false
+}

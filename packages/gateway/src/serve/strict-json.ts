@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { type Json, JsonScanner } from '@sallyport/core'
+import { isDeeper, type Json, JsonScanner, MAX_DEPTH } from '@sallyport/core'
 
 export type StrictJson = { readonly value: Json } | { readonly flaw: string }
 
-const MAX_DEPTH = 128
 /** What is built of a larger message before it can be refused may weigh a hundred times as much. */
 const MOST_PLAIN_BYTES = 65_536
 
@@ -22,13 +21,6 @@ function readPlainJson(text: string): StrictJson | undefined {
   } catch {
     return undefined
   }
-}
-
-function isDeeper(value: Json | undefined, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (levels === 0) return true
-  for (const key in value) if (isDeeper((value as Readonly<Record<string, Json>>)[key], levels - 1)) return true
-  return false
 }
 
 function scanJson(bytes: Buffer): StrictJson {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, readMcpParams, type ToolDefinition } from '@sallyport/core'
+import { isDeeper, isJsonObject, type Json, type JsonObject, readMcpParams, type ToolDefinition } from '@sallyport/core'
 import type { AskingHabit } from './client.ts'
 import { type Opening, resultOf } from './handshake.ts'
 import type { Link } from './link.ts'
@@ -166,11 +166,6 @@ function paramFlaw(item: Json): string | undefined {
 
 function freshFor(ttlMs: Json | undefined): number {
   return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(ttlMs, LONGEST_FRESH) : 0
-}
-
-function isDeeper(value: Json | undefined, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1))
 }
 
 function shownName(item: Json, plan: ListPlan): string {
