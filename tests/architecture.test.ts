@@ -7,7 +7,14 @@ import { filesBelow, ROOT, textOf } from './repository.ts'
 
 const GATEWAY = 'packages/gateway/src'
 /** From the bottom up; rooms of one level do not know each other. */
-const LEVELS = [['disk'], ['config', 'store'], ['upstream', 'sessions'], ['catalog'], ['pipeline'], ['serve']] as const
+const LEVELS = [
+  ['disk'],
+  ['config', 'store', 'telemetry'],
+  ['upstream', 'sessions', 'governance'],
+  ['catalog'],
+  ['pipeline'],
+  ['serve'],
+] as const
 const ROOMS: readonly string[] = LEVELS.flat()
 
 interface Trial {

@@ -27,6 +27,8 @@ const final = { forModel: true } as const
 export const ERRORS = {
   // Starting up
   CONFIG_INVALID: kind([500, -32603, 1]),
+  TOOLS_FILE_INVALID: kind([500, -32603, 1]),
+  TOOLS_FILE_UNSAFE: kind([409, -32603, 1]),
   HOME_UNREADABLE: kind([500, -32603, 1]),
   HOME_UNTRUSTED: kind([403, -32603, 4]),
   STATE_UNUSABLE: kind([500, -32603, 1]),
@@ -51,6 +53,8 @@ export const ERRORS = {
   PROMPT_UNKNOWN: kind([404, -32602, 3]),
   TRACE_UNKNOWN: kind([404, -32602, 3]),
   TOKEN_UNKNOWN: kind([404, -32602, 3]),
+  APPROVAL_UNKNOWN: kind([404, -32602, 3]),
+  APPROVAL_SETTLED: kind([409, -32602, 1]),
 
   // Who asks, and from where
   UNAUTHENTICATED: kind([401, -32000, 4]),
@@ -68,9 +72,19 @@ export const ERRORS = {
 
   // Deciding
   CALL_DENIED: kind([403, -32000, 4], final),
+  MODE_FORBIDS: kind([403, -32000, 4], final),
+  MODE_REFUSED: kind([409, -32000, 4]),
+  DEFINITION_CHANGED: kind([403, -32000, 4], final),
+  ARGUMENTS_INVALID: kind([400, -32602, 2], final),
+  ARGUMENTS_FORBIDDEN: kind([403, -32000, 4], final),
+  SECRET_REFUSED: kind([403, -32000, 4], final),
+  RATE_LIMITED: kind([429, -32000, 4], passing),
   APPROVAL_REQUIRED: kind([403, -32000, 4], final),
+  APPROVAL_DENIED: kind([403, -32000, 4], final),
+  APPROVAL_EXPIRED: kind([403, -32000, 4], passing),
   AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
   RESULT_WITHHELD: kind([503, -32000, 5], final),
+  LOG_ALTERED: kind([500, -32603, 6]),
 
   // The server behind
   UPSTREAM_STARTING: kind([503, -32000, 5], passing),

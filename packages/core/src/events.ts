@@ -1,5 +1,8 @@
 import type { RuleSource, StepName } from './decide.ts'
 import type { ErrorCode } from './errors.ts'
+import type { Json } from './json.ts'
+import type { Mode } from './mode.ts'
+import type { RiskLevel } from './tool-policy.ts'
 
 /** What every event of one call says about it. Field names are those of the written record. */
 export interface CallFacts {
@@ -19,10 +22,24 @@ export interface CallFacts {
   readonly is_mcp: boolean
 }
 
-/** What each step said, and what the deciding one gave as its reason. */
+/** What each step said, what the deciding one gave as its reason, and what all this was decided about. */
 interface Decided {
   readonly steps: Readonly<Partial<Record<StepName, string>>>
   readonly decided_by?: { readonly step: StepName; readonly reason: string; readonly rule?: RuleSource }
+  /** What enforcing the rules would have done, where they are only watched. */
+  readonly would?: { readonly outcome: 'ask' | 'deny'; readonly error?: ErrorCode }
+  readonly mode?: Mode
+  readonly risk?: RiskLevel
+  /** The approval that let it pass. */
+  readonly approval?: string
+  /** As much of them as `audit.arguments` keeps. */
+  readonly arguments?: Json
+}
+
+/** Who changed something, and by what means. */
+interface ByWhom {
+  readonly by: string
+  readonly via: string
 }
 
 /** Everything that happens, as one union: this is what the log holds and what watchers receive. */
@@ -73,6 +90,42 @@ export type SallyportEvent =
   | { readonly type: 'CONFIG_REJECTED'; readonly message: string }
   | { readonly type: 'TOKEN_MINTED'; readonly token_id: string; readonly agent: string; readonly profile: string }
   | { readonly type: 'TOKEN_REVOKED'; readonly token_id: string }
+  /** Somebody has to say yes before the call goes on; `approval` is the name of the question. */
+  | ({
+      readonly type: 'APPROVAL_REQUESTED'
+      readonly approval: string
+      readonly reason: string
+      readonly expires: string
+      readonly rule?: RuleSource
+      readonly risk?: RiskLevel
+      readonly arguments?: Json
+    } & CallFacts)
+  | ({
+      readonly type: 'APPROVAL_ANSWERED'
+      readonly approval: string
+      readonly answer: 'deny' | 'once' | 'session' | 'always'
+      readonly why?: string
+    } & CallFacts &
+      ByWhom)
+  | ({ readonly type: 'APPROVAL_EXPIRED'; readonly approval: string; readonly reason: string } & CallFacts)
+  | ({
+      readonly type: 'MODE_CHANGED'
+      readonly from: Mode
+      readonly to: Mode
+      readonly why: string
+    } & ByWhom)
+  | { readonly type: 'TOOLS_WRITTEN'; readonly file: string; readonly tools: readonly string[]; readonly count: number }
+  | { readonly type: 'TOOLS_FILE_RELOADED'; readonly file: string; readonly entries: number }
+  | { readonly type: 'TOOLS_FILE_REJECTED'; readonly file: string; readonly message: string }
+  | ({ readonly type: 'PIN_CHANGED'; readonly tool_name: string; readonly from: string; readonly to: string } & ByWhom)
+  | {
+      readonly type: 'DEFINITION_DRIFTED'
+      readonly server: string
+      readonly tool_name: string
+      readonly pin: string
+      readonly now: string
+    }
+  | { readonly type: 'LOG_TRIMMED'; readonly files: number; readonly bytes: number; readonly through: number }
   | { readonly type: 'LOG_REPAIRED'; readonly file: string; readonly dropped_bytes: number }
 
 export type EventType = SallyportEvent['type']

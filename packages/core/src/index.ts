@@ -24,8 +24,10 @@ export { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
 export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
+export { isMode, MODES, type Mode } from './mode.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
+export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
 export { ownerOf, type Principal } from './principal.ts'
 export {
   type Era,
@@ -38,8 +40,22 @@ export {
   MODERN_VERSION,
   traceIdOf,
 } from './protocol.ts'
+export { RISK_TOKENS } from './risk-tokens.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
+export {
+  type ArgumentRule,
+  type ArgumentRules,
+  type PolicyField,
+  type PolicyFields,
+  RISK_LEVELS,
+  type RiskLevel,
+  type Ruled,
+  type SecretHandling,
+  type ToolCategory,
+  type ToolEntry,
+  type ToolsFile,
+} from './tool-policy.ts'
 export { cutText, plainText, quoteText, visibleText } from './visible-text.ts'

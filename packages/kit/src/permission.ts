@@ -1,19 +1,5 @@
-/** What a tool does to the world: it looks, it changes, it reaches out. */
-const PERMISSIONS = ['READ', 'WRITE', 'CONNECT'] as const
-
-export type Permission = (typeof PERMISSIONS)[number]
+export type { Permission, PermissionDeclaration } from '@sallyport/core'
 
 export const READ = 'READ'
 export const WRITE = 'WRITE'
 export const CONNECT = 'CONNECT'
-
-/** One permission, or a list of at least one. */
-export type PermissionDeclaration = Permission | readonly [Permission, ...Permission[]]
-
-/** The declared permissions in a fixed order, or nothing when the declaration is none. */
-export function readPermissions(declared: unknown): readonly Permission[] | undefined {
-  const list: readonly unknown[] = Array.isArray(declared) ? declared : [declared]
-  const known = PERMISSIONS.filter((permission) => list.includes(permission))
-  const allKnown = list.every((entry) => PERMISSIONS.some((permission) => permission === entry))
-  return allKnown && known.length > 0 ? known : undefined
-}

@@ -1,7 +1,12 @@
-import { type JsonObject, SallyportError, type ToolDefinition } from '@sallyport/core'
+import {
+  type JsonObject,
+  type PermissionDeclaration,
+  readPermissions,
+  SallyportError,
+  type ToolDefinition,
+} from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
 import type { ArgumentsOf, InputSchema } from './input-schema.ts'
-import { type PermissionDeclaration, readPermissions } from './permission.ts'
 
 /** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
 export interface ToolAnnotations {

@@ -9,13 +9,20 @@ export { sameServer } from './same-server.ts'
 export { secretsOf } from './secrets-of.ts'
 export { isTransportHeader } from './server-address.ts'
 export type {
+  AuditSettings,
+  AutoApproval,
   DockerGatewayConfig,
+  EscalationSettings,
+  GovernanceSettings,
   HttpServerConfig,
   JwtSettings,
+  PolicyPattern,
   ProgramServerConfig,
+  RiskTokens,
   ServerConfig,
   Settings,
   StdioServerConfig,
+  TelemetrySettings,
 } from './settings.ts'
 export { prepareState } from './state-folder.ts'
 export { recordTrust, requireTrust, type Trust, trustOf } from './trust.ts'

@@ -1,4 +1,13 @@
-import type { AuditSettings, GatewaySettings, Settings, Timeouts } from './settings.ts'
+import { RISK_TOKENS } from '@sallyport/core'
+import type {
+  AuditSettings,
+  EscalationSettings,
+  GatewaySettings,
+  GovernanceSettings,
+  Settings,
+  TelemetrySettings,
+  Timeouts,
+} from './settings.ts'
 
 const MEGABYTE = 1024 ** 2
 
@@ -20,12 +29,46 @@ export const DEFAULT_GATEWAY: GatewaySettings = {
   maxCallsInFlight: 1_024,
 }
 
-export const DEFAULT_AUDIT: AuditSettings = { durability: 'process', required: true }
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+export const DEFAULT_AUDIT: AuditSettings = {
+  durability: 'process',
+  required: true,
+  arguments: 'redacted',
+  retention: { age: 30 * DAY, bytes: 1024 * MEGABYTE },
+}
+
+const DEFAULT_ESCALATION: EscalationSettings = {
+  policyViolations: { count: 30, window: 10 * MINUTE, to: 'ALERT' },
+  toolErrors: { rate: 0.5, least: 50, window: 10 * MINUTE, to: 'DEGRADED' },
+  upstreamFlapping: { count: 10, window: 10 * MINUTE, to: 'DEGRADED' },
+  auditFailing: { lasting: 30_000, to: 'DEGRADED' },
+}
+
+export const DEFAULT_GOVERNANCE: GovernanceSettings = {
+  enforce: true,
+  defaults: {
+    low: { allowedInModes: ['NORMAL', 'ALERT', 'DEGRADED'], requiresApproval: false },
+    medium: { allowedInModes: ['NORMAL', 'DEGRADED'], requiresApproval: false },
+    high: { allowedInModes: ['NORMAL'], requiresApproval: true },
+  },
+  riskTokens: RISK_TOKENS,
+  patterns: [],
+  approvalTimeout: 5 * MINUTE,
+  autoApprove: [],
+  approvalHook: undefined,
+  escalation: DEFAULT_ESCALATION,
+}
+
+export const DEFAULT_TELEMETRY: TelemetrySettings = { otlp: undefined, prometheus: true }
 
 /** What an empty config file means. */
 export const DEFAULT_SETTINGS: Settings = {
   gateway: DEFAULT_GATEWAY,
   jwt: undefined,
   audit: DEFAULT_AUDIT,
+  governance: DEFAULT_GOVERNANCE,
+  telemetry: DEFAULT_TELEMETRY,
   servers: [],
 }

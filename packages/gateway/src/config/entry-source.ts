@@ -46,6 +46,7 @@ export function readCommon(source: EntrySource<CommonEntry>) {
     excludeTools: oneKey(source, ['excludeTools', 'disabledTools']) ?? [],
     maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,
     fromVariables: source.fromVariables,
+    trusted: false,
     place: source.place,
   } as const
 }

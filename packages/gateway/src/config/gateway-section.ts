@@ -37,6 +37,8 @@ export function readAudit(section: AuditSection): AuditSettings {
   return {
     durability: section.durability ?? DEFAULT_AUDIT.durability,
     required: section.required ?? DEFAULT_AUDIT.required,
+    arguments: DEFAULT_AUDIT.arguments,
+    retention: DEFAULT_AUDIT.retention,
   }
 }
 

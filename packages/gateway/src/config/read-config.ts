@@ -1,7 +1,7 @@
 import { BUILT_IN_SERVER, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
 import { camelCase, PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
-import { DEFAULT_AUDIT } from './defaults.ts'
+import { DEFAULT_AUDIT, DEFAULT_GOVERNANCE, DEFAULT_TELEMETRY } from './defaults.ts'
 import { createDockerDefault, DOCKER_ID, readDockerGateway } from './docker-gateway-entry.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
@@ -73,6 +73,8 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { log
     gateway,
     jwt: jwt === undefined ? undefined : readJwt(jwt, spotOf('auth', 'jwt'), log),
     audit: sections?.audit === undefined ? DEFAULT_AUDIT : readAudit(sections.audit),
+    governance: DEFAULT_GOVERNANCE,
+    telemetry: DEFAULT_TELEMETRY,
   }
 }
 

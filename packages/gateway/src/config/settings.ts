@@ -1,4 +1,4 @@
-import type { Naming } from '@sallyport/core'
+import type { ArgumentRules, Mode, Naming, PolicyFields, RiskLevel } from '@sallyport/core'
 
 /** Where an entry stands, so that errors and `explain` can point at it. */
 export interface Place {
@@ -32,6 +32,8 @@ interface ServerCommon {
   readonly maxMessageBytes: number
   /** What variables gave to its entry, in every form, longest first: it may be secret and is never shown. */
   readonly fromVariables: readonly string[]
+  /** What it says of its own tools may be believed. */
+  readonly trusted: boolean
   readonly place: Place
 }
 
@@ -102,6 +104,93 @@ export interface AuditSettings {
   readonly durability: 'process' | 'power'
   /** Refuse calls that cannot be recorded. */
   readonly required: boolean
+  /** How much of a call's arguments its record keeps. */
+  readonly arguments: 'none' | 'shape' | 'redacted' | 'full'
+  /** What is older, or over the size, is removed, whole files at a time. Age in milliseconds. */
+  readonly retention: { readonly age: number; readonly bytes: number }
+}
+
+/** What follows from a risk, where an entry of tools.yaml does not say it. */
+export interface RiskDefaults {
+  readonly allowedInModes: readonly Mode[]
+  readonly requiresApproval: boolean
+}
+
+/** Words of a tool's name that tell its risk. */
+export interface RiskTokens {
+  readonly high: readonly string[]
+  readonly low: readonly string[]
+  /** High ones that are as often nouns: behind a leading low one they tell nothing. */
+  readonly nouns: readonly string[]
+}
+
+/** When the mode rises by itself: what happens so often, or so long, within a window. Times in milliseconds. */
+export interface EscalationSettings {
+  readonly policyViolations: CountTrigger | undefined
+  readonly toolErrors: RateTrigger | undefined
+  readonly upstreamFlapping: CountTrigger | undefined
+  readonly auditFailing: LastingTrigger | undefined
+}
+
+export interface CountTrigger {
+  readonly count: number
+  readonly window: number
+  readonly to: Mode
+}
+
+export interface RateTrigger {
+  /** Of all calls of the window, from 0 to 1. */
+  readonly rate: number
+  /** Fewer calls than these tell nothing. */
+  readonly least: number
+  readonly window: number
+  readonly to: Mode
+}
+
+export interface LastingTrigger {
+  /** It has gone on for so long. */
+  readonly lasting: number
+  readonly to: Mode
+}
+
+/** A call that needs no person, though its tool does. All that is said must hold. */
+export interface AutoApproval {
+  /** Any way to write a tool's name, or a glob over these. */
+  readonly tool: string
+  readonly agent: string | undefined
+  readonly profile: string | undefined
+  /** Every path among the arguments is under one of these, and there is at least one. */
+  readonly paths: readonly string[] | undefined
+  readonly arguments: ArgumentRules | undefined
+  readonly place: Place
+}
+
+/** Fields that tools of certain names get, behind what their entries say. */
+export interface PolicyPattern {
+  /** A glob over canonical names. */
+  readonly tool: string
+  readonly fields: PolicyFields
+  readonly place: Place
+}
+
+export interface GovernanceSettings {
+  /** False: what would be refused or asked is recorded and passes. */
+  readonly enforce: boolean
+  readonly defaults: Readonly<Record<RiskLevel, RiskDefaults>>
+  readonly riskTokens: RiskTokens
+  readonly patterns: readonly PolicyPattern[]
+  readonly approvalTimeout: number
+  readonly autoApprove: readonly AutoApproval[]
+  /** Where requests for approval are sent, signed with the secret. */
+  readonly approvalHook: { readonly url: string; readonly secret: string } | undefined
+  readonly escalation: EscalationSettings
+}
+
+export interface TelemetrySettings {
+  /** Undefined: OpenTelemetry is off. */
+  readonly otlp: { readonly endpoint: string; readonly headers: Readonly<Record<string, string>> } | undefined
+  /** Whether /metrics answers. */
+  readonly prometheus: boolean
 }
 
 /** config.yaml, validated, with every default filled in and every variable expanded. */
@@ -109,6 +198,8 @@ export interface Settings {
   readonly gateway: GatewaySettings
   readonly jwt: JwtSettings | undefined
   readonly audit: AuditSettings
+  readonly governance: GovernanceSettings
+  readonly telemetry: TelemetrySettings
   /** In the order of the file. */
   readonly servers: readonly ServerConfig[]
 }

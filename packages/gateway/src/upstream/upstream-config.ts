@@ -18,6 +18,7 @@ export function builtInConfig(id: string): BuiltInConfig {
     timeouts: { startup: 5_000, call: 60_000, callMaximum: 600_000, idle: undefined },
     includeTools: undefined,
     excludeTools: [],
+    trusted: true,
     maxMessageBytes: 64 * 1_024 * 1_024,
     place: { file: 'built in', line: 0 },
   }

@@ -21,6 +21,16 @@ const TYPES: Readonly<Record<EventType, true>> = {
   CONFIG_REJECTED: true,
   TOKEN_MINTED: true,
   TOKEN_REVOKED: true,
+  APPROVAL_REQUESTED: true,
+  APPROVAL_ANSWERED: true,
+  APPROVAL_EXPIRED: true,
+  MODE_CHANGED: true,
+  TOOLS_WRITTEN: true,
+  TOOLS_FILE_RELOADED: true,
+  TOOLS_FILE_REJECTED: true,
+  PIN_CHANGED: true,
+  DEFINITION_DRIFTED: true,
+  LOG_TRIMMED: true,
   LOG_REPAIRED: true,
 }
 
