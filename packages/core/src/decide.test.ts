@@ -64,7 +64,7 @@ describe('a decision', () => {
     )
   })
 
-  it('that everything passes is made once', () => {
+  it('is made once for the same verdicts', () => {
     const compiled = compileSteps([openGate('mode'), step('limits', 'allow')])
     expect(compiled({}, UNDECIDED)).toBe(compiled({}, UNDECIDED))
   })

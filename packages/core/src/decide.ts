@@ -7,16 +7,23 @@ export interface RuleSource {
 }
 
 export type Verdict =
-  | { readonly outcome: 'allow'; readonly reason?: string; readonly rule?: RuleSource }
+  | {
+      readonly outcome: 'allow'
+      readonly reason?: string
+      readonly rule?: RuleSource
+      /** What it would have been, were its rules enforced. */
+      readonly would?: Exclude<Verdict, { outcome: 'allow' }>
+    }
   | { readonly outcome: 'ask'; readonly reason: string; readonly rule?: RuleSource }
   | { readonly outcome: 'deny'; readonly code: ErrorCode; readonly reason: string; readonly rule?: RuleSource }
 
 export const ALLOW: Verdict = Object.freeze({ outcome: 'allow' })
 
-/** The order of judgement. Listing asks the first two, which depend on no call; calling asks all of them. */
+/** The order of judgement. Listing asks the first three, which depend on no call; calling asks all of them. */
 export const STEP_NAMES = [
   'select',
   'mode',
+  'pin',
   'validate',
   'permission',
   'label',
@@ -65,21 +72,34 @@ export function decide<Subject>(
   return decisive === undefined ? { outcome: 'allow', verdicts } : { outcome: 'ask', verdicts, decisive }
 }
 
-/** Decides as `decide` does. That everything passes is the common decision, so it is made once for each earlier one. */
+/**
+ * Decides as `decide` does. Most calls meet the same verdicts as the one before, the very objects: their decision is
+ * made once for each earlier one.
+ */
 export function compileSteps<Subject>(
   steps: readonly Step<Subject>[],
 ): (subject: Subject, earlier: Decision) => Decision {
-  const looking = steps.filter(({ always }) => always?.outcome !== 'allow')
-  const passed = new WeakMap<Decision, Decision>()
+  const looking = steps.filter(({ always }) => always === undefined)
+  const last = new WeakMap<Decision, Said>()
   return (subject, earlier) => {
-    for (const { judge } of looking) if (judge(subject) !== ALLOW) return decide(steps, subject, earlier)
-    const known = passed.get(earlier)
-    if (known !== undefined) return known
+    if (earlier.outcome === 'deny') return earlier
+    const known = last.get(earlier)
+    if (known && looking.every(({ judge }, at) => judge(subject) === known.verdicts[at])) return known.decision
     const decision = decide(steps, subject, earlier)
-    passed.set(earlier, decision)
+    const said = decision.verdicts.slice(earlier.verdicts.length)
+    // After a denial nobody is asked any more: what those would have said is not known.
+    if (said.length === steps.length) last.set(earlier, { verdicts: lookedAt(steps, said), decision })
     return decision
   }
 }
+
+interface Said {
+  readonly verdicts: readonly Verdict[]
+  readonly decision: Decision
+}
+
+const lookedAt = <Subject>(steps: readonly Step<Subject>[], said: readonly StepVerdict[]): readonly Verdict[] =>
+  said.filter((_, at) => steps[at]?.always === undefined).map(({ verdict }) => verdict)
 
 /** A gate whose rules do not exist yet: it stands in its place in the order and lets everything pass. */
 export function openGate<Subject>(name: StepName): Step<Subject> {

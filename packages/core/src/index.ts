@@ -1,4 +1,5 @@
 export { Cancellation, callCancelled } from './cancellation.ts'
+export { canonicalJson } from './canonical-json.ts'
 export { closest, didYouMean } from './closest.ts'
 export {
   ALLOW,
@@ -15,6 +16,7 @@ export {
   type Verdict,
 } from './decide.ts'
 export { formatDuration, parseDuration } from './duration.ts'
+export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields } from './effective-policy.ts'
 export type { Envelope, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'

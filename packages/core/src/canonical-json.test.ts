@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { canonicalJson } from './canonical-json.ts'
+import { isJsonObject, type Json } from './json.ts'
+
+const reversed = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(reversed)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, member]) => [key, reversed(member as Json)]),
+  )
+}
+
+describe('the canonical text of a value', () => {
+  it('holds the value, and is the same whatever the order of its members', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (any) => {
+        const value = JSON.parse(JSON.stringify(any)) as Json
+        expect(JSON.parse(canonicalJson(value))).toEqual(value)
+        expect(canonicalJson(reversed(value))).toBe(canonicalJson(value))
+      }),
+    )
+  })
+
+  it('tells arrays of another order apart', () => {
+    expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
+  })
+})
