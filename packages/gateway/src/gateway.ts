@@ -1,8 +1,9 @@
-import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
+import { ALLOW, BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
-import { CallGauge, LISTING_STEPS, Listings, Pipeline, serverRules } from './pipeline/pipeline.ts'
+import { Governing } from './governing.ts'
+import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
@@ -47,6 +48,7 @@ export class Gateway {
   readonly catalog: Catalog
   readonly listings: Listings
   readonly pipeline: Pipeline
+  readonly governing: Governing
   readonly gauge: CallGauge
   readonly fleet: Fleet
   readonly hub = new ChangeHub()
@@ -82,8 +84,8 @@ export class Gateway {
     this.#context = this.#createContext()
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
-    const rulesOf = serverRules(() => this.#settings.servers)
-    this.listings = new Listings({ catalog: this.catalog, steps: LISTING_STEPS, rulesOf })
+    this.governing = new Governing({ catalog: this.catalog, settings: () => this.#settings, store: this.store })
+    this.listings = this.#createListings()
     this.fleet = this.#openFleet()
     this.pipeline = this.#createPipeline()
     this.methods = this.#createMethods()
@@ -113,10 +115,26 @@ export class Gateway {
     }
   }
 
+  #createListings(): Listings {
+    const { policyOf, modeState } = this.governing.rules
+    return new Listings({
+      catalog: this.catalog,
+      steps: listingSteps(modeState),
+      rulesOf: serverRules(() => this.#settings.servers),
+      policyOf,
+      pinned: () => undefined,
+    })
+  }
+
   #createPipeline(): Pipeline {
+    const { rules, limits, approvals } = this.governing
     return new Pipeline({
       listings: this.listings,
       gauge: this.gauge,
+      tools: limits,
+      approvals,
+      rulesOf: rules.rulesOf,
+      check: () => ALLOW,
       log: this.store.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
@@ -192,6 +210,7 @@ export class Gateway {
     this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
     const change = this.fleet.arrange(settings.servers, this.#own)
+    this.governing.rules.forget()
     this.listings.forget()
     this.catalog.arrange(this.#order(), settings.gateway.naming)
     this.record({ type: 'CONFIG_RELOADED', ...change })
@@ -219,6 +238,7 @@ export class Gateway {
 
   async #shutDown(reason: string): Promise<void> {
     await this.#starting
+    this.governing.close(reason)
     this.sessions.endAll(reason)
     this.methods.close()
     await this.fleet.close()

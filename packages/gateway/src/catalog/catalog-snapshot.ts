@@ -158,6 +158,7 @@ function namedOffers(entries: readonly CatalogEntry[], { kind, key, names }: Nam
           name,
           wire,
           recordName,
+          original: item,
           definition: { ...item, name: wire },
           ...(kind === 'tool' && catalogue.era === 'modern' && narrowed(item)),
           isMcp: server !== BUILT_IN_SERVER,
@@ -213,6 +214,7 @@ function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, war
         name,
         wire: name,
         recordName: name,
+        original: item,
         definition: item,
         isMcp: server !== BUILT_IN_SERVER,
       })
@@ -228,6 +230,7 @@ function unlisted(server: string, uri: string): Offer {
     name: uri,
     wire: uri,
     recordName: uri,
+    original: { uri },
     definition: { uri },
     isMcp: server !== BUILT_IN_SERVER,
   }

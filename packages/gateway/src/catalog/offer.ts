@@ -10,7 +10,9 @@ export interface Offer {
   readonly wire: string
   /** What records call it. */
   readonly recordName: string
-  /** As the server defined it, under the name that clients see. */
+  /** As the server defined it. */
+  readonly original: JsonObject
+  /** The same under the name that clients see. */
   readonly definition: JsonObject
   /** The arguments that HTTP repeats in headers in the modern era, where a tool has such. */
   readonly mcpParams?: readonly McpParam[] | undefined

@@ -1,1 +1,11 @@
-export {}
+export {
+  APPROVAL_ANSWERS,
+  type ApprovalAnswer,
+  type ApprovalAnswerKind,
+  type ApprovalSubject,
+  type Grant,
+  type PendingApproval,
+} from './approval.ts'
+export { type ApprovalChange, Approvals } from './approvals.ts'
+export { type Pinnable, pinOf, reviewedText } from './definition-pin.ts'
+export { type Inferable, inferPolicy } from './infer-policy.ts'

@@ -1,4 +1,6 @@
-import { ALLOW, ownerOf, type Principal, type Step, type Verdict } from '@sallyport/core'
+import { ALLOW, ownerOf, type Principal, type Step } from '@sallyport/core'
+import type { Case } from './case.ts'
+import type { ToolLimits } from './tool-limits.ts'
 
 /** What one caller may have of all the calls at once: the rest is there for the others. */
 const SHARE = 0.75
@@ -45,11 +47,17 @@ export class CallGauge {
   }
 }
 
-/** Refuses at once what would only wait behind too much else. */
-export function limits(gauge: CallGauge): Step<{ readonly principal: Principal }> {
-  return { name: 'limits', judge: ({ principal }) => judgeLoad(gauge.refusal(principal)) }
-}
-
-function judgeLoad(reason: string | undefined): Verdict {
-  return reason === undefined ? ALLOW : { outcome: 'deny', code: 'OVERLOADED', reason }
+/** Refuses at once what would only wait behind too much else, or comes too often. */
+export function limits(gauge: CallGauge, tools: ToolLimits): Step<Case> {
+  return {
+    name: 'limits',
+    judge: ({ principal, call, rules }) => {
+      const crowded = gauge.refusal(principal)
+      if (crowded !== undefined) return { outcome: 'deny', code: 'OVERLOADED', reason: crowded }
+      const tooOften = tools.refusal(call.offer.recordName, rules.policy)
+      if (tooOften === undefined) return ALLOW
+      const { rule } = rules.policy.rateLimitPerMinute ?? rules.policy.maxConcurrent ?? {}
+      return { outcome: 'deny', code: 'RATE_LIMITED', reason: tooOften, ...(rule && { rule }) }
+    },
+  }
 }

@@ -46,20 +46,20 @@ describe(`lists (${promise('GW-19')})`, () => {
     expect(bytesOf(listings.prepared('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy'))).toEqual(bytes)
   })
 
-  it('show exactly what a call would not be refused', () => {
+  it('show exactly what a call would not be refused', async () => {
     const name = fc.stringMatching(/^[ab]{1,2}$/)
     const pattern = fc.stringMatching(/^[ab*]{1,2}$/)
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.uniqueArray(name),
         fc.option(fc.array(pattern), { nil: undefined }),
         fc.array(pattern),
-        (tools, include, exclude) => {
+        async (tools, include, exclude) => {
           const catalogues = { files: catalogueOf(tools) }
           const { catalog, listings, pipeline } = createBench({ catalogues, exclude, ...(include && { include }) })
           const listed = listings.offers('tools/list', ANN)
           for (const offer of catalog.snapshot.tools) {
-            expect(pipeline.decide(callOf(offer)).outcome !== 'deny').toBe(listed.includes(offer))
+            expect((await pipeline.decide(callOf(offer))).outcome !== 'deny').toBe(listed.includes(offer))
           }
         },
       ),
@@ -84,13 +84,13 @@ describe(`lists (${promise('GW-19')})`, () => {
 describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
   const others = ['prompts/list', 'resources/list', 'resources/templates/list'] as const
 
-  it('shows none of its prompts, resources and templates, and counts as not seen', () => {
+  it('shows none of its prompts, resources and templates, and counts as not seen', async () => {
     const { catalog, listings, pipeline } = createBench({ catalogues: { files: RICH }, include: [] })
     for (const method of others) expect(listings.offers(method, ANN)).toEqual([])
     expect(listings.servers(ANN)).toEqual(new Set())
     for (const uri of ['a://b', 'a://by-template', 'c://unlisted']) {
       const call = callOf(catalog.snapshot.resource(uri), { method: 'resources/read' })
-      expect(pipeline.decide(call)).toMatchObject({ outcome: 'deny', decisive: { step: 'select' } })
+      expect(await pipeline.decide(call)).toMatchObject({ outcome: 'deny', decisive: { step: 'select' } })
     }
   })
 

@@ -5,9 +5,11 @@ import {
   type JsonObject,
   type Principal,
   type Step,
+  type ToolPolicy,
   type ToolRef,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import { pinOf } from '../governance/governance.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import { isClosed, isDockerInfo } from './meta-tools.ts'
 import type { Listed } from './select.ts'
@@ -40,6 +42,9 @@ export interface ListingsOptions {
   readonly catalog: Catalog
   readonly steps: readonly Step<Listed>[]
   readonly rulesOf: (server: string) => ServerRules
+  readonly policyOf: (offer: Offer) => ToolPolicy
+  /** The definition that a pin is about, where it was kept. */
+  readonly pinned: (pin: string) => JsonObject | undefined
   /** The clock on the wall: what a server says of its lists outlives us. */
   readonly now?: () => number
 }
@@ -52,22 +57,33 @@ export class Listings {
   readonly #catalog: Catalog
   readonly #steps: readonly Step<Listed>[]
   readonly #rulesOf: (server: string) => ServerRules
+  readonly #policyOf: (offer: Offer) => ToolPolicy
+  readonly #pinned: (pin: string) => JsonObject | undefined
   readonly #now: () => number
   #snapshot: CatalogSnapshot | undefined
   #views = new Map<string, View>()
   #leavesTools = new Map<string, boolean>()
+  #epoch = 0
 
   constructor(options: ListingsOptions) {
     this.#catalog = options.catalog
     this.#steps = options.steps
     this.#rulesOf = options.rulesOf
+    this.#policyOf = options.policyOf
+    this.#pinned = options.pinned
     this.#now = options.now ?? Date.now
   }
 
   /** The rules changed: everything is decided anew. */
   forget(): void {
+    this.#epoch++
     this.#views = new Map()
     this.#leavesTools = new Map()
+  }
+
+  /** Another one means that what was decided before may no longer hold. */
+  get epoch(): number {
+    return this.#epoch
   }
 
   decisionFor(offer: Offer, principal: Principal): Decision {
@@ -84,7 +100,7 @@ export class Listings {
 
   offers(method: ListMethod, principal: Principal): readonly Offer[] {
     const view = this.#view(principal)
-    return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#decide(view, offer).outcome !== 'deny')
+    return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#isSeen(view, offer))
   }
 
   /** The servers of which this caller sees anything. */
@@ -108,7 +124,7 @@ export class Listings {
     const known = view.prepared.get(name)
     if (known) return known
     const offers = this.offers(method, principal)
-    const texts = offers.map((offer) => JSON.stringify(shownTo(era, offer)))
+    const texts = offers.map((offer) => JSON.stringify(this.#shown(era, offer)))
     const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
     const prepared = { items, servers: concernedServers(this.#catalog, offers, LISTS[method]) }
     view.prepared.set(name, prepared)
@@ -135,9 +151,29 @@ export class Listings {
     const isDockerGateway = this.runsDockerGateway(offer.server)
     const rules = { ...this.#rulesOf(offer.server), isDockerGateway }
     const leavesTools = this.#leavesToolsOf(offer.server, rules)
-    const decision = decide(this.#steps, { offer, leavesTools, ...rules })
+    const policy = this.#policyOf(offer)
+    const decision = decide(this.#steps, { offer, leavesTools, policy, ...rules })
     view.decisions.set(offer, decision)
     return decision
+  }
+
+  /** A tool whose definition changed is seen as it was reviewed, though it cannot be called. */
+  #isSeen(view: View, offer: Offer): boolean {
+    const decision = this.#decide(view, offer)
+    return decision.outcome !== 'deny' || (hasChanged(decision) && this.#reviewed(offer) !== undefined)
+  }
+
+  #reviewed(offer: Offer): JsonObject | undefined {
+    const { pin } = this.#policyOf(offer)
+    return pin && pinOf(offer) !== pin.value ? this.#pinned(pin.value) : undefined
+  }
+
+  #shown(era: Era, offer: Offer): JsonObject {
+    if (offer.kind !== 'tool') return offer.definition
+    const reviewed = this.#reviewed(offer)
+    const shown = reviewed ? { ...reviewed, name: offer.wire } : shownTo(era, offer)
+    const { descriptionOverride } = this.#policyOf(offer)
+    return descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
   }
 
   #leavesToolsOf(server: string, rules: ServerRules): boolean {
@@ -153,3 +189,5 @@ export class Listings {
 function shownTo(era: Era, { definition, legacyOutput }: Offer): JsonObject {
   return era === 'modern' || legacyOutput === undefined ? definition : { ...definition, outputSchema: legacyOutput }
 }
+
+const hasChanged = ({ decisive }: Decision): boolean => decisive?.step === 'pin'

@@ -1,16 +1,21 @@
 import {
+  ALLOW,
   Cancellation,
   compileSelection,
   type JsonObject,
+  type Mode,
   type Principal,
   SallyportError,
   type SallyportEvent,
+  type ToolEntry,
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
+import { DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
+import { Approvals } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
-import { type Call, CallGauge, LISTING_STEPS, Listings, Pipeline } from './pipeline.ts'
+import { type Call, CallGauge, Listings, listingSteps, Pipeline, RuleBook, ToolLimits } from './pipeline.ts'
 
 export const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session: 's1', role: 'agent' }
 
@@ -61,10 +66,12 @@ export interface BenchOptions {
   readonly onBug?: (error: SallyportError) => void
   readonly serve?: (request: UpstreamRequest) => Promise<Frame>
   readonly now?: () => number
+  readonly entries?: readonly ToolEntry[]
+  readonly governance?: Partial<GovernanceSettings>
 }
 
 /** A pipeline in front of servers that the test plays. */
-export function createBench({ catalogues, include, exclude = [], most = 10, ...options }: BenchOptions) {
+export function createBench({ catalogues, include, exclude = [], most = 10, entries = [], ...options }: BenchOptions) {
   const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
   for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
   const rules = {
@@ -74,7 +81,17 @@ export function createBench({ catalogues, include, exclude = [], most = 10, ...o
     isDockerGateway: false,
   }
   const { now = Date.now } = options
-  const listings = new Listings({ catalog, steps: LISTING_STEPS, rulesOf: () => rules, now })
+  const state: { mode: Mode } = { mode: 'NORMAL' }
+  const book = new RuleBook({
+    catalog,
+    file: () => ({ path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }),
+    settings: () => ({ ...DEFAULT_SETTINGS.governance, ...options.governance }),
+    mode: () => state,
+    isTrusted: () => false,
+  })
+  const { policyOf, modeState, rulesOf } = book
+  const steps = listingSteps(modeState)
+  const listings = new Listings({ catalog, steps, rulesOf: () => rules, policyOf, pinned: () => undefined, now })
   const gauge = new CallGauge(() => most)
   const log = new MemoryLog()
   const requests: UpstreamRequest[] = []
@@ -86,15 +103,32 @@ export function createBench({ catalogues, include, exclude = [], most = 10, ...o
     },
   } as Upstream
   const audit = options.audit ?? { durability: 'process' as const, required: true }
+  const approvals = new Approvals({
+    record: async (event) => log.append(event),
+    timeout: () => 60_000,
+    kept: (args) => args,
+    allowAlways: () => Promise.resolve(),
+    newId: () => 'a1',
+    now,
+  })
   const pipeline = new Pipeline({
     listings,
+    rulesOf,
     gauge,
+    tools: new ToolLimits(() => now()),
+    approvals,
+    check: () => ALLOW,
     log,
     audit: () => audit,
     onBug: options.onBug ?? (() => {}),
     upstream: (server) => (Object.hasOwn(catalogues, server) && catalog.knows(server) ? upstream : undefined),
   })
-  return { catalog, listings, gauge, log, requests, pipeline }
+  const setMode = (mode: Mode): void => {
+    state.mode = mode
+    book.forget()
+    listings.forget()
+  }
+  return { catalog, listings, gauge, log, requests, pipeline, approvals, rulesOf, setMode }
 }
 
 export function callOf(offer: Offer | undefined, changes: Partial<Call> = {}): Call {

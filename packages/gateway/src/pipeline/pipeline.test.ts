@@ -4,7 +4,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import type { Client } from '../upstream/upstream.ts'
 import { callOf, createBench, frameOf } from './pipeline.test-kit.ts'
-import { CallGauge, callSteps, LISTING_STEPS } from './pipeline.ts'
+import { CallGauge, callSteps, listingSteps, ToolLimits } from './pipeline.ts'
 
 const FILES = { files: catalogueOf(['read', 'write']) }
 const codeIn = (answer: { kind: string; error?: SallyportError }): string => answer.error?.code ?? answer.kind
@@ -39,9 +39,11 @@ describe('a call', () => {
   })
 
   it('asks every step once, those of lists first', () => {
-    const steps = [...LISTING_STEPS, ...callSteps(new CallGauge(() => 1))].map(({ name }) => name)
-    expect(steps).toEqual(STEP_NAMES)
-    expect(steps.slice(0, LISTING_STEPS.length)).toEqual(['select', 'mode'])
+    const { approvals } = createBench({ catalogues: FILES })
+    const ofCalls = callSteps({ gauge: new CallGauge(() => 1), tools: new ToolLimits(() => 0), approvals })
+    const ofLists = listingSteps(() => expect.fail('nobody asked')).map(({ name }) => name)
+    expect([...ofLists, ...ofCalls.map(({ name }) => name)]).toEqual(STEP_NAMES)
+    expect(ofLists).toEqual(['select', 'mode', 'pin'])
   })
 
   it('that the server answers with an error is recorded as no success', async () => {

@@ -1,12 +1,18 @@
-import { compileSteps, type Decision, openGate, SallyportError, type Step } from '@sallyport/core'
+import { type Decision, type ModeState, openGate, SallyportError, type Step } from '@sallyport/core'
+import type { Approvals } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { type AskClient, canBeAsked, type QuestionAnswer, type Upstream } from '../upstream/upstream.ts'
+import { approvalSubject } from './approval-subject.ts'
+import { approve } from './approve.ts'
 import type { Answer, Call } from './call.ts'
+import type { Case } from './case.ts'
 import { dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
-import { meantBy } from './inner-call.ts'
+import { Judge, type JudgeOptions, type Trial } from './judge.ts'
+import { judgeArguments } from './judge-arguments.ts'
 import { type CallGauge, limits } from './limits.ts'
-import type { Listings } from './listings.ts'
+import { modeStep } from './mode-step.ts'
+import { pin } from './pin.ts'
 import {
   askedRecord,
   clientAnsweredRecord,
@@ -18,29 +24,42 @@ import {
   unknownRecord,
 } from './record.ts'
 import { type Listed, select } from './select.ts'
-import { twinKeys } from './twin-keys.ts'
+import type { ToolLimits } from './tool-limits.ts'
+import { validate } from './validate.ts'
+import { watched } from './watched.ts'
 
 export type { Answer, Call } from './call.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
+export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
+export { ToolLimits } from './tool-limits.ts'
 
 /** What a list and a call both ask. */
-export const LISTING_STEPS: readonly Step<Listed>[] = [select, openGate('mode')]
-
-/** What only a call asks, after the above. */
-export const callSteps = (gauge: CallGauge): readonly Step<Call>[] => [
-  twinKeys,
-  openGate('permission'),
-  openGate('label'),
-  openGate('arguments'),
-  limits(gauge),
-  openGate('approve'),
+export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [
+  select,
+  modeStep(mode),
+  watched(pin, ({ policy }) => policy),
 ]
 
-export interface PipelineOptions {
-  readonly listings: Listings
+/** What only a call asks, after the above. */
+export const callSteps = ({ gauge, tools, approvals }: CallStepsOptions): readonly Step<Case>[] => [
+  validate,
+  openGate('permission'),
+  openGate('label'),
+  watched(judgeArguments, ({ rules }) => rules.policy),
+  limits(gauge, tools),
+  watched(approve(approvals), ({ rules }) => rules.policy),
+]
+
+interface CallStepsOptions {
   readonly gauge: CallGauge
+  readonly tools: ToolLimits
+  readonly approvals: Pick<Approvals, 'grantFor'>
+}
+
+export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsOptions {
+  readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
   readonly log: EventLog
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly upstream: (server: string) => Upstream | undefined
@@ -54,49 +73,75 @@ export interface PipelineOptions {
  */
 export class Pipeline {
   readonly #options: PipelineOptions
-  readonly #decideCall: (call: Call, listed: Decision) => Decision
+  readonly #judge: Judge
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#decideCall = compileSteps(callSteps(options.gauge))
+    this.#judge = new Judge({ ...options, steps: callSteps(options) })
   }
 
-  decide(asked: Call): Decision {
-    const { call, earlier } = meantBy(asked, this.#options.listings)
-    return this.#decideCall(call, earlier)
+  /** What would be decided now, without anything else. */
+  async decide(asked: Call): Promise<Decision> {
+    return (await this.#judge.judge(asked)).decision
   }
 
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
   async run(asked: Call): Promise<Answer> {
-    const { gauge, listings } = this.#options
-    const { call, earlier } = meantBy(asked, listings)
-    const decision = this.#decideCall(call, earlier)
-    if (decision.outcome !== 'allow') return this.#refuse(call, decision)
+    const judged = this.#judge.judge(asked)
+    const first = judged instanceof Promise ? await judged : judged
+    const trial = first.decision.outcome === 'ask' ? await this.#ask(asked, first) : first
+    if (trial instanceof SallyportError) return this.#refuse(first, trial)
+    if (trial.decision.outcome !== 'allow') return this.#refuse(trial)
+    return this.#perform(asked, trial)
+  }
+
+  async #perform(asked: Call, trial: Trial): Promise<Answer> {
+    const { gauge, tools } = this.#options
+    const { call, rules } = trial.case
+    const { recordName } = call.offer
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
+    tools.enter(recordName, rules.policy)
     try {
-      const unrecorded = this.#grave(await this.#record(startedRecord(call, decision)))
+      const unrecorded = this.#grave(await this.#record(startedRecord(trial)))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
+      // A lockdown counts from the next dispatch on.
+      const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial)
+      if (overruled) return overruled
       const syncing = this.#sync()
       const startedAt = performance.now()
       const said = await dispatch(asked, this.#options.upstream(asked.offer.server), this.#askerOf(call))
       const latency = performance.now() - startedAt
-      const answer = isRefusal(said) ? await this.#heed(call, decision, said) : said
+      const answer = isRefusal(said) ? await this.#heed(trial, said) : said
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
       const unfinished = this.#grave(await this.#record(this.#end(call, answer, latency))) ?? unsynced
       return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)
+      tools.leave(recordName)
     }
   }
 
+  /** Waits for a person, then judges again: much may have changed meanwhile. */
+  async #ask(asked: Call, trial: Trial): Promise<Trial | SallyportError> {
+    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asked.cancellation)
+    return grant instanceof SallyportError ? grant : this.#judge.judge(asked, grant)
+  }
+
+  /** The rules changed while the start was recorded. What they no longer allow is not sent. */
+  async #overruled(asked: Call, { case: { grant } }: Trial): Promise<Answer | undefined> {
+    const now = await this.#judge.judge(asked, grant)
+    return now.decision.outcome === 'allow' ? undefined : this.#refuse(now)
+  }
+
   /** A server may have rules of its own: what they stop was denied, as if by one of ours. */
-  async #heed(call: Call, decision: Decision, answer: Answer): Promise<Answer> {
+  async #heed(trial: Trial, answer: Answer): Promise<Answer> {
+    const { call } = trial.case
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
     const refusal = isDocker ? dockerRefusal(answer) : undefined
     if (refusal === undefined) return answer
-    await this.#record(deniedRecord(call, decision, refusal))
+    await this.#record(deniedRecord(trial, refusal))
     return { kind: 'failure', error: refusal }
   }
 
@@ -135,11 +180,8 @@ export class Pipeline {
     this.#recordNow(unknownRecord(asked, error))
   }
 
-  async #refuse(call: Call, decision: Decision): Promise<Answer> {
-    const verdict = decision.decisive?.verdict
-    const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
-    const error = new SallyportError(code, verdict?.reason ?? 'Refused.')
-    const unrecorded = this.#grave(await this.#record(deniedRecord(call, decision, error)))
+  async #refuse(trial: Trial, error = refusalOf(trial)): Promise<Answer> {
+    const unrecorded = this.#grave(await this.#record(deniedRecord(trial, error)))
     return { kind: 'failure', error: unrecorded ?? error }
   }
 
@@ -170,6 +212,12 @@ export class Pipeline {
       throw error
     }
   }
+}
+
+function refusalOf({ decision: { decisive } }: Trial): SallyportError {
+  const verdict = decisive?.verdict
+  const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
+  return new SallyportError(code, verdict?.reason ?? 'Refused.')
 }
 
 const refusedQuestion = ({ kind, text }: SallyportError): QuestionAnswer => ({

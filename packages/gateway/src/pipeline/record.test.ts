@@ -1,6 +1,7 @@
 import { ALLOW, type Decision, openGate, type Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import type { Call } from './call.ts'
 import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
 import { completedRecord, startedRecord } from './record.ts'
 
@@ -11,8 +12,13 @@ const DECISION: Decision = {
     { step: 'mode', verdict: openGate('mode').judge({}) },
   ],
 }
-const { catalog } = createBench({ catalogues: { files: catalogueOf(['read', 'say "hi"\n\u2028']) } })
+const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['read', 'say "hi"\n\u2028']) } })
 const offers = catalog.snapshot.tools
+const started = (call: Call) => {
+  const { principal, params, offer } = call
+  const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined }
+  return startedRecord({ case: subject, decision: DECISION, epoch: 0 })
+}
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
 const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
 
@@ -32,7 +38,8 @@ describe('the records of a call', () => {
           is_mcp: true,
         }
         const steps = { select: 'allow', mode: 'no rules' }
-        expect(parsed(startedRecord(call, DECISION))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, steps })
+        const governed = { steps, mode: 'NORMAL', risk: 'medium' }
+        expect(parsed(started(call))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, ...governed })
         const completion = { success: false, latency: 1.23456, bytes: 7 }
         expect(parsed(completedRecord(call, completion))).toEqual({
           type: 'TOOL_CALL_COMPLETED',
@@ -45,7 +52,7 @@ describe('the records of a call', () => {
   })
 
   it('tell apart the methods by which one offer is asked for', () => {
-    const methodIn = (method: string) => parsed(startedRecord(callOf(offers[0], { method }), DECISION))
+    const methodIn = (method: string) => parsed(started(callOf(offers[0], { method })))
     expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })
     expect(methodIn('completion/complete')).toMatchObject({ method: 'completion/complete' })
     expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })

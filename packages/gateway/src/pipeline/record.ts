@@ -2,6 +2,7 @@ import type { CallFacts, Decision, Principal, SallyportError, SallyportEvent, St
 import type { Offer } from '../catalog/catalog.ts'
 import type { EventText } from '../store/store.ts'
 import type { Call } from './call.ts'
+import type { Trial } from './judge.ts'
 
 /** The records of one call: each says whose it was and what it was about. */
 type Asked = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & {
@@ -23,12 +24,15 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-export function startedRecord(call: Call, decision: Decision): EventText {
-  return { members: `"type":"TOOL_CALL_STARTED",${factsText(call)},${decidedText(decision)}` }
+export function startedRecord(trial: Trial): EventText {
+  const { call, grant } = trial.case
+  const approval = grant ? `,"approval":${JSON.stringify(grant.approval)}` : ''
+  return { members: `"type":"TOOL_CALL_STARTED",${factsText(call)},${decidedText(trial)}${approval}` }
 }
 
-export function deniedRecord(call: Call, decision: Decision, error: SallyportError): SallyportEvent {
-  return { type: 'POLICY_DENIED', ...factsOf(call), error: error.code, message: error.message, ...decided(decision) }
+export function deniedRecord(trial: Trial, error: SallyportError): SallyportEvent {
+  const told = { error: error.code, message: error.message }
+  return { type: 'POLICY_DENIED', ...factsOf(trial.case.call), ...told, ...decided(trial) }
 }
 
 export interface Completion {
@@ -104,11 +108,11 @@ function commonText(call: Call): string {
 
 const decidedTexts = new WeakMap<Decision, string>()
 
-function decidedText(decision: Decision): string {
-  const known = decidedTexts.get(decision)
+function decidedText(trial: Trial): string {
+  const known = decidedTexts.get(trial.decision)
   if (known !== undefined) return known
-  const text = membersOf(decided(decision))
-  decidedTexts.set(decision, text)
+  const text = membersOf(decided(trial))
+  decidedTexts.set(trial.decision, text)
   return text
 }
 
@@ -116,11 +120,27 @@ const membersOf = (value: object): string => JSON.stringify(value).slice(1, -1)
 
 const milliseconds = (latency: number): number => Math.round(latency * 100) / 100
 
-function decided({ verdicts, decisive }: Decision) {
+function decided({ decision, case: { rules } }: Trial) {
   const steps: Partial<Record<StepName, string>> = {}
-  for (const { step, verdict } of verdicts)
+  for (const { step, verdict } of decision.verdicts)
     steps[step] = verdict.outcome === 'allow' && verdict.reason ? verdict.reason : verdict.outcome
-  if (!decisive) return { steps }
-  const { step, verdict } = decisive
-  return { steps, decided_by: { step, reason: verdict.reason ?? '', ...(verdict.rule && { rule: verdict.rule }) } }
+  const { mode, policy } = rules
+  const by = decisive(decision)
+  const would = watchedOnly(decision)
+  return { steps, ...(by && { decided_by: by }), ...(would && { would }), mode, risk: policy.risk.value }
+}
+
+/** The step that refused or asked; of what was allowed the last one that goes by a rule. */
+function decisive({ verdicts, decisive: deciding }: Decision) {
+  const found = deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
+  if (!found) return undefined
+  const { step, verdict } = found
+  return { step, reason: verdict.reason ?? '', ...(verdict.rule && { rule: verdict.rule }) }
+}
+
+/** What enforcing the rules would have done. */
+function watchedOnly({ verdicts }: Decision) {
+  const would = verdicts.flatMap(({ verdict }) => (verdict.outcome === 'allow' && verdict.would ? [verdict.would] : []))
+  const worst = would.find(({ outcome }) => outcome === 'deny') ?? would[0]
+  return worst && { outcome: worst.outcome, ...(worst.outcome === 'deny' && { error: worst.code }) }
 }

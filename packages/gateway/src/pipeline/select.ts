@@ -1,4 +1,4 @@
-import { ALLOW, type Selection, type Step, type Verdict } from '@sallyport/core'
+import { ALLOW, type Selection, type Step, type ToolPolicy, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { isClosed } from './meta-tools.ts'
 
@@ -11,16 +11,22 @@ export interface Listed {
   /** Whether the entry leaves any tool of the server, where it has tools at all. */
   readonly leavesTools: boolean
   readonly place: { readonly file: string; readonly line: number } | undefined
+  readonly policy: ToolPolicy
 }
 
-/** The server's own `includeTools` and `excludeTools`. Where no tool is left, nothing else of the server is either. */
+/** `hidden`, and the server's own `includeTools` and `excludeTools`. Where no tool is left, nothing else of it is either. */
 export const select: Step<Listed> = { name: 'select', judge: judgeSelection }
 
 function judgeSelection(listed: Listed): Verdict {
-  const { offer, selection, leavesTools } = listed
+  const { offer, selection, leavesTools, policy } = listed
+  if (policy.hidden.value) return hidden(policy)
   if (offer.kind !== 'tool') return leavesTools ? ALLOW : denial(listed, 'includes none of its tools')
   if (!selection(offer.name)) return denial(listed, 'does not include this tool')
   return isClosed(offer.name, listed) ? denial(listed, closedText(offer.name)) : ALLOW
+}
+
+function hidden({ hidden: { rule } }: ToolPolicy): Verdict {
+  return { outcome: 'deny', code: 'CALL_DENIED', reason: 'Its entry says hidden: true.', ...(rule && { rule }) }
 }
 
 function denial({ offer, place }: Listed, what: string): Verdict {

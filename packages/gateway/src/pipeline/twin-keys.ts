@@ -1,4 +1,4 @@
-import { ALLOW, type JsonObject, type Step, type Verdict } from '@sallyport/core'
+import { ALLOW, type JsonObject, type Verdict } from '@sallyport/core'
 
 /** The members of a request that say what it is about. */
 const TELLING: readonly string[] = ['name', 'arguments', 'uri', 'ref', 'argument', 'taskId', '_meta']
@@ -7,15 +7,12 @@ const TELLING: readonly string[] = ['name', 'arguments', 'uri', 'ref', 'argument
  * Refuses `Name` beside `name`. What is judged is the one, but many servers (Go's JSON reads keys without regard to
  * case, and the last one counts) would take the other: they would do something that nobody judged.
  */
-export const twinKeys: Step<{ readonly params: JsonObject }> = {
-  name: 'validate',
-  judge: ({ params }) => {
-    for (const key in params) {
-      const meant = TELLING.includes(key) ? key : SPELLED.get(folded(key))
-      if (meant !== undefined && meant !== key) return refusal(key, meant)
-    }
-    return ALLOW
-  },
+export function twinKeys(params: JsonObject): Verdict {
+  for (const key in params) {
+    const meant = TELLING.includes(key) ? key : SPELLED.get(folded(key))
+    if (meant !== undefined && meant !== key) return refusal(key, meant)
+  }
+  return ALLOW
 }
 
 /** Also of letters that only look different to us: ſ is an s to whoever folds case as Unicode does. */

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { isJsonObject, type Json, type JsonObject, ownerOf, SallyportError } from '@sallyport/core'
+import { canonicalJson, type JsonObject, ownerOf, SallyportError } from '@sallyport/core'
 import type { Answer } from '../pipeline/pipeline.ts'
 import type { ClientRequest } from './client-request.ts'
 import { ParkedCall, type Turn } from './parked-call.ts'
@@ -110,15 +110,10 @@ export class ParkedCalls {
   #seal(round: string, { principal, method, params }: ClientRequest): string {
     const subject = [round, ownerOf(principal), principal.agent, principal.profile, method]
     const { name, uri, arguments: args = {} } = params
-    const asked = JSON.stringify([...subject, name ?? uri ?? '', args], inOrder)
+    // The order of members means nothing, and a client may have changed it.
+    const asked = canonicalJson([...subject, name ?? uri ?? '', args])
     return createHmac('sha256', this.#key).update(asked).digest('base64url')
   }
-}
-
-/** The order of members means nothing, and a client may have changed it. */
-function inOrder(_key: string, value: Json): Json {
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 const lostAnswer = (): SallyportError =>

@@ -7,7 +7,7 @@ import { TaskOwners } from './task-owners.ts'
 const BEN = { ...ANN, user: 'ben' }
 const offerOf = (server: string): Offer => ({
   ...{ kind: 'tool', server, name: 'work', wire: `${server}_work`, recordName: `mcp__${server}__work` },
-  ...{ definition: {}, isMcp: true },
+  ...{ original: {}, definition: {}, isMcp: true },
 })
 const [HERE, THERE] = [offerOf('here'), offerOf('there')]
 const answer = (result: object) => frameOf(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))

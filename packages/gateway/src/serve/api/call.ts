@@ -55,7 +55,7 @@ const postCall = createRoute({
 export const callRoutes = (context: AdminContext) =>
   createRoutes().openapi(postCall, async (c) => {
     const call = await callOf(context, c, c.req.valid('json'))
-    const judged = { call_id: call.id, trace_id: call.traceId, ...decisionView(context.pipeline.decide(call)) }
+    const judged = { call_id: call.id, trace_id: call.traceId, ...decisionView(await context.pipeline.decide(call)) }
     if (c.req.valid('json').dryRun) return c.json(judged, 200)
     const answer = await context.pipeline.run(call)
     return answer.kind === 'failure' ? c.json(...failed(judged, answer.error)) : answered(judged, answer.frame)

@@ -36,6 +36,9 @@ it('finds one tool by any of its names', async () => {
     const { status, body } = await api(`/api/tools/${name}`)
     expect({ name, status, canonical: body.canonical }).toEqual({ name, status: 200, canonical: 'mcp__hostile__echo' })
     expect(body.definition).toMatchObject({ name: 'hostile_echo', inputSchema: { type: 'object' } })
-    expect(body.decision).toMatchObject({ outcome: 'allow', steps: [{ step: 'select' }, { step: 'mode' }] })
+    expect(body.decision).toMatchObject({
+      outcome: 'allow',
+      steps: [{ step: 'select' }, { step: 'mode' }, { step: 'pin' }],
+    })
   }
 })

@@ -75,6 +75,7 @@ export function httpConfig(url: string, changes: Partial<HttpServerConfig> = {})
     title: undefined,
     enabled: true,
     era: 'auto',
+    trusted: false,
     timeouts: { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined },
     includeTools: undefined,
     excludeTools: [],

@@ -38,6 +38,7 @@ export function stdioConfig(changes: Partial<StdioServerConfig> = {}): StdioServ
     id: 'hostile',
     title: undefined,
     enabled: true,
+    trusted: false,
     era: 'legacy',
     timeouts: { startup: 30_000, call: 60_000, callMaximum: 60_000, idle: undefined },
     includeTools: undefined,

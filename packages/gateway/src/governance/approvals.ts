@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto'
+import {
+  type CallFacts,
+  type Cancellation,
+  callCancelled,
+  canonicalJson,
+  formatDuration,
+  type Json,
+  ownerOf,
+  SallyportError,
+  type SallyportEvent,
+} from '@sallyport/core'
+import type { ApprovalAnswer, ApprovalSubject, Grant, PendingApproval } from './approval.ts'
+
+export interface ApprovalsOptions {
+  /** Written, and on disk, when it resolves; rejects when that cannot be had. */
+  readonly record: (event: SallyportEvent) => Promise<void>
+  readonly timeout: () => number
+  /** As much of the arguments as a record keeps. */
+  readonly kept: (args: Json) => Json | undefined
+  /** Writes into tools.yaml that nobody has to be asked any more. */
+  readonly allowAlways: (approval: PendingApproval, by: string) => Promise<void>
+  readonly newId: () => string
+  readonly now: () => number
+}
+
+export type ApprovalChange = { readonly kind: 'requested' | 'settled'; readonly approval: PendingApproval }
+
+/** Whoever asks may be driven by an attacker: more than these wait for nobody. */
+const MOST_PENDING = 1_000
+const MOST_OF_OWNER = 100
+const MOST_GRANTS = 10_000
+const MOST_REMEMBERED = 1_000
+
+interface Waiting {
+  readonly approval: PendingApproval
+  readonly settle: (outcome: Grant | SallyportError) => void
+  readonly timer: NodeJS.Timeout
+  /** Somebody's answer is being written: the first one counts. */
+  isAnswered: boolean
+}
+
+/** Calls that wait for a person. Nothing is held for them but their place here, and whatever goes wrong refuses them. */
+export class Approvals {
+  readonly #options: ApprovalsOptions
+  readonly #waiting = new Map<string, Waiting>()
+  /** For the rest of a session, by what exactly was approved. */
+  readonly #grants = new Map<string, Grant>()
+  /** How those ended that are over, for whoever answers too late. */
+  readonly #settled = new Map<string, string>()
+  readonly #listeners = new Set<(change: ApprovalChange) => void>()
+  #closed: string | undefined
+
+  constructor(options: ApprovalsOptions) {
+    this.#options = options
+  }
+
+  get pending(): readonly PendingApproval[] {
+    return [...this.#waiting.values()].map(({ approval }) => approval)
+  }
+
+  onChange(listener: (change: ApprovalChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** What was approved for the rest of the session, if it was exactly this. */
+  grantFor(subject: GrantSubject): Grant | undefined {
+    return this.#grants.size === 0 ? undefined : this.#grants.get(grantKey(subject))
+  }
+
+  /** Waits until somebody has answered. Whatever keeps that from happening is a refusal, with its reason. */
+  async request(subject: ApprovalSubject, cancellation: Cancellation): Promise<Grant | SallyportError> {
+    const refusal = this.#refusal(subject)
+    if (refusal) return refusal
+    const approval = this.#create(subject)
+    try {
+      await this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
+    } catch (error) {
+      return expected(error)
+    }
+    // Meanwhile the client may have gone, or the gateway have begun to stop.
+    const late = this.#refusal(subject)
+    if (late) return late
+    return this.#wait(approval, cancellation)
+  }
+
+  /** The first answer counts: a later one is told so. */
+  async answer(id: string, answer: ApprovalAnswer): Promise<PendingApproval> {
+    const waiting = this.#claim(id)
+    const { approval } = waiting
+    try {
+      if (answer.answer === 'always') await this.#options.allowAlways(approval, answer.by)
+      await this.#options.record(answeredEvent(approval, answer))
+    } catch (error) {
+      waiting.isAnswered = false
+      if (approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)
+      throw error
+    }
+    if (answer.answer === 'deny') this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
+    else this.#grant(waiting, answer, answer.answer)
+    return approval
+  }
+
+  close(reason: string): void {
+    this.#closed = reason
+    for (const waiting of [...this.#waiting.values()]) this.#end(waiting, expired(`${reason} before anybody answered`))
+  }
+
+  #refusal({ principal }: ApprovalSubject): SallyportError | undefined {
+    if (this.#closed !== undefined) return expired(`${this.#closed} before anybody answered`)
+    const owner = ownerOf(principal)
+    const own = this.pending.filter((approval) => ownerOf(approval.principal) === owner).length
+    if (this.#waiting.size < MOST_PENDING && own < MOST_OF_OWNER) return undefined
+    return new SallyportError('OVERLOADED', `${this.#waiting.size} calls wait for approval, ${own} of this session.`, {
+      hint: 'Answer some of them: `sallyport approvals`.',
+    })
+  }
+
+  #create(subject: ApprovalSubject): PendingApproval {
+    const now = this.#options.now()
+    const expiresAt = new Date(now + this.#options.timeout())
+    return { ...subject, id: this.#options.newId(), requestedAt: new Date(now), expiresAt }
+  }
+
+  #wait(approval: PendingApproval, cancellation: Cancellation): Promise<Grant | SallyportError> {
+    return new Promise((settle) => {
+      const patience = Math.max(0, approval.expiresAt.getTime() - this.#options.now())
+      const timer = setTimeout(() => this.#expire(waiting), patience)
+      const waiting: Waiting = { approval, settle, timer, isAnswered: false }
+      this.#waiting.set(approval.id, waiting)
+      cancellation.onCancel((reason) => this.#end(waiting, callCancelled(reason)))
+      if (this.#waiting.has(approval.id)) this.#tell({ kind: 'requested', approval })
+    })
+  }
+
+  #claim(id: string): Waiting {
+    const waiting = this.#waiting.get(id)
+    if (waiting && !waiting.isAnswered) {
+      waiting.isAnswered = true
+      return waiting
+    }
+    const how = waiting ? 'somebody has just answered it' : this.#settled.get(id)
+    if (how === undefined)
+      throw new SallyportError('APPROVAL_UNKNOWN', `There is no request for approval "${id.slice(0, 60)}".`, {
+        hint: 'See `sallyport approvals` for those that wait.',
+      })
+    throw new SallyportError('APPROVAL_SETTLED', `The request ${id} is over: ${how}.`)
+  }
+
+  #grant(waiting: Waiting, { by, via }: ApprovalAnswer, scope: Grant['scope']): void {
+    const grant = { approval: waiting.approval.id, scope, by, via }
+    if (scope === 'session' && this.#waiting.has(grant.approval)) this.#remember(waiting.approval, grant)
+    this.#settle(waiting, grant, `approved by ${by}`)
+  }
+
+  #remember(approval: PendingApproval, grant: Grant): void {
+    const [oldest] = this.#grants.keys()
+    if (this.#grants.size >= MOST_GRANTS && oldest !== undefined) this.#grants.delete(oldest)
+    this.#grants.set(grantKey(approval), grant)
+  }
+
+  /** Unless an answer is being written, which then counts. */
+  #expire(waiting: Waiting): void {
+    const { requestedAt, expiresAt } = waiting.approval
+    const patience = formatDuration(expiresAt.getTime() - requestedAt.getTime())
+    if (!waiting.isAnswered) this.#end(waiting, expired(`nobody answered within ${patience}`))
+  }
+
+  #end(waiting: Waiting, error: SallyportError): void {
+    if (!this.#settle(waiting, error, error.message)) return
+    const { approval } = waiting
+    const event = { type: 'APPROVAL_EXPIRED', ...factsOf(approval), approval: approval.id } as const
+    // The call is refused whether or not this can be recorded; its refusal is a record of its own.
+    this.#options.record({ ...event, reason: error.message }).catch(() => undefined)
+  }
+
+  /** False when it was over already. */
+  #settle(waiting: Waiting, outcome: Grant | SallyportError, how: string): boolean {
+    const { approval, timer, settle } = waiting
+    if (!this.#waiting.delete(approval.id)) return false
+    clearTimeout(timer)
+    const [oldest] = this.#settled.keys()
+    if (this.#settled.size >= MOST_REMEMBERED && oldest !== undefined) this.#settled.delete(oldest)
+    this.#settled.set(approval.id, how)
+    settle(outcome)
+    this.#tell({ kind: 'settled', approval })
+    return true
+  }
+
+  #tell(change: ApprovalChange): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+}
+
+type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | 'definition'>
+
+/** An approval is good for one session, one tool as it is defined now, and these very arguments. */
+function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
+  const bound = canonicalJson([ownerOf(principal), principal.agent, principal.profile, tool, definition, args])
+  return createHash('sha256').update(bound).digest('base64url')
+}
+
+function factsOf({ principal, ...subject }: ApprovalSubject): CallFacts {
+  return {
+    call_id: subject.callId,
+    trace_id: subject.traceId,
+    user: principal.user,
+    agent: principal.agent,
+    profile: principal.profile,
+    session: principal.session,
+    server: subject.server,
+    method: subject.method,
+    tool_name: subject.tool,
+    is_mcp: subject.isMcp,
+  }
+}
+
+function requestedEvent(approval: PendingApproval, kept: Json | undefined): SallyportEvent {
+  return {
+    type: 'APPROVAL_REQUESTED',
+    ...factsOf(approval),
+    approval: approval.id,
+    reason: approval.reason,
+    risk: approval.risk,
+    expires: approval.expiresAt.toISOString(),
+    ...(approval.rule && { rule: approval.rule }),
+    ...(kept !== undefined && { arguments: kept }),
+  }
+}
+
+function answeredEvent(approval: PendingApproval, { answer, by, via, why }: ApprovalAnswer): SallyportEvent {
+  const said = { approval: approval.id, answer, by, via, ...(why !== undefined && { why }) }
+  return { type: 'APPROVAL_ANSWERED', ...factsOf(approval), ...said }
+}
+
+const denied = ({ by, why }: ApprovalAnswer): SallyportError =>
+  new SallyportError('APPROVAL_DENIED', `${by} did not approve this call${why ? `: ${why}` : '.'}`, {
+    hint: 'It was not made.',
+  })
+
+const expired = (why: string): SallyportError =>
+  new SallyportError('APPROVAL_EXPIRED', `This call needs approval, but ${why}.`, { hint: 'It was not made.' })
+
+function expected(error: unknown): SallyportError {
+  if (error instanceof SallyportError) return error
+  throw error
+}

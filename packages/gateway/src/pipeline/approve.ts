@@ -1,0 +1,40 @@
+import type { Ruled, Step, Verdict } from '@sallyport/core'
+import type { Approvals } from '../governance/governance.ts'
+import { approvalSubject } from './approval-subject.ts'
+import type { Case } from './case.ts'
+
+/** Asks for a person where the rules want one, unless they, or somebody before, have spared it. */
+export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
+  return {
+    name: 'approve',
+    judge: (subject) => {
+      const { rules, call, grant } = subject
+      if (!rules.approval.value) return spared(rules.approval)
+      if (grant) return allowed(`approved (${grant.scope}) by ${grant.by}`, rules.approval)
+      const auto = rules.autoApproved(call)
+      if (auto) return allowed(auto.reason, auto)
+      const earlier = approvals.grantFor(approvalSubject(subject))
+      if (earlier) return allowed(`approved for this session by ${earlier.by}`, rules.approval)
+      return { outcome: 'ask', reason: rules.approval.reason, ...ruleOf(rules.approval) }
+    },
+  }
+}
+
+const verdicts = new WeakMap<Ruled<boolean>, Verdict>()
+
+/** The same object each time: most calls are decided as the one before was. */
+function spared(approval: Ruled<boolean>): Verdict {
+  const known = verdicts.get(approval)
+  if (known) return known
+  const verdict = allowed(approval.reason, approval)
+  verdicts.set(approval, verdict)
+  return verdict
+}
+
+const allowed = (reason: string, { rule }: Pick<Ruled<boolean>, 'rule'>): Verdict => ({
+  outcome: 'allow',
+  reason,
+  ...(rule && { rule }),
+})
+
+const ruleOf = ({ rule }: Ruled<boolean>) => (rule ? { rule } : {})

@@ -1,0 +1,63 @@
+import { ALLOW, compileSteps, type Decision, type JsonObject, type Step, type Verdict } from '@sallyport/core'
+import type { Offer } from '../catalog/catalog.ts'
+import type { Grant } from '../governance/governance.ts'
+import type { Call } from './call.ts'
+import type { Case } from './case.ts'
+import { meantBy } from './inner-call.ts'
+import type { Listings } from './listings.ts'
+import type { ToolRules } from './tool-rules.ts'
+
+export interface JudgeOptions {
+  readonly listings: Listings
+  readonly rulesOf: (offer: Offer) => ToolRules
+  /** What a tool's input schema says to arguments. A schema that is more than plain is asked elsewhere. */
+  readonly check: (schema: JsonObject, args: JsonObject) => Verdict | Promise<Verdict>
+  readonly steps: readonly Step<Case>[]
+}
+
+/** A call that was judged. */
+export interface Trial {
+  readonly case: Case
+  readonly decision: Decision
+  /** Of the rules by which it was. */
+  readonly epoch: number
+}
+
+/** Decides about calls, starting from what listing decided. What is judged is the call that is meant. */
+export class Judge {
+  readonly #options: JudgeOptions
+  readonly #decide: (subject: Case, listed: Decision) => Decision
+
+  constructor(options: JudgeOptions) {
+    this.#options = options
+    this.#decide = compileSteps(options.steps)
+  }
+
+  judge(asked: Call, grant?: Grant): Trial | Promise<Trial> {
+    const { call, earlier } = meantBy(asked, this.#options.listings)
+    const checked = earlier.outcome === 'deny' ? ALLOW : this.#check(call)
+    if (!(checked instanceof Promise)) return this.#tried({ call, checked, grant }, earlier)
+    // Meanwhile the rules may have changed.
+    return checked.then((verdict) => {
+      const now = meantBy(asked, this.#options.listings)
+      return this.#tried({ call: now.call, checked: verdict, grant }, now.earlier)
+    })
+  }
+
+  /** Whether what was decided would be decided again. */
+  holds({ epoch }: Trial): boolean {
+    return epoch === this.#options.listings.epoch
+  }
+
+  #tried({ call, checked, grant }: Pick<Case, 'call' | 'checked' | 'grant'>, earlier: Decision): Trial {
+    const { principal, params } = call
+    const subject = { call, principal, params, rules: this.#options.rulesOf(call.offer), checked, grant }
+    return { case: subject, decision: this.#decide(subject, earlier), epoch: this.#options.listings.epoch }
+  }
+
+  #check({ method, offer, params }: Call): Verdict | Promise<Verdict> {
+    if (method !== 'tools/call' || offer.kind !== 'tool') return ALLOW
+    const { inputSchema } = offer.original
+    return this.#options.check(inputSchema as JsonObject, (params.arguments ?? {}) as JsonObject)
+  }
+}

@@ -1,0 +1,154 @@
+import {
+  canonicalName,
+  nameGlob,
+  type PolicyField,
+  type PolicySources,
+  resolvePolicy,
+  type ToolEntry,
+  type ToolPolicy,
+  type ToolsFile,
+  type WrittenFields,
+} from '@sallyport/core'
+import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import type { GovernanceSettings } from '../config/config.ts'
+import { inferPolicy } from '../governance/governance.ts'
+
+export interface PoliciesOptions {
+  readonly catalog: Catalog
+  /** tools.yaml as it is in force. */
+  readonly file: () => ToolsFile
+  readonly settings: () => GovernanceSettings
+  readonly isTrusted: (server: string) => boolean
+}
+
+/** What is not a tool is governed as if its method were one: `mcp__files__resources/read`. */
+const METHOD_OF = { prompt: 'prompts/get', resource: 'resources/read', template: 'resources/read' } as const
+
+/** What governs each thing on offer, found and resolved once, until something changes. */
+export class Policies {
+  readonly #options: PoliciesOptions
+  #policies = new WeakMap<Offer, ToolPolicy>()
+  #ofMethods = new Map<string, ToolPolicy>()
+  #index: EntryIndex | undefined
+  #patterns: readonly Pattern[] | undefined
+
+  constructor(options: PoliciesOptions) {
+    this.#options = options
+  }
+
+  /** The rules changed. */
+  forget(): void {
+    this.#policies = new WeakMap()
+    this.#ofMethods = new Map()
+    this.#index = undefined
+    this.#patterns = undefined
+  }
+
+  policyOf(offer: Offer): ToolPolicy {
+    const known = this.#policies.get(offer)
+    if (known) return known
+    const policy = offer.kind === 'tool' ? this.#resolve(offer, this.#namesOf(offer)) : this.#policyOfMethod(offer)
+    this.#policies.set(offer, policy)
+    return policy
+  }
+
+  /** Every entry of tools.yaml that is about this tool, also by a pattern. */
+  entriesOf(offer: Offer): readonly ToolEntry[] {
+    return this.#entries.find(this.#namesOf(offer))
+  }
+
+  /** Of a URI that no server lists there is an offer for each moment. */
+  #policyOfMethod(offer: Offer): ToolPolicy {
+    const tool = METHOD_OF[offer.kind as keyof typeof METHOD_OF]
+    const names = [canonicalName({ server: offer.server, tool }), `${offer.server}/${tool}`]
+    const [name = ''] = names
+    const known = this.#ofMethods.get(name) ?? this.#resolve(offer, names)
+    this.#ofMethods.set(name, known)
+    return known
+  }
+
+  #resolve(offer: Offer, names: readonly string[]): ToolPolicy {
+    const { file, settings, isTrusted } = this.#options
+    const { defaults, enforce, riskTokens } = settings()
+    const { path } = file()
+    const sources: PolicySources = {
+      entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
+      patterns: this.#matching(names),
+      inferred: inferPolicy(offer, { tokens: riskTokens, isTrusted: isTrusted(offer.server) }),
+      defaults,
+      enforce,
+    }
+    return resolvePolicy(sources)
+  }
+
+  #namesOf(offer: Offer): readonly string[] {
+    return this.#entries.namesOf(offer)
+  }
+
+  get #entries(): EntryIndex {
+    const { catalog, file } = this.#options
+    const { snapshot } = catalog
+    if (this.#index?.snapshot !== snapshot) this.#index = new EntryIndex(file().entries, snapshot)
+    return this.#index
+  }
+
+  #matching(names: readonly string[]): readonly WrittenFields[] {
+    this.#patterns ??= this.#options.settings().patterns.map(({ tool, fields, place }) => ({
+      matches: nameGlob(tool),
+      written: { fields, ruleOf: () => place },
+    }))
+    return this.#patterns.filter(({ matches }) => names.some(matches)).map(({ written }) => written)
+  }
+}
+
+interface Pattern {
+  readonly matches: (name: string) => boolean
+  readonly written: WrittenFields
+}
+
+function writtenIn(file: string, { fields, line, lines }: ToolEntry): WrittenFields {
+  return { fields, ruleOf: (field: PolicyField) => ({ file, line: lines[field] ?? line }) }
+}
+
+/** Entries by the names that tools can have in them: looked up, never parsed. */
+class EntryIndex {
+  readonly snapshot: CatalogSnapshot
+  readonly #byKey = new Map<string, ToolEntry[]>()
+  readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
+  #bareNames: ReadonlyMap<string, number> | undefined
+
+  constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
+    this.snapshot = snapshot
+    for (const entry of entries) {
+      const same = this.#byKey.get(entry.key)
+      if (same) same.push(entry)
+      else this.#byKey.set(entry.key, [entry])
+    }
+    this.#globs = entries
+      .filter(({ key }) => /[*?]/.test(key))
+      .map((entry) => ({ matches: nameGlob(entry.key), entry }))
+  }
+
+  /** All forms in which a person may have written it; a bare one only where it means one tool. */
+  namesOf({ server, name, wire, recordName }: Offer): readonly string[] {
+    const full = [recordName, `${server}/${name}`, wire]
+    return this.#isUnique(name) ? [...full, name, `mcp_${name}`] : full
+  }
+
+  find(names: readonly string[]): readonly ToolEntry[] {
+    const found = new Set(names.flatMap((name) => this.#byKey.get(name) ?? []))
+    for (const { matches, entry } of this.#globs) if (names.some(matches)) found.add(entry)
+    return [...found]
+  }
+
+  #isUnique(tool: string): boolean {
+    this.#bareNames ??= countNames(this.snapshot.tools)
+    return this.#bareNames.get(tool) === 1
+  }
+}
+
+function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { name } of offers) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
