@@ -135,6 +135,7 @@ export class Gateway {
       approvals,
       rulesOf: rules.rulesOf,
       check: () => ALLOW,
+      mayApprove: () => false,
       log: this.store.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),

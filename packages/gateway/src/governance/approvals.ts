@@ -32,6 +32,12 @@ const MOST_OF_OWNER = 100
 const MOST_GRANTS = 10_000
 const MOST_REMEMBERED = 1_000
 
+interface Asking {
+  readonly cancellation: Cancellation
+  /** It waits now, for whoever answers. */
+  readonly onPending?: (approval: PendingApproval) => void
+}
+
 interface Waiting {
   readonly approval: PendingApproval
   readonly settle: (outcome: Grant | SallyportError) => void
@@ -70,7 +76,7 @@ export class Approvals {
   }
 
   /** Waits until somebody has answered. Whatever keeps that from happening is a refusal, with its reason. */
-  async request(subject: ApprovalSubject, cancellation: Cancellation): Promise<Grant | SallyportError> {
+  async request(subject: ApprovalSubject, { cancellation, onPending }: Asking): Promise<Grant | SallyportError> {
     const refusal = this.#refusal(subject)
     if (refusal) return refusal
     const approval = this.#create(subject)
@@ -82,7 +88,9 @@ export class Approvals {
     // Meanwhile the client may have gone, or the gateway have begun to stop.
     const late = this.#refusal(subject)
     if (late) return late
-    return this.#wait(approval, cancellation)
+    const outcome = this.#wait(approval, cancellation)
+    if (this.#waiting.has(approval.id)) onPending?.(approval)
+    return outcome
   }
 
   /** The first answer counts: a later one is told so. */

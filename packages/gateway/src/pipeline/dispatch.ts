@@ -46,9 +46,9 @@ function requestOf(call: Call, params: JsonObject, ask: AskClient | undefined): 
   }
 }
 
-/** A modern client is told itself what the server still needs. */
+/** A client that cannot be asked in between is told itself what the server still needs. */
 const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
-  envelope.resultType !== 'input_required' || era === 'legacy' || client?.era === 'modern'
+  envelope.resultType !== 'input_required' || era === 'legacy' || client?.answersInCall === false
 
 /** A modern server needs something of a client that can only be asked in between. */
 async function converse(call: Call, server: Upstream, first: Round): Promise<Answer> {

@@ -68,6 +68,7 @@ export interface BenchOptions {
   readonly now?: () => number
   readonly entries?: readonly ToolEntry[]
   readonly governance?: Partial<GovernanceSettings>
+  readonly clientMayApprove?: boolean
 }
 
 /** A pipeline in front of servers that the test plays. */
@@ -118,6 +119,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     tools: new ToolLimits(() => now()),
     approvals,
     check: () => ALLOW,
+    mayApprove: () => options.clientMayApprove ?? false,
     log,
     audit: () => audit,
     onBug: options.onBug ?? (() => {}),

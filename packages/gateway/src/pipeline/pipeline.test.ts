@@ -140,7 +140,14 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
       },
     })
     const client: Client = {
-      ...{ era: 'legacy', capabilities: { roots: {} }, clientInfo: undefined, conversation: 'c', logLevel: undefined },
+      ...{
+        era: 'legacy',
+        capabilities: { roots: {} },
+        clientInfo: undefined,
+        conversation: 'c',
+        logLevel: undefined,
+        answersInCall: true,
+      },
       ask: async () => {
         bench.log.failure = full
         return { result: { roots: [] } }

@@ -1,11 +1,13 @@
-import { type Decision, type ModeState, openGate, SallyportError, type Step } from '@sallyport/core'
-import type { Approvals } from '../governance/governance.ts'
+import { type Decision, type ModeState, openGate, type Principal, SallyportError, type Step } from '@sallyport/core'
+import type { Offer } from '../catalog/catalog.ts'
+import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { type AskClient, canBeAsked, type QuestionAnswer, type Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
 import type { Answer, Call } from './call.ts'
 import type { Case } from './case.ts'
+import { approvalQuestion, canShow, readApproval } from './client-approval.ts'
 import { dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
@@ -59,7 +61,9 @@ interface CallStepsOptions {
 }
 
 export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsOptions {
-  readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
+  readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
+  /** Whether the client of this caller may approve what the caller does. */
+  readonly mayApprove: (principal: Principal) => boolean
   readonly log: EventLog
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly upstream: (server: string) => Upstream | undefined
@@ -125,8 +129,35 @@ export class Pipeline {
 
   /** Waits for a person, then judges again: much may have changed meanwhile. */
   async #ask(asked: Call, trial: Trial): Promise<Trial | SallyportError> {
-    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asked.cancellation)
+    const { cancellation } = asked
+    const onPending = (approval: PendingApproval): void => void this.#askClient(asked, approval)
+    const grant = await this.#options.approvals.request(approvalSubject(trial.case), { cancellation, onPending })
     return grant instanceof SallyportError ? grant : this.#judge.judge(asked, grant)
+  }
+
+  /** Whether a call of this needs somebody's approval, whoever that may be. */
+  needsApproval(offer: Offer): boolean {
+    return this.#options.rulesOf(offer).approval.value
+  }
+
+  /** The person in front of the client may answer as well, where the operator has said so. The first answer counts. */
+  async #askClient({ client, principal }: Call, approval: PendingApproval): Promise<void> {
+    const { approvals, mayApprove } = this.#options
+    const question = approvalQuestion(approval)
+    if (!client || !mayApprove(principal) || !canShow(client, question)) return
+    const stop = approvals.onChange(({ kind, approval: { id } }) => {
+      if (kind === 'settled' && id === approval.id) question.cancellation.cancel('it was answered')
+    })
+    try {
+      const said = readApproval(await client.ask(question), `${principal.user} (${principal.agent})`)
+      if (said) await approvals.answer(approval.id, said)
+    } catch (error) {
+      // Somebody else was faster, or it could not be recorded: then it still waits.
+      if (!(error instanceof SallyportError))
+        this.#options.onBug(new SallyportError('INTERNAL', 'A client could not be asked.', { cause: error }))
+    } finally {
+      stop()
+    }
   }
 
   /** The rules changed while the start was recorded. What they no longer allow is not sent. */

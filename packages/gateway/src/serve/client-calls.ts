@@ -8,7 +8,7 @@ import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
 import { foreignParamHeaders } from './param-headers.ts'
 import type { ParkedCall } from './parked-call.ts'
-import { ParkedCalls } from './parked-calls.ts'
+import { isParkedState, ParkedCalls } from './parked-calls.ts'
 import { relayedStatus } from './relayed-status.ts'
 import { TaskOwners } from './task-owners.ts'
 import { relayedMessage, resultMessage } from './wire-message.ts'
@@ -48,11 +48,14 @@ export class ClientCalls {
     return offer && this.run(request, offer, request.params)
   }
 
-  /** A legacy server asks while a call runs; a modern client answers by calling again. */
-  #mayPark({ era, method, client, params }: ClientRequest, { server }: Offer): boolean {
+  /** A modern client answers by calling again what a legacy server asks while a call runs, and what we ask before it. */
+  #mayPark({ era, method, client, params: { requestState } }: ClientRequest, offer: Offer): boolean {
     if (era !== 'modern' || !RESUMABLE.has(method)) return false
-    if (this.#options.catalog.catalogueOf(server)?.era !== 'legacy') return false
-    return params.requestState !== undefined || canBeAsked(client)
+    const { catalog, pipeline } = this.#options
+    const isLegacy = catalog.catalogueOf(offer.server)?.era === 'legacy'
+    // A modern server has states of its own.
+    if (requestState !== undefined) return isLegacy || isParkedState(requestState)
+    return canBeAsked(client) && (isLegacy || pipeline.needsApproval(offer))
   }
 
   async #runParked(request: ClientRequest, offer: Offer, given: JsonObject): Promise<Reply> {

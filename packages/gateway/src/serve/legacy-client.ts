@@ -13,6 +13,7 @@ export interface StandingWay {
 /** A client that began with `initialize`: what it declared then, and what it has not answered yet. */
 export class LegacyClient implements StandingClient {
   readonly era = 'legacy'
+  readonly answersInCall = true
   readonly conversation: string
   readonly opening: SessionOpening
   logLevel: LogLevel | undefined
@@ -68,6 +69,7 @@ export class LegacyClient implements StandingClient {
 /** A legacy client during one of its calls: what concerns the call goes onto the call's own stream. */
 export class CallingClient implements Client {
   readonly era = 'legacy'
+  readonly answersInCall = true
   readonly standing: LegacyClient
   readonly #way: WayToClient
 

@@ -5,6 +5,7 @@ import type { WayToClient } from './client-request.ts'
 /** A client of the modern era: it says who it is with every request, and can be asked only by what a request returns. */
 export class ModernClient implements Client {
   readonly era = 'modern'
+  readonly answersInCall = false
   readonly conversation = undefined
   readonly #meta: JsonObject
   readonly #way: WayToClient

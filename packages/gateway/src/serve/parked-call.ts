@@ -26,6 +26,7 @@ interface Asked {
  */
 export class ParkedCall implements Client {
   readonly era: Era = 'modern'
+  readonly answersInCall = true
   readonly conversation = undefined
   readonly cancellation = new Cancellation()
   readonly capabilities: JsonObject

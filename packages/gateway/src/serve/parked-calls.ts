@@ -16,6 +16,11 @@ const MOST_KEPT = 64_000_000
 /** What a call weighs besides its answer. */
 const CALL_WEIGHT = 1_000
 
+/** Tells our states from those of servers. Whoever copies it gains nothing: the seal counts. */
+const STATE_MARK = 'sallyport.'
+
+export const isParkedState = (state: unknown): boolean => typeof state === 'string' && state.startsWith(STATE_MARK)
+
 interface Parked {
   readonly id: string
   readonly call: ParkedCall
@@ -72,7 +77,7 @@ export class ParkedCalls {
     const { inputRequests } = turn
     // Each round has a state of its own; an earlier one still leads here, for a client that did not get the answer.
     const round = `${id}.${++parked.rounds}`
-    const requestState = `${round}.${this.#seal(round, request)}`
+    const requestState = `${STATE_MARK}${round}.${this.#seal(round, request)}`
     return { kind: 'input', result: { resultType: 'input_required', inputRequests, requestState } }
   }
 
@@ -98,7 +103,7 @@ export class ParkedCalls {
   }
 
   #openState(request: ClientRequest): string {
-    const [id = '', round = '', seal = ''] = String(request.params.requestState).split('.')
+    const [id = '', round = '', seal = ''] = String(request.params.requestState).slice(STATE_MARK.length).split('.')
     const expected = Buffer.from(this.#seal(`${id}.${round}`, request))
     const given = Buffer.from(seal)
     if (given.length !== expected.length || !timingSafeEqual(given, expected))

@@ -22,6 +22,8 @@ export interface Client {
   readonly conversation: string | undefined
   /** From which level on it wants to hear log messages. Unset means all to a legacy client, none to a modern one. */
   readonly logLevel: LogLevel | undefined
+  /** Whether a question gets its answer while the call goes on; else the call ends with the question. */
+  readonly answersInCall: boolean
   ask(question: Question): Promise<QuestionAnswer>
   notify(notification: JsonObject): void
   /** The same client outside of any call; a modern one cannot be reached there. */

@@ -14,6 +14,7 @@ function clientOf(capabilities: JsonObject, conversation?: string): Client {
     clientInfo: { name: 'client' },
     conversation,
     logLevel: undefined,
+    answersInCall: true,
     ask: async () => ({ result: {} }),
     notify: () => {},
   }

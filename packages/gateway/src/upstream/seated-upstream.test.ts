@@ -213,7 +213,13 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
 describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
   const ONE = {
     ...({ era: 'modern', capabilities: { elicitation: {} }, clientInfo: undefined } as const),
-    ...{ conversation: undefined, logLevel: undefined, ask: async () => ({ result: {} }), notify: () => {} },
+    ...{
+      conversation: undefined,
+      logLevel: undefined,
+      answersInCall: true,
+      ask: async () => ({ result: {} }),
+      notify: () => {},
+    },
   }
   const request = { method: 'tools/call', params: {}, name: 'echo', session: 's' }
 

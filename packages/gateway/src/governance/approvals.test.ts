@@ -1,0 +1,176 @@
+import { Cancellation, type Principal, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import type { ApprovalSubject } from './approval.ts'
+import { Approvals, type ApprovalsOptions } from './approvals.ts'
+
+const ANN: Principal = { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' }
+
+const SUBJECT: ApprovalSubject = {
+  callId: 'c1',
+  traceId: 't1',
+  principal: ANN,
+  server: 'notes',
+  method: 'tools/call',
+  tool: 'mcp__notes__delete',
+  isMcp: true,
+  arguments: { id: 3 },
+  definition: 'sha256-1',
+  risk: 'high',
+  reason: 'high risk',
+  rule: { file: 'tools.yaml', line: 12 },
+}
+
+function open(options: Partial<ApprovalsOptions> = {}) {
+  const events: SallyportEvent[] = []
+  let ids = 0
+  const approvals = new Approvals({
+    record: async (event) => void events.push(event),
+    timeout: () => 60_000,
+    kept: (args) => args,
+    allowAlways: () => Promise.resolve(),
+    newId: () => `a${++ids}`,
+    now: () => Date.now(),
+    ...options,
+  })
+  const ask = (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) => {
+    const asked = { ...SUBJECT, ...subject }
+    return new Promise<{ readonly id: string; readonly outcome: Promise<unknown> }>((resolve) => {
+      const outcome = approvals.request(asked, { cancellation, onPending: ({ id }) => resolve({ id, outcome }) })
+      void outcome.then(() => resolve({ id: '', outcome }))
+    })
+  }
+  return { approvals, events, ask }
+}
+
+const YES = { answer: 'once', by: 'olga', via: 'api' } as const
+const codeOf = (outcome: unknown): unknown => (outcome instanceof SallyportError ? outcome.code : outcome)
+
+describe('a call that waits for approval', () => {
+  it('shows what it is about, and goes on once somebody said yes', async () => {
+    const { approvals, events, ask } = open()
+    const { id, outcome } = await ask()
+    expect(approvals.pending).toMatchObject([{ id, ...SUBJECT }])
+    await approvals.answer(id, YES)
+    expect(await outcome).toEqual({ approval: id, scope: 'once', by: 'olga', via: 'api' })
+    expect(approvals.pending).toEqual([])
+    expect(events).toMatchObject([
+      { type: 'APPROVAL_REQUESTED', approval: id, call_id: 'c1', rule: SUBJECT.rule, arguments: { id: 3 } },
+      { type: 'APPROVAL_ANSWERED', approval: id, answer: 'once', by: 'olga', via: 'api' },
+    ])
+  })
+
+  it('is refused with the reason of whoever said no', async () => {
+    const { approvals, ask } = open()
+    const { id, outcome } = await ask()
+    await approvals.answer(id, { ...YES, answer: 'deny', why: 'not on a Friday' })
+    expect(await outcome).toMatchObject({
+      code: 'APPROVAL_DENIED',
+      message: expect.stringContaining('not on a Friday'),
+    })
+  })
+
+  it('is refused when nobody answers in time', async () => {
+    const { approvals, events, ask } = open({ timeout: () => 1 })
+    const { id, outcome } = await ask()
+    expect(codeOf(await outcome)).toBe('APPROVAL_EXPIRED')
+    expect(events.at(-1)).toMatchObject({ type: 'APPROVAL_EXPIRED', approval: id })
+    await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
+  })
+
+  it('is refused when its client goes away, also before it was recorded', async () => {
+    const { ask } = open()
+    const cancellation = new Cancellation()
+    const { outcome } = await ask({}, cancellation)
+    cancellation.cancel('the client left')
+    expect(codeOf(await outcome)).toBe('CALL_CANCELLED')
+    expect(codeOf(await (await ask({}, cancellation)).outcome)).toBe('CALL_CANCELLED')
+  })
+
+  it('is refused when the gateway stops, and so is one that comes later', async () => {
+    const { approvals, ask } = open()
+    const { outcome } = await ask()
+    approvals.close('the gateway stopped')
+    expect(codeOf(await outcome)).toBe('APPROVAL_EXPIRED')
+    expect(codeOf(await (await ask()).outcome)).toBe('APPROVAL_EXPIRED')
+  })
+
+  it('is refused when that it waits cannot be recorded', async () => {
+    const record = () => Promise.reject(new SallyportError('AUDIT_UNAVAILABLE', 'full'))
+    const { approvals, ask } = open({ record })
+    expect(codeOf(await (await ask()).outcome)).toBe('AUDIT_UNAVAILABLE')
+    expect(approvals.pending).toEqual([])
+  })
+})
+
+describe('an answer', () => {
+  it('counts only when it is the first, also against one that is just being written', async () => {
+    const { approvals, ask } = open()
+    const { id, outcome } = await ask()
+    const first = approvals.answer(id, { ...YES, answer: 'deny' })
+    await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
+    await first
+    expect(codeOf(await outcome)).toBe('APPROVAL_DENIED')
+    await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
+    await expect(approvals.answer('nobody', YES)).rejects.toMatchObject({ code: 'APPROVAL_UNKNOWN' })
+  })
+
+  it('that could not be written is none: the call still waits', async () => {
+    let isFull = false
+    const record = async () => {
+      if (isFull) throw new SallyportError('AUDIT_UNAVAILABLE', 'full')
+    }
+    const { approvals, ask } = open({ record })
+    const { id, outcome } = await ask()
+    isFull = true
+    await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+    expect(approvals.pending).toHaveLength(1)
+    isFull = false
+    await approvals.answer(id, YES)
+    expect(await outcome).toMatchObject({ scope: 'once' })
+  })
+
+  it('for the session holds for exactly this caller, tool, definition and arguments', async () => {
+    const { approvals, ask } = open()
+    const { id, outcome } = await ask()
+    await approvals.answer(id, { ...YES, answer: 'session' })
+    await outcome
+    expect(approvals.grantFor({ ...SUBJECT, arguments: { id: 3 } })).toMatchObject({ approval: id })
+    const others: Partial<ApprovalSubject>[] = [
+      { arguments: { id: 4 } },
+      { tool: 'mcp__notes__clear' },
+      { definition: 'sha256-2' },
+      { principal: { ...ANN, session: 's2' } },
+      { principal: { ...ANN, user: 'bob' } },
+      { principal: { ...ANN, profile: 'reviewer' } },
+    ]
+    for (const other of others) expect(approvals.grantFor({ ...SUBJECT, ...other })).toBeUndefined()
+  })
+
+  it('once leaves nothing behind for another call', async () => {
+    const { approvals, ask } = open()
+    const { id } = await ask()
+    await approvals.answer(id, YES)
+    expect(approvals.grantFor(SUBJECT)).toBeUndefined()
+  })
+
+  it('that says always counts only once the file is changed', async () => {
+    const allowAlways = () => Promise.reject(new SallyportError('TOOLS_FILE_UNSAFE', 'flow style'))
+    const { approvals, ask } = open({ allowAlways })
+    const { id } = await ask()
+    await expect(approvals.answer(id, { ...YES, answer: 'always' })).rejects.toMatchObject({
+      code: 'TOOLS_FILE_UNSAFE',
+    })
+    expect(approvals.pending).toHaveLength(1)
+  })
+})
+
+it('no caller can fill the place where calls wait', async () => {
+  const { approvals, ask } = open()
+  const outcomes = await Promise.all(Array.from({ length: 120 }, () => ask()))
+  const refused = await Promise.all(outcomes.filter(({ id }) => id === '').map(({ outcome }) => outcome))
+  expect(approvals.pending.length).toBeLessThanOrEqual(100)
+  expect(refused.map(codeOf)).toEqual(Array(120 - approvals.pending.length).fill('OVERLOADED'))
+  const other = await ask({ principal: { ...ANN, session: 's2' } })
+  expect(other.id).not.toBe('')
+  approvals.close('over')
+})

@@ -1,0 +1,157 @@
+import type { PolicyFields, ToolEntry } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
+import type { Answer } from './call.ts'
+import { type BenchOptions, callOf, createBench } from './pipeline.test-kit.ts'
+
+const FILES = { files: catalogueOf(['read', 'write']) }
+const entry = (fields: PolicyFields, key = 'mcp__files__write'): ToolEntry => ({ key, line: 7, fields, lines: {} })
+const codeIn = (answer: Answer): string => (answer.kind === 'failure' ? answer.error.code : answer.kind)
+
+function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
+  const made = createBench({ catalogues: FILES, entries: [entry(fields)], ...options })
+  const call = (changes: Parameters<typeof callOf>[1] = {}) =>
+    made.pipeline.run(callOf(made.catalog.snapshot.tool('files_write'), changes))
+  const untilAsked = (): Promise<string> =>
+    new Promise((resolve) => {
+      made.approvals.onChange(({ kind, approval: { id } }) => kind === 'requested' && resolve(id))
+    })
+  return { ...made, call, untilAsked }
+}
+
+const YES = { answer: 'once', by: 'olga', via: 'api' } as const
+
+describe('a call that needs approval', () => {
+  it('is not sent before somebody approved it, and its record names the approval', async () => {
+    const { approvals, requests, log, gauge, call, untilAsked } = bench({ requiresApproval: true })
+    const asked = untilAsked()
+    const answer = call({ params: { name: 'write', arguments: { a: 1 } } })
+    const id = await asked
+    expect([requests.length, gauge.inFlight]).toEqual([0, 0])
+    await approvals.answer(id, YES)
+    expect(codeIn(await answer)).toBe('frame')
+    expect(log.types).toEqual(['APPROVAL_REQUESTED', 'APPROVAL_ANSWERED', 'TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
+    expect(log.events[2]).toMatchObject({
+      approval: id,
+      decided_by: { step: 'approve', reason: 'approved (once) by olga', rule: { file: 'tools.yaml', line: 7 } },
+    })
+  })
+
+  it.each(['deny', 'LOCKDOWN', 'close'] as const)('is never sent after %s', async (what) => {
+    const { approvals, requests, log, setMode, call, untilAsked } = bench({ requiresApproval: true })
+    const asked = untilAsked()
+    const answer = call()
+    const id = await asked
+    if (what === 'LOCKDOWN') setMode('LOCKDOWN')
+    if (what === 'close') approvals.close('the gateway stopped')
+    else await approvals.answer(id, { ...YES, answer: what === 'deny' ? 'deny' : 'once' })
+    const expected = { deny: 'APPROVAL_DENIED', LOCKDOWN: 'MODE_FORBIDS', close: 'APPROVAL_EXPIRED' }
+    expect(codeIn(await answer)).toBe(expected[what])
+    expect(requests).toEqual([])
+    expect(log.types.at(-1)).toBe('POLICY_DENIED')
+  })
+
+  it('needs no second one for the same arguments in the same session, but for others', async () => {
+    const { approvals, call, untilAsked } = bench({ requiresApproval: true })
+    const params = { name: 'write', arguments: { a: 1, b: 2 } }
+    const asked = untilAsked()
+    const first = call({ params })
+    await approvals.answer(await asked, { ...YES, answer: 'session' })
+    await first
+    expect(codeIn(await call({ params: { name: 'write', arguments: { b: 2, a: 1 } } }))).toBe('frame')
+    const again = untilAsked()
+    const other = call({ params: { name: 'write', arguments: { a: 1, b: 3 } } })
+    await approvals.answer(await again, { ...YES, answer: 'deny' })
+    expect(codeIn(await other)).toBe('APPROVAL_DENIED')
+  })
+})
+
+describe('the client of a call that needs approval', () => {
+  const clientSaying = (result: QuestionAnswer): Client & { asked: number } => ({
+    era: 'legacy',
+    capabilities: { elicitation: {} },
+    clientInfo: undefined,
+    conversation: 'w1',
+    logLevel: undefined,
+    answersInCall: true,
+    asked: 0,
+    ask() {
+      this.asked++
+      return Promise.resolve(result)
+    },
+    notify: () => {},
+  })
+
+  it.each([
+    [{ action: 'accept', content: { answer: 'once' } }, 'frame'],
+    [{ action: 'accept', content: { answer: 'deny', why: 'no' } }, 'APPROVAL_DENIED'],
+    [{ action: 'decline' }, 'APPROVAL_DENIED'],
+  ])('that may approve is asked, and %j means %s', async (result, outcome) => {
+    const { call } = bench({ requiresApproval: true }, { clientMayApprove: true })
+    expect(codeIn(await call({ client: clientSaying({ result }) }))).toBe(outcome)
+  })
+
+  it.each([{ action: 'accept', content: { answer: 'always' } }, { action: 'accept' }, { action: 'cancel' }])(
+    'that answers %j has decided nothing',
+    async (result) => {
+      const { call, approvals, untilAsked } = bench({ requiresApproval: true }, { clientMayApprove: true })
+      const asked = untilAsked()
+      const answer = call({ client: clientSaying({ result }) })
+      await approvals.answer(await asked, { ...YES, answer: 'deny' })
+      expect(codeIn(await answer)).toBe('APPROVAL_DENIED')
+    },
+  )
+
+  it('that may not is not asked', async () => {
+    const { call, approvals, untilAsked } = bench({ requiresApproval: true })
+    const client = clientSaying({ result: { action: 'accept', content: { answer: 'once' } } })
+    const asked = untilAsked()
+    const answer = call({ client })
+    await approvals.answer(await asked, { ...YES, answer: 'deny' })
+    expect([codeIn(await answer), client.asked]).toEqual(['APPROVAL_DENIED', 0])
+  })
+})
+
+describe('an entry', () => {
+  it('hides a tool from lists and calls alike', async () => {
+    const { call, listings, requests } = bench({ hidden: true })
+    expect(codeIn(await call())).toBe('CALL_DENIED')
+    expect(listings.offers('tools/list', callOf(bench({}).catalog.snapshot.tools[0]).principal)).toHaveLength(1)
+    expect(requests).toEqual([])
+  })
+
+  it('limits how often a tool is called, and how many calls of it run at once', async () => {
+    let now = 0
+    const often = bench({ rateLimitPerMinute: 2 }, { now: () => now })
+    expect([codeIn(await often.call()), codeIn(await often.call())]).toEqual(['frame', 'frame'])
+    expect(codeIn(await often.call())).toBe('RATE_LIMITED')
+    now = 60_001
+    expect(codeIn(await often.call())).toBe('frame')
+    const many = bench({ maxConcurrent: 1 })
+    expect((await Promise.all([many.call(), many.call()])).map(codeIn)).toEqual(['frame', 'RATE_LIMITED'])
+  })
+
+  it('that is only watched refuses nothing, and the record says what it would have done', async () => {
+    const { call, log } = bench({ requiresApproval: true, enforce: false })
+    expect(codeIn(await call())).toBe('frame')
+    expect(log.events[0]).toMatchObject({ type: 'TOOL_CALL_STARTED', would: { outcome: 'ask' } })
+  })
+
+  it('with the pin of another definition closes the tool', async () => {
+    const { call, requests } = bench({ pin: 'sha256-0' })
+    expect(codeIn(await call())).toBe('DEFINITION_CHANGED')
+    expect(requests).toEqual([])
+  })
+})
+
+it('a lockdown counts from the next dispatch on, whatever was decided before', async () => {
+  const { call, setMode, requests, log } = bench({})
+  const record = log.append.bind(log)
+  log.append = (event) => {
+    record(event)
+    setMode('LOCKDOWN')
+  }
+  expect(codeIn(await call())).toBe('MODE_FORBIDS')
+  expect(requests).toEqual([])
+})
