@@ -33,6 +33,18 @@ export async function readHome(path: string): Promise<HomeContent> {
     const bytes = await readIfThere(join(path, name))
     if (bytes !== undefined) files.set(name, bytes)
   }
+  return contentOf(path, files)
+}
+
+/** The same home with another file in place of one of its own. */
+export function withFile({ path, files }: HomeContent, name: HomeFile, bytes: Buffer | undefined): HomeContent {
+  const changed = new Map(files)
+  if (bytes === undefined) changed.delete(name)
+  else changed.set(name, bytes)
+  return contentOf(path, changed)
+}
+
+function contentOf(path: string, files: ReadonlyMap<HomeFile, Buffer>): HomeContent {
   return { path, files, digest: digestOf(files, HOME_FILES), configDigest: digestOf(files, CONFIG_FILES) }
 }
 

@@ -1,10 +1,9 @@
-import { open, readFile, realpath, rm, stat } from 'node:fs/promises'
+import { readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { isJsonObject, type Json, SallyportError } from '@sallyport/core'
-import { causeCode, replaceFile, stateUnusable } from '../disk/disk.ts'
+import { replaceFile, stateUnusable, withLockFile } from '../disk/disk.ts'
 import type { Home } from './home.ts'
-import type { HomeContent } from './home-content.ts'
+import { type HomeContent, type HomeFile, readHome, withFile } from './home-content.ts'
 
 export type Trust = 'trusted' | 'untrusted' | 'changed'
 
@@ -40,13 +39,25 @@ export async function recordTrust({ home, content, state }: TrustQuestion): Prom
   const file = join(state, RECORD)
   const path = await canonicalPath(home.path)
   try {
-    await withLock(`${file}.lock`, async () => {
+    await withLockFile(`${file}.lock`, async () => {
       const homes = new Map(await readRecord(file)).set(path, content.digest)
       await replaceFile(file, `${JSON.stringify({ homes: [...homes] }, undefined, 2)}\n`, { mode: 0o600 })
     })
   } catch (cause) {
     throw stateUnusable(file, cause)
   }
+}
+
+/** What the gateway itself writes into a trusted home stays trusted, if nothing else of it has changed. */
+export async function renewTrust(
+  { home, state }: Pick<TrustQuestion, 'home' | 'state'>,
+  name: HomeFile,
+  { before, after }: { readonly before: Buffer | undefined; readonly after: Buffer },
+): Promise<void> {
+  if (home.origin !== 'project') return
+  const now = await readHome(home.path)
+  if ((await trustOf({ home, state, content: withFile(now, name, before) })) !== 'trusted') return
+  await recordTrust({ home, state, content: withFile(now, name, after) })
 }
 
 const RECORD = 'trusted-homes.json'
@@ -68,39 +79,4 @@ async function readRecord(file: string): Promise<ReadonlyMap<string, string>> {
 
 function isPair(value: unknown): value is readonly [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string')
-}
-
-const LOCK_RETRY_MS = 10
-/** The work under the lock takes milliseconds: one that is older was left behind by a process that died. */
-const LOCK_STALE_MS = 5_000
-
-/**
- * One writer at a time. A lock that was left behind is removed after a while; should two writers then meet after all,
- * one record is lost and its home is asked for again, which is the safe side.
- */
-async function withLock(lock: string, work: () => Promise<void>): Promise<void> {
-  while (!(await takeLock(lock))) {
-    await removeStale(lock)
-    await wait(LOCK_RETRY_MS)
-  }
-  try {
-    await work()
-  } finally {
-    await rm(lock, { force: true })
-  }
-}
-
-async function takeLock(lock: string): Promise<boolean> {
-  try {
-    await (await open(lock, 'wx', 0o600)).close()
-    return true
-  } catch (error) {
-    if (causeCode(error) === 'EEXIST') return false
-    throw error
-  }
-}
-
-async function removeStale(lock: string): Promise<void> {
-  const found = await stat(lock).catch(() => undefined)
-  if (found !== undefined && Date.now() - found.mtimeMs > LOCK_STALE_MS) await rm(lock, { force: true })
 }

@@ -1,6 +1,6 @@
-import { type FSWatcher, type Stats, statSync, unwatchFile, watch, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
+import { FileWatch } from '../disk/disk.ts'
 import type { Environment } from './environment.ts'
 import { CONFIG_FILES, type HomeContent, readHome } from './home-content.ts'
 import { type LoadedSettings, loadSettings } from './load-settings.ts'
@@ -24,84 +24,26 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   return new SettingsWatch(options)
 }
 
-/** An editor writes several times for one save; what keeps on writing is read at least so often. */
-const SETTLE_MS = 100
-const SETTLE_AT_MOST_MS = 1_000
-/**
- * The folder's own events are quick, but they miss a link's target, a folder that was replaced, and network file
- * systems. So the files are looked at as well.
- */
-const LOOK_EVERY_MS = 1_000
-
 export class SettingsWatch {
   readonly #options: WatchOptions
-  readonly #files: readonly string[]
+  readonly #watch: FileWatch
   /** The config digest, or the error, that was told last. */
   #told: string
-  #folder: { readonly watcher: FSWatcher; readonly inode: number } | undefined
-  #timer: NodeJS.Timeout | undefined
-  #firstEvent = 0
-  #checks: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: WatchOptions) {
     this.#options = options
     this.#told = options.current.configDigest
-    this.#files = CONFIG_FILES.map((name) => join(options.home, name))
-    for (const file of this.#files) watchFile(file, { persistent: false, interval: LOOK_EVERY_MS }, this.#onLook)
-    this.#watchFolder()
-    this.#onEvent()
+    this.#watch = new FileWatch({ folder: options.home, names: CONFIG_FILES, onEvent: () => this.#check() })
   }
 
   /** After this nothing is told any more and nothing of it is left. */
   async close(): Promise<void> {
     this.#closed = true
-    clearTimeout(this.#timer)
-    for (const file of this.#files) unwatchFile(file, this.#onLook)
-    this.#folder?.watcher.close()
-    this.#folder = undefined
-    await this.#checks
-  }
-
-  readonly #onLook = (_now: Stats, _before: Stats): void => this.#onEvent()
-
-  #onEvent(): void {
-    if (this.#closed) return
-    const now = performance.now()
-    if (this.#timer === undefined) this.#firstEvent = now
-    clearTimeout(this.#timer)
-    const delay = Math.max(0, Math.min(SETTLE_MS, this.#firstEvent + SETTLE_AT_MOST_MS - now))
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      this.#checks = this.#checks.then(() => this.#check())
-    }, delay)
-    this.#timer.unref()
-  }
-
-  /** Follows the folder to its new place when it was replaced. */
-  #watchFolder(): void {
-    const { home } = this.#options
-    try {
-      const inode = statSync(home).ino
-      if (this.#folder?.inode === inode) return
-      this.#folder?.watcher.close()
-      this.#folder = undefined
-      const watcher = watch(home, { persistent: false }, () => this.#onEvent())
-      this.#folder = { watcher, inode }
-      watcher.on('error', () => this.#dropFolder(watcher))
-    } catch {
-      // No such folder, or no more watches to be had (EMFILE, ENOSPC): looking at the files is enough.
-    }
-  }
-
-  #dropFolder(watcher: FSWatcher): void {
-    watcher.close()
-    if (this.#folder?.watcher === watcher) this.#folder = undefined
+    await this.#watch.close()
   }
 
   async #check(): Promise<void> {
-    if (this.#closed) return
-    this.#watchFolder()
     const { content, change } = await this.#read()
     if (this.#closed || change === undefined) return
     const told = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message

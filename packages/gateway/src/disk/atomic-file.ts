@@ -13,22 +13,32 @@ const LEFTOVER_AGE = 10 * 60_000
 export interface ReplaceOptions {
   /** Without it an existing file keeps its mode, and a new one gets 0600. */
   readonly mode?: number
+  /** Asked at the last moment: a refusal leaves the file as it is. */
+  readonly isWanted?: () => Promise<boolean>
 }
 
-/** Replaces a file whole or not at all, and durably. A symbolic link stays one: the file it leads to is replaced. */
+/**
+ * Replaces a file whole or not at all, and durably. A symbolic link stays one: the file it leads to is replaced. False
+ * when it was no longer wanted.
+ */
 export async function replaceFile(
   path: string,
   data: string | Uint8Array,
-  options: ReplaceOptions = {},
-): Promise<void> {
+  { isWanted, ...options }: ReplaceOptions = {},
+): Promise<boolean> {
   let temporary: string | undefined
   try {
     const target = await resolveLink(path)
     temporary = join(dirname(target), temporaryName(target))
     await writeSynced(temporary, target, { data, ...options })
+    if (isWanted && !(await isWanted())) {
+      await rm(temporary, { force: true })
+      return false
+    }
     await rename(temporary, target)
     temporary = undefined
     syncFolder(dirname(target))
+    return true
   } catch (cause) {
     if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined)
     throw new SallyportError('STATE_UNUSABLE', `${path} could not be written: ${diskReason(cause)}.`, {

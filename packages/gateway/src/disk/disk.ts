@@ -1,3 +1,5 @@
 export { removeFile, replaceFile, sweepLeftovers, temporaryName } from './atomic-file.ts'
 export { causeCode, diskFix, diskReason, stateUnusable } from './disk-trouble.ts'
+export { FileWatch } from './file-watch.ts'
 export { createPrivateFile, makeFolder, makePrivateFolder, syncFolder } from './folder.ts'
+export { withLockFile } from './lock-file.ts'

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import { open, readFile, rm, stat } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
+import { causeCode } from './disk-trouble.ts'
+
+const RETRY_MS = 10
+/** The work under a lock takes milliseconds: one that is older was left behind by a process that died. */
+const STALE_MS = 5_000
+
+/** Tells whether the lock is still ours: one that took too long may have lost it. */
+export type IsHeld = () => Promise<boolean>
+
+/**
+ * One writer at a time, among all processes. A lock that was left behind is removed after a while; should two writers
+ * then meet after all, whoever asks `isHeld` right before it changes anything finds out.
+ */
+export async function withLockFile<Result>(lock: string, work: (isHeld: IsHeld) => Promise<Result>): Promise<Result> {
+  const mark = randomBytes(12).toString('hex')
+  while (!(await take(lock, mark))) {
+    await removeStale(lock)
+    await wait(RETRY_MS)
+  }
+  const isHeld = async (): Promise<boolean> => (await readFile(lock, 'utf8').catch(() => '')) === mark
+  try {
+    return await work(isHeld)
+  } finally {
+    if (await isHeld()) await rm(lock, { force: true })
+  }
+}
+
+async function take(lock: string, mark: string): Promise<boolean> {
+  try {
+    const file = await open(lock, 'wx', 0o600)
+    try {
+      await file.writeFile(mark)
+    } finally {
+      await file.close()
+    }
+    return true
+  } catch (error) {
+    if (causeCode(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function removeStale(lock: string): Promise<void> {
+  const found = await stat(lock).catch(() => undefined)
+  if (found !== undefined && Date.now() - found.mtimeMs > STALE_MS) await rm(lock, { force: true })
+}
