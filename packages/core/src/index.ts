@@ -32,6 +32,8 @@ export { isStricter, type ModeChanger, NEXT_MODES, transitionFlaw } from './mode
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
+export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
+export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
 export { ownerOf, type Principal } from './principal.ts'
 export {
   type Era,
@@ -44,7 +46,8 @@ export {
   MODERN_VERSION,
   traceIdOf,
 } from './protocol.ts'
-export { RISK_TOKENS } from './risk-tokens.ts'
+export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
+export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'

@@ -1,6 +1,46 @@
-/** Words of a tool's name that tell its risk, as they are without a word of the operator. */
-export const RISK_TOKENS = {
-  high: ['write', 'delete', 'remove', 'create', 'update'],
-  low: ['read', 'get', 'list', 'search'],
-  nouns: ['post', 'run', 'update'],
-} as const
+/** Words of a tool's name that tell its risk. */
+export interface RiskTokens {
+  readonly high: readonly string[]
+  readonly low: readonly string[]
+  /** Of either kind, but as often nouns: high ones tell nothing behind a low verb, low ones are no such verb. */
+  readonly nouns: readonly string[]
+}
+
+const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+
+/** Words that tell the risk, as they are without a word of the operator. Forms such as `deletes` follow from them. */
+export const RISK_TOKENS: RiskTokens = {
+  high: words(`
+    write overwrite rewrite save store persist insert append prepend add upsert put
+    create recreate mkdir touch init initialize register enroll provision
+    update upgrade downgrade modify edit change alter adjust set unset configure patch apply merge squash rebase replace
+    increase decrease increment decrement
+    rename move mv copy cp clone duplicate fork migrate import upload attach detach mount unmount
+    delete del remove rm rmdir unlink destroy drop truncate purge clear flush wipe erase prune evict trash forget
+    expire invalidate archive unarchive restore revert rollback undo redo reset
+    execute exec run rerun eval evaluate invoke call dispatch trigger spawn launch inject interact
+    bash sh zsh shell powershell pwsh terminal repl sudo ssh
+    start stop restart reboot boot shutdown halt pause resume suspend kill terminate abort cancel close reopen
+    enable disable activate deactivate toggle manage control operate schedule reschedule complete finish finalize
+    deploy redeploy undeploy publish unpublish republish release rollout scale build push commit checkout stash
+    install uninstall reinstall deprovision deregister unregister cordon uncordon drain taint expose annotate
+    send resend post repost tweet reply respond comment forward notify broadcast emit mark react share unshare
+    subscribe unsubscribe follow unfollow star unstar invite assign unassign transition vote pin unpin
+    submit fill click tap press type drag navigate goto
+    pay charge refund transfer withdraw deposit buy sell purchase order trade book reserve void mint swap
+    grant revoke approve reject deny authorize dismiss promote demote escalate impersonate
+    ban unban kick block unblock mute unmute lock unlock quarantine rotate sign
+  `),
+  low: words(`
+    read get list search query view show fetch find describe count lookup
+    retrieve browse inspect explain preview peek diff compare enumerate locate discover
+    grep glob ls stat whoami ping
+  `),
+  nouns: words(`
+    post run update archive set merge
+    copy clone duplicate fork import touch store mount change patch upgrade restore rollback order trade book charge refund
+    transfer deposit purchase swap vote star pin share comment reply forward tweet type press call trigger dispatch
+    start stop pause release rollout scale build commit checkout stash push schedule control block lock transition
+    list search query view show count preview diff
+  `),
+}

@@ -1,0 +1,44 @@
+import type { Json } from './json.ts'
+
+/** Something that stands in a definition, and the way to it. */
+export interface DefinitionText {
+  readonly text: string
+  /** The key that it stands under; undefined for a key itself and for members of lists. */
+  readonly key: string | undefined
+  /** Built only where it is needed: in deep nesting all ways together are long. */
+  where(): string
+}
+
+interface Node {
+  readonly value: Json
+  readonly step: string
+  readonly parent: Node | undefined
+}
+
+const MOST_STEPS = 12
+
+/** Every text in a definition, names of keys among them. It keeps its own stack, since foreign values are as deep as they like. */
+export function* textsOf(definition: Json): Generator<DefinitionText> {
+  const open: Node[] = [{ value: definition, step: '', parent: undefined }]
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    const { value, step } = node
+    const at = node
+    if (typeof value === 'string') yield { text: value, key: step, where: () => wayTo(at) }
+    if (typeof value !== 'object' || value === null) continue
+    const isList = Array.isArray(value)
+    // Last first, so that they come out as they stand.
+    for (const [key, inner] of Object.entries(value).reverse())
+      if (inner !== undefined) open.push({ value: inner, step: isList ? `[${key}]` : key, parent: node })
+    if (!isList)
+      for (const key of Object.keys(value))
+        yield { text: key, key: undefined, where: () => wayTo({ value: null, step: key, parent: at }) }
+  }
+}
+
+function wayTo(node: Node): string {
+  const steps: string[] = []
+  let at: Node | undefined = node
+  for (; at?.parent !== undefined && steps.length < MOST_STEPS; at = at.parent) steps.unshift(at.step)
+  if (at?.parent !== undefined) steps.unshift('…')
+  return steps.join('.').replaceAll('.[', '[')
+}

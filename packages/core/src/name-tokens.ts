@@ -1,0 +1,74 @@
+/** Letters of other scripts that look like Latin ones: `dеlete` with a Cyrillic е is meant to be read as delete. */
+const LOOKALIKES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    а: 'a',
+    ɑ: 'a',
+    α: 'a',
+    в: 'b',
+    с: 'c',
+    ϲ: 'c',
+    ԁ: 'd',
+    е: 'e',
+    ё: 'e',
+    ε: 'e',
+    ɡ: 'g',
+    һ: 'h',
+    н: 'h',
+    і: 'i',
+    ı: 'i',
+    ι: 'i',
+    ј: 'j',
+    к: 'k',
+    κ: 'k',
+    ӏ: 'l',
+    ⅼ: 'l',
+    м: 'm',
+    ո: 'n',
+    η: 'n',
+    о: 'o',
+    ο: 'o',
+    օ: 'o',
+    р: 'p',
+    ρ: 'p',
+    ԛ: 'q',
+    г: 'r',
+    ѕ: 's',
+    т: 't',
+    τ: 't',
+    υ: 'u',
+    ս: 'u',
+    ν: 'v',
+    ѵ: 'v',
+    ԝ: 'w',
+    х: 'x',
+    χ: 'x',
+    у: 'y',
+    γ: 'y',
+    ᴢ: 'z',
+  }),
+)
+
+/** What a reader takes a text for: compatibility forms and accents folded, what does not show left out. */
+export function readableText(text: string): string {
+  const plain = isPlainText(text) ? text : text.normalize('NFKD').replaceAll(/[\p{M}\p{Cf}]/gu, '')
+  return plain.replaceAll(/[^\0-\x7f]/gu, (char) => {
+    const latin = LOOKALIKES.get(char.toLowerCase())
+    if (latin === undefined) return char
+    return char === char.toLowerCase() ? latin : latin.toUpperCase()
+  })
+}
+
+/** Whether it is of printable ASCII only, so that what it looks like is what it is. */
+export const isPlainText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
+
+/** Between `get` and `URL`, between `URL` and `For`, and around numbers. */
+const CAMEL_EDGE = /(?<=[\p{Ll}\p{Lo}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u
+
+/** The words of a name in lower case, however it joins them. */
+export function nameTokens(name: string): readonly string[] {
+  return readableText(name)
+    .split(/[^\p{L}\p{N}]+/u)
+    .flatMap((word) => word.split(CAMEL_EDGE))
+    .filter((token) => token !== '')
+    .map((token) => token.toLowerCase())
+}

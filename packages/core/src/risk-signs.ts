@@ -1,0 +1,102 @@
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { findDoing, judgeName } from './name-risk.ts'
+import { isPlainText, nameTokens } from './name-tokens.ts'
+import { readPermissions } from './permission.ts'
+import type { RiskTokens } from './risk-tokens.ts'
+import type { ToolDefinition } from './tool.ts'
+import type { RiskLevel } from './tool-policy.ts'
+
+/** Something besides its name that makes a tool riskier. The words are ours: nothing of the server's text is in them. */
+export interface RiskSign {
+  readonly atLeast: Exclude<RiskLevel, 'low'>
+  readonly why: string
+}
+
+/** Under which a server's own declaration stands, as the kit writes it. */
+export const PERMISSION_META = 'sallyport/permission'
+
+/** What annotations and schemas say against a harmless name. What they say for it counts nothing (GOV-6). */
+export function findRiskSigns(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
+  return [...signsOfAnnotations(tool, tokens), ...signsOfSchema(tool.inputSchema, tokens), ...signsOfName(tool.name)]
+}
+
+const signsOfName = (name: string): readonly RiskSign[] =>
+  isPlainText(name) ? [] : [{ atLeast: 'medium', why: 'letters other than a-z' }]
+
+function signsOfAnnotations(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
+  const annotations = isJsonObject(tool.annotations) ? tool.annotations : {}
+  const signs: RiskSign[] = []
+  if (isYes(annotations.destructiveHint)) signs.push({ atLeast: 'high', why: 'destructiveHint' })
+  if (isNo(annotations.readOnlyHint)) signs.push({ atLeast: 'medium', why: 'readOnlyHint: false' })
+  if (declaredPermissions(tool)?.includes('WRITE')) signs.push({ atLeast: 'medium', why: 'declared WRITE' })
+  for (const title of [tool.title, annotations.title]) {
+    const verb = typeof title === 'string' ? titleVerb(title, tokens) : undefined
+    if (verb !== undefined) signs.push({ atLeast: 'high', why: `title "${verb}"` })
+  }
+  return signs
+}
+
+/** What a server that was written with the kit says of its tool. */
+export function declaredPermissions(tool: ToolDefinition) {
+  const meta = tool._meta
+  return isJsonObject(meta) ? readPermissions(meta[PERMISSION_META]) : undefined
+}
+
+/** Hints are foreign data: texts are understood where they mean the worse. */
+export const isYes = (hint: Json | undefined): boolean => hint === true || hint === 'true' || hint === 1
+export const isNo = (hint: Json | undefined): boolean => hint === false || hint === 'false' || hint === 0
+
+/** `Delete a file` tells; `Post details` may be about a post. */
+function titleVerb(title: string, tokens: RiskTokens): string | undefined {
+  const first = nameTokens(title.slice(0, 100))[0]
+  if (first === undefined || tokens.nouns.includes(first) || judgeName(first, tokens).level !== 'high') return undefined
+  return first
+}
+
+/** Parameters that carry a program: any of these words in their name, or the name as a whole. */
+const PROGRAM_WORDS = ['sql', 'shell', 'bash', 'script', 'command', 'commands', 'cmd', 'eval', 'exec', 'javascript']
+const PROGRAM_NAMES = ['code', 'expression', 'program', 'statement', 'statements', 'function', 'js', 'python']
+/** Parameters that say what is to be done. */
+const ACTION_NAMES = ['action', 'operation', 'op', 'method', 'verb', 'command', 'subcommand', 'http_method']
+
+function signsOfSchema(schema: JsonObject, tokens: RiskTokens): readonly RiskSign[] {
+  const signs: RiskSign[] = []
+  for (const [name, parameter] of parametersOf(schema)) {
+    const words = nameTokens(name.slice(0, 200))
+    const program = programWord(words)
+    if (program !== undefined) signs.push({ atLeast: 'medium', why: `parameter "${program}"` })
+    const flag = isFlag(parameter) ? findDoing(words.join('_'), tokens) : undefined
+    if (flag !== undefined) signs.push({ atLeast: 'medium', why: `parameter "${flag}"` })
+    const action = ACTION_NAMES.includes(words.join('_')) ? riskiestChoice(parameter, tokens) : undefined
+    if (action !== undefined) signs.push({ atLeast: 'high', why: `a parameter can be "${action}"` })
+  }
+  return signs
+}
+
+function programWord(words: readonly string[]): string | undefined {
+  const named = PROGRAM_NAMES.find((name) => words.length === 1 && words[0] === name)
+  return named ?? words.find((word) => PROGRAM_WORDS.includes(word))
+}
+
+const isFlag = (parameter: Json): boolean => {
+  const type = isJsonObject(parameter) ? parameter.type : undefined
+  return type === 'boolean' || (Array.isArray(type) && type.includes('boolean'))
+}
+
+function riskiestChoice(parameter: Json, tokens: RiskTokens): string | undefined {
+  const choices = isJsonObject(parameter) ? [parameter.enum, [parameter.const]].flat() : []
+  const texts = choices.filter((choice) => typeof choice === 'string')
+  return texts.map((choice) => findDoing(choice.slice(0, 200), tokens)).find((word) => word !== undefined)
+}
+
+/** Every named parameter, nested ones too. It keeps its own stack: a schema may be as deep as its server likes. */
+function* parametersOf(schema: JsonObject): Generator<readonly [name: string, schema: Json]> {
+  const open: Json[] = [schema]
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (typeof node !== 'object' || node === null) continue
+    if (isJsonObject(node) && isJsonObject(node.properties))
+      for (const [name, parameter] of Object.entries(node.properties))
+        if (parameter !== undefined) yield [name, parameter]
+    for (const inner of Object.values(node)) if (inner !== undefined) open.push(inner)
+  }
+}
