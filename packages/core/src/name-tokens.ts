@@ -48,10 +48,14 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
+/** Single signs that stand for whole phrases: folded, a text of them grows eighteenfold. */
+const PHRASE_SIGNS = /[\ufdf0-\ufdfd]/g
+
 /** What a reader takes a text for: compatibility forms and accents folded, what does not show left out. */
 export function readableText(text: string): string {
-  const plain = isPlainText(text) ? text : text.normalize('NFKD').replaceAll(/[\p{M}\p{Cf}]/gu, '')
-  return plain.replaceAll(/[^\0-\x7f]/gu, (char) => {
+  if (isPlainText(text)) return text
+  const folded = text.replaceAll(PHRASE_SIGNS, ' ').normalize('NFKD')
+  return folded.replaceAll(/[\p{M}\p{Cf}]/gu, '').replaceAll(/[^\0-\x7f]/gu, (char) => {
     const latin = LOOKALIKES.get(char.toLowerCase())
     if (latin === undefined) return char
     return char === char.toLowerCase() ? latin : latin.toUpperCase()
