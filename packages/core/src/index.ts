@@ -29,6 +29,7 @@ export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } fr
 export { isMode, MODES, type Mode } from './mode.ts'
 export { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
 export { isStricter, type ModeChanger, NEXT_MODES, transitionFlaw } from './mode-transitions.ts'
+export { nameTokens } from './name-tokens.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'

@@ -1,16 +1,17 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
+import { governanceSchema } from './governance-schema.ts'
 import { anything, either, type JsonSchema, list, object, optional, record, type ValueOf } from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
 import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
 import { snakeCase } from './spelling.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
-export const PROTECTING_SECTIONS = ['agents', 'governance', 'include', 'isolation', 'sandbox'] as const
+export const PROTECTING_SECTIONS = ['agents', 'include', 'isolation', 'sandbox'] as const
 
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
-const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'context', 'store', 'telemetry'] as const
+const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'context', 'store'] as const
 
 const SERVER_TYPES = [
   'stdio',
@@ -80,9 +81,32 @@ const jwtSchema = object('a mapping such as {jwks_uri: …, issuers: […]}', {
 
 const authSchema = object('a mapping such as {jwt: {…}}', { jwt: optional(jwtSchema) })
 
+const DAYS = 86_400_000
+
 const auditSchema = object('a mapping such as {durability: power}', {
   durability: optional(oneOf(['process', 'power'])),
   required: optional(flag()),
+  arguments: optional(oneOf(['none', 'shape', 'redacted', 'full'])),
+  retention: optional(
+    object('a mapping such as {age: 30d, size: 1GB}', {
+      age: optional(duration({ bare: 'none', least: 60_000, most: 36_500 * DAYS })),
+      size: optional(byteSize('1MB', '100TB')),
+    }),
+  ),
+})
+
+const telemetrySchema = object('a mapping such as {prometheus: true}', {
+  otlp: optional(
+    either(
+      'an address such as "http://127.0.0.1:4318", or a mapping such as {endpoint: …, headers: {…}}',
+      text('an address such as "http://127.0.0.1:4318"'),
+      object('a mapping such as {endpoint: …, headers: {…}}', {
+        endpoint: optional(text('an address such as "http://127.0.0.1:4318"')),
+        headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
+      }),
+    ),
+  ),
+  prometheus: optional(flag()),
 })
 
 /** Everything but the servers, which are read one by one. */
@@ -91,6 +115,8 @@ export const sectionsSchema = object('a mapping such as {mcp_servers: {…}}', {
   gateway: optional(gatewaySchema),
   auth: optional(authSchema),
   audit: optional(auditSchema),
+  governance: optional(governanceSchema),
+  telemetry: optional(telemetrySchema),
   mcpServers: optional(anything),
   ...unread(UNREAD_SECTIONS),
 })
@@ -99,6 +125,7 @@ export type ServerEntry = ValueOf<typeof serverSchema>
 export type GatewaySection = ValueOf<typeof gatewaySchema>
 export type JwtSection = ValueOf<typeof jwtSchema>
 export type AuditSection = ValueOf<typeof auditSchema>
+export type TelemetrySection = ValueOf<typeof telemetrySchema>
 
 /** What `$schema` offers to editors: every key in both spellings, values as they are written. */
 export function buildJsonSchema(): JsonSchema {
@@ -109,11 +136,13 @@ export function buildJsonSchema(): JsonSchema {
 }
 
 function spellBothWays(schema: JsonSchema): JsonSchema {
-  const { properties, additionalProperties } = schema
+  const { properties, additionalProperties, items, anyOf } = schema
   return {
     ...schema,
     ...(properties && { properties: Object.fromEntries(Object.entries(properties).flatMap(bothSpellings)) }),
     ...(additionalProperties && { additionalProperties: spellBothWays(additionalProperties) }),
+    ...(items && { items: spellBothWays(items) }),
+    ...(anyOf && { anyOf: anyOf.map(spellBothWays) }),
   }
 }
 

@@ -19,7 +19,6 @@ export type {
   JwtSettings,
   PolicyPattern,
   ProgramServerConfig,
-  RiskTokens,
   ServerConfig,
   Settings,
   StdioServerConfig,

@@ -39,12 +39,12 @@ export const DEFAULT_AUDIT: AuditSettings = {
   retention: { age: 30 * DAY, bytes: 1024 * MEGABYTE },
 }
 
-const DEFAULT_ESCALATION: EscalationSettings = {
+export const DEFAULT_ESCALATION = {
   policyViolations: { count: 30, window: 10 * MINUTE, to: 'ALERT' },
   toolErrors: { rate: 0.5, least: 50, window: 10 * MINUTE, to: 'DEGRADED' },
   upstreamFlapping: { count: 10, window: 10 * MINUTE, to: 'DEGRADED' },
   auditFailing: { lasting: 30_000, to: 'DEGRADED' },
-}
+} as const satisfies EscalationSettings
 
 export const DEFAULT_GOVERNANCE: GovernanceSettings = {
   enforce: true,

@@ -46,7 +46,7 @@ export function readCommon(source: EntrySource<CommonEntry>) {
     excludeTools: oneKey(source, ['excludeTools', 'disabledTools']) ?? [],
     maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,
     fromVariables: source.fromVariables,
-    trusted: false,
+    trusted: entry.trusted ?? false,
     place: source.place,
   } as const
 }

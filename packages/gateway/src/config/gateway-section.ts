@@ -1,9 +1,9 @@
-import type { AuditSection, GatewaySection } from './config-schema.ts'
-import { DEFAULT_AUDIT, DEFAULT_GATEWAY } from './defaults.ts'
+import type { GatewaySection } from './config-schema.ts'
+import { DEFAULT_GATEWAY } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
 import { isLoopback } from './loopback.ts'
 import type { Spot } from './normalise.ts'
-import type { AuditSettings, GatewaySettings } from './settings.ts'
+import type { GatewaySettings } from './settings.ts'
 
 export function readGateway(section: GatewaySection, spot: Spot, log: IssueLog): GatewaySettings {
   const host = section.host ?? DEFAULT_GATEWAY.host
@@ -30,15 +30,6 @@ export function readGateway(section: GatewaySection, spot: Spot, log: IssueLog):
     maxBodyBytes: section.maxBody ?? DEFAULT_GATEWAY.maxBodyBytes,
     maxSessions: section.maxSessions ?? DEFAULT_GATEWAY.maxSessions,
     maxCallsInFlight: section.maxCallsInFlight ?? DEFAULT_GATEWAY.maxCallsInFlight,
-  }
-}
-
-export function readAudit(section: AuditSection): AuditSettings {
-  return {
-    durability: section.durability ?? DEFAULT_AUDIT.durability,
-    required: section.required ?? DEFAULT_AUDIT.required,
-    arguments: DEFAULT_AUDIT.arguments,
-    retention: DEFAULT_AUDIT.retention,
   }
 }
 

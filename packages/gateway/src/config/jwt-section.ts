@@ -1,15 +1,12 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the message shows a reference.
-
 import type { JwtSection } from './config-schema.ts'
 import type { IssueLog } from './issue-log.ts'
 import { isLoopback } from './loopback.ts'
 import type { Spot } from './normalise.ts'
 import { readUrl } from './server-address.ts'
 import type { JwtSettings } from './settings.ts'
+import { checkSharedSecret } from './shared-secret.ts'
 
 const DEFAULT_TOLERANCE_MS = 5_000
-/** RFC 7518 §3.2: the key of HS256 is at least as long as its hash. */
-const SHORTEST_SECRET = 32
 
 const SECRET_DEFAULT = ['HS256']
 const KEY_SET_DEFAULT = ['RS256', 'PS256', 'ES256', 'EdDSA']
@@ -86,8 +83,5 @@ function checkJwksUri({ jwksUri }: JwtSection, { spot, log }: Report): void {
 
 function checkSecret({ secret }: JwtSection, { spot, log }: Report): void {
   const at = spot.children.get('secret')
-  if (secret === undefined || at === undefined || at.origin === 'unresolved') return
-  if (at.origin === 'written') log.warn(at, 'a secret stands in the file. Write "${JWT_SECRET}" and set the variable.')
-  if (Buffer.byteLength(secret) < SHORTEST_SECRET)
-    log.warn(at, `this secret is short enough to be guessed. Expected at least ${SHORTEST_SECRET} bytes.`)
+  if (secret !== undefined && at !== undefined) checkSharedSecret({ secret, variable: 'JWT_SECRET' }, at, log)
 }

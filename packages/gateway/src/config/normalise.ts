@@ -42,7 +42,7 @@ export function normalise(located: Located, schema: Part, context: NormaliseCont
   if (isLeaf(located)) return normaliseLeaf(located, part, context)
   if (isList(located)) return assemble(located, normaliseItems(located, member, context))
   if (!isMap(located)) throw new TypeError('A located node is a scalar, a list or a mapping.')
-  if (shape !== undefined) return assemble(located, normaliseKeys(located, shape, context))
+  if (shape !== undefined) return assemble(located, normaliseKeys(located, { ...part, shape }, context))
   return assemble(located, normaliseVerbatim(located, member, context))
 }
 
@@ -69,7 +69,10 @@ function normaliseItems(parent: LocatedList, part: Part, context: NormaliseConte
   return parent.node.items.map((item, index) => [index, normalise(step(parent, index, item), part, context)])
 }
 
-function normaliseKeys(parent: LocatedMap, shape: Shape, context: NormaliseContext): readonly Member[] {
+type Shaped = Part & { readonly shape: Shape }
+
+function normaliseKeys(parent: LocatedMap, part: Shaped, context: NormaliseContext): readonly Member[] {
+  const { shape } = part
   const members: Member[] = []
   const seen = new Map<string, LocatedEntry>()
   for (const entry of parent.node.entries) {
@@ -78,7 +81,7 @@ function normaliseKeys(parent: LocatedMap, shape: Shape, context: NormaliseConte
     const member = Object.hasOwn(shape, key) ? shape[key] : undefined
     const earlier = seen.get(key)
     seen.set(key, entry)
-    if (member === undefined) reportUnknown(located, entry.key, { parent, shape, log: context.log })
+    if (member === undefined) reportUnknown(located, entry.key, { parent, part, log: context.log })
     else if (earlier !== undefined) reportTwin(located, earlier, context.log)
     else if (isRead(member, entry.node)) members.push([key, normalise(located, member, context)])
   }
@@ -92,17 +95,18 @@ function isRead(part: Part, node: LocatedNode): boolean {
 
 interface UnknownKey {
   readonly parent: Subject
-  readonly shape: Shape
+  readonly part: Shaped
   readonly log: IssueLog
 }
 
-function reportUnknown(subject: Subject, key: string, { parent, shape, log }: UnknownKey): void {
+function reportUnknown(subject: Subject, key: string, { parent, part, log }: UnknownKey): void {
   // As in Compose files: a place for anchors, and for notes of other programs.
   if (parent.key === '' && /^x[-_]/.test(key)) return
-  const best = closest(key, Object.keys(shape))
+  const best = closest(key, Object.keys(part.shape))
   const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
   const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
-  log.warn(subject, `this key is not known and is ignored.${suggestion}`)
+  if (part.strict) log.error(subject, `this key is not known.${suggestion}`)
+  else log.warn(subject, `this key is not known and is ignored.${suggestion}`)
 }
 
 function reportTwin(subject: Subject, earlier: LocatedEntry, log: IssueLog): void {

@@ -149,10 +149,7 @@ describe('the fields of a tool', () => {
       { arguments: { deny_patterns: 'rm' } },
       'error arguments.deny_patterns: expected a list of regular expressions; got "rm".',
     ],
-    [
-      { arguments: { a: { patern: 'x' } } },
-      'error arguments.a.patern: this is no rule for an argument. Did you mean "pattern"?',
-    ],
+    [{ arguments: { a: { patern: 'x' } } }, 'error arguments.a.patern: this key is not known. Did you mean "pattern"?'],
     [
       { risk_level: 'low', riskLevel: 'high' },
       'error riskLevel: the same key stands here in another spelling. Keep one of them.',

@@ -19,18 +19,18 @@ export interface PolicyReading {
   readonly issues: readonly PolicyIssue[]
 }
 
-/** How a value is named in a problem. */
-export type DescribeValue = (value: unknown, path: readonly Step[]) => string
+/** Other words for what was got, where it may be secret. */
+type DescribeValue = (path: readonly Step[]) => string | undefined
 
 /** Reads the fields of one tool out of a plain value, with every key in either spelling. It does not throw. */
-export function readPolicyFields(value: unknown, describe: DescribeValue = describeWritten): PolicyReading {
+export function readPolicyFields(value: unknown, describe?: DescribeValue): PolicyReading {
   const issues: PolicyIssue[] = []
   const respelled = respell({ value, path: [] }, policySchema, issues)
   const reading = policySchema.read(respelled)
   if (reading.ok) return { fields: reading.value, issues }
   for (const issue of reading.issues) {
     const { found, path } = findWritten(value, issue.path)
-    const problem = `expected ${issue.expected}; got ${describe(found, path)}.${guess(issue, found)}`
+    const problem = `expected ${issue.expected}; got ${describe?.(path) ?? describeWritten(found)}.${guess(issue, found)}`
     issues.push({ path, problem, severity: 'error' })
   }
   return { fields: {}, issues }
@@ -43,7 +43,8 @@ interface Located {
 
 /** The same value with the keys of the schema in one spelling, and without those it does not have. */
 function respell({ value, path }: Located, part: Part, issues: PolicyIssue[]): unknown {
-  const { shape, member = anything } = part.unwrap?.() ?? part
+  const known = part.unwrap?.() ?? part
+  const { shape, member = anything } = known
   const inside = (step: Step, inner: unknown, of: Part): unknown =>
     respell({ value: inner, path: [...path, step] }, of, issues)
   // Also what keeps a value of any depth from being followed further down than the schema goes.
@@ -52,23 +53,22 @@ function respell({ value, path }: Located, part: Part, issues: PolicyIssue[]): u
   if (!isJsonObject(value)) return value
   if (shape === undefined)
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(key, inner, member)]))
-  const known = new Map<string, unknown>()
+  const kept = new Map<string, unknown>()
   for (const [key, inner] of Object.entries(value)) {
     const spelled = camelCase(key)
     const of = Object.hasOwn(shape, spelled) ? shape[spelled] : undefined
-    if (of === undefined) issues.push(unknownKey([...path, key], key, shape))
-    else if (known.has(spelled)) issues.push(twin([...path, key]))
-    else known.set(spelled, inside(key, inner, of))
+    if (of === undefined) issues.push(unknownKey([...path, key], key, { ...known, shape }))
+    else if (kept.has(spelled)) issues.push(twin([...path, key]))
+    else kept.set(spelled, inside(key, inner, of))
   }
-  return Object.fromEntries(known)
+  return Object.fromEntries(kept)
 }
 
-function unknownKey(path: readonly Step[], key: string, shape: Shape): PolicyIssue {
-  const best = closest(key, Object.keys(shape))
+function unknownKey(path: readonly Step[], key: string, part: Part & { readonly shape: Shape }): PolicyIssue {
+  const best = closest(key, Object.keys(part.shape))
   const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
   const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
-  // A rule for an argument whose only word is misspelt would let everything pass.
-  if (path.length > 1) return { path, problem: `this is no rule for an argument.${suggestion}`, severity: 'error' }
+  if (part.strict) return { path, problem: `this key is not known.${suggestion}`, severity: 'error' }
   return { path, problem: `this key is not known and is ignored.${suggestion}`, severity: 'warning' }
 }
 

@@ -5,10 +5,9 @@ import {
   MODES,
   PERMISSIONS,
   type Permission,
-  type PolicyFields,
   RISK_LEVELS,
 } from '@sallyport/core'
-import { either, type JsonSchema, list, object, optional, type Part, type Reading, record } from './schema.ts'
+import { either, type JsonSchema, list, object, optional, type Part, type Reading, record, strict } from './schema.ts'
 import {
   anyCase,
   duration,
@@ -24,8 +23,8 @@ import {
 
 const MOST = 1_000_000
 
-const modes = list('a list of modes, such as [NORMAL, ALERT]', anyCase(MODES))
-const paths = textList('a list of path patterns, such as ["/srv/data/**"]')
+export const modes = list('a list of modes, such as [NORMAL, ALERT]', anyCase(MODES))
+export const paths = textList('a list of path patterns, such as ["/srv/data/**"]')
 
 /** One, or a list of at least one; in a fixed order. */
 const permission: Part<readonly Permission[]> = {
@@ -56,23 +55,26 @@ const seconds: Part<number> = {
   },
 }
 
-const argumentRule: Part<ArgumentRule> = object('a rule such as {enum: [a, b]}, {pattern: "^x"} or {forbidden: true}', {
-  const: optional(json),
-  enum: optional(list('a list of the values that are allowed', json)),
-  pattern: optional(text('a regular expression')),
-  max: optional(finiteNumber),
-  min: optional(finiteNumber),
-  maxLength: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-  required: optional(flag()),
-  forbidden: optional(flag()),
-})
+/** A rule whose only word is misspelt would let everything pass. */
+const argumentRule: Part<ArgumentRule> = strict(
+  object('a rule such as {enum: [a, b]}, {pattern: "^x"} or {forbidden: true}', {
+    const: optional(json),
+    enum: optional(list('a list of the values that are allowed', json)),
+    pattern: optional(text('a regular expression')),
+    max: optional(finiteNumber),
+    min: optional(finiteNumber),
+    maxLength: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    required: optional(flag()),
+    forbidden: optional(flag()),
+  }),
+)
 
 const ruleRecord = record('a mapping of arguments to rules, such as {branch: {pattern: "^feature/"}}', argumentRule)
 const denyPatterns = optional(textList('a list of regular expressions'))
 const DENY_PATTERNS = ['deny_patterns', 'denyPatterns']
 
 /** `{<argument>: {pattern: …}, deny_patterns: […]}` */
-export const argumentRules: Part<ArgumentRules> = {
+const argumentRules: Part<ArgumentRules> = {
   member: argumentRule,
   jsonSchema: () => {
     const properties = Object.fromEntries(
@@ -93,7 +95,7 @@ export const argumentRules: Part<ArgumentRules> = {
 }
 
 /** What a tool's entry in tools.yaml may say, and `governance.patterns` of config.yaml (GOV-5). */
-export const policySchema: Part<PolicyFields> = object('a mapping such as {risk_level: high}', {
+export const policySchema = object('a mapping such as {risk_level: high}', {
   category: optional(text()),
   permission: optional(permission),
   riskLevel: optional(anyCase(RISK_LEVELS)),

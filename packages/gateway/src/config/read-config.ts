@@ -1,12 +1,13 @@
 import { BUILT_IN_SERVER, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
+import { readAudit } from './audit-section.ts'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
 import { PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
-import { DEFAULT_AUDIT, DEFAULT_GOVERNANCE, DEFAULT_TELEMETRY } from './defaults.ts'
 import { createDockerDefault, DOCKER_ID, readDockerGateway } from './docker-gateway-entry.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
 import { type EntrySource, isEnabled } from './entry-source.ts'
-import { readAudit, readGateway } from './gateway-section.ts'
+import { readGateway } from './gateway-section.ts'
+import { readGovernance } from './governance-section.ts'
 import { createIssueLog, type IssueLog, type Subject } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
@@ -17,6 +18,7 @@ import { readServer } from './server-entry.ts'
 import { type CommonEntry, PROTECTING_SERVER_KEYS } from './server-keys.ts'
 import type { ServerConfig, Settings } from './settings.ts'
 import { camelCase } from './spelling.ts'
+import { readTelemetry } from './telemetry-section.ts'
 import { validate } from './validate.ts'
 
 export interface ConfigText {
@@ -54,7 +56,7 @@ export function readConfig(source: ConfigText): ReadConfig {
   return { settings, errors: log.errors, warnings: log.warnings, unenforced }
 }
 
-function readSections(root: LocatedNode, servers: readonly ServerConfig[], { log, lookup }: Reading) {
+function readSections(root: LocatedNode, servers: readonly ServerConfig[], { file, log, lookup }: Reading) {
   const located = { node: isNothing(root) ? NO_ENTRIES : root, offset: 0, key: '' }
   const onUnset = (subject: Subject, problem: string): void => log.error(subject, problem)
   const normalised = normalise(located, sectionsSchema, { log, lookup, onUnset })
@@ -73,9 +75,9 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { log
   return {
     gateway,
     jwt: jwt === undefined ? undefined : readJwt(jwt, spotOf('auth', 'jwt'), log),
-    audit: sections?.audit === undefined ? DEFAULT_AUDIT : readAudit(sections.audit),
-    governance: DEFAULT_GOVERNANCE,
-    telemetry: DEFAULT_TELEMETRY,
+    audit: readAudit(sections?.audit ?? {}),
+    governance: readGovernance(sections?.governance ?? {}, { file, spot: spotOf('governance'), log }),
+    telemetry: readTelemetry(sections?.telemetry ?? {}, spotOf('telemetry'), log),
   }
 }
 

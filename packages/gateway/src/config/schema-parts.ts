@@ -10,6 +10,8 @@ interface DurationRule {
   /** What a number without a unit means; `none` where people disagree about it. */
   readonly bare: 'ms' | 's' | 'none'
   readonly least: number
+  /** What a timer can hold, unless it is no timer. */
+  readonly most?: number
 }
 
 /** Milliseconds. */
@@ -19,7 +21,7 @@ export function duration(rule: DurationRule): Part<number> {
     jsonSchema: NUMBER_OR_TEXT,
     convert: (value) => {
       const ms = readDuration(value, rule)
-      return ms !== undefined && ms >= rule.least && ms <= LONGEST ? Math.round(ms) : undefined
+      return ms !== undefined && ms >= rule.least && ms <= (rule.most ?? LONGEST) ? Math.round(ms) : undefined
     },
   })
 }
@@ -30,29 +32,29 @@ function readDuration(value: unknown, rule: DurationRule): number | undefined {
   return bare && Number(value) !== 0 ? undefined : parseDuration(value, 'ms')
 }
 
-function expectedDuration({ bare, least }: DurationRule): string {
+function expectedDuration({ bare, least, most = LONGEST }: DurationRule): string {
   const unit = { ms: ', or a number of milliseconds', s: ', or a number of seconds', none: ', with its unit' }[bare]
   const from = least === 0 ? '' : `, at least ${formatDuration(least)}`
-  return `a duration such as "30s", "500ms" or "10m"${unit}${from}, at most 24 days`
+  return `a duration such as "30s", "500ms" or "10m"${unit}${from}, at most ${most / 86_400_000} days`
 }
 
-const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }
-const LARGEST = 1024 ** 3
+const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 }
 
 /** Bytes. `64MB` and `64MiB` both mean 64 × 1024². */
-export function byteSize(): Part<number> {
+export function byteSize(least = '1KB', most = '1GB'): Part<number> {
+  const [from = 0, to = 0] = [readSize(least), readSize(most)]
   return leaf({
-    expected: 'a size such as "64MB" or "512KB", or a number of bytes, from 1KB to 1GB',
+    expected: `a size such as "64MB" or "512KB", or a number of bytes, from ${least} to ${most}`,
     jsonSchema: NUMBER_OR_TEXT,
     convert: (value) => {
       const bytes = typeof value === 'number' || typeof value === 'string' ? readSize(String(value)) : undefined
-      return bytes !== undefined && bytes >= 1024 && bytes <= LARGEST ? bytes : undefined
+      return bytes !== undefined && bytes >= from && bytes <= to ? bytes : undefined
     },
   })
 }
 
 function readSize(text: string): number | undefined {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*(b|[kmg](?:i?b)?)?\s*$/i.exec(text)
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(b|[kmgt](?:i?b)?)?\s*$/i.exec(text)
   if (match === null) return undefined
   return Math.round(Number(match[1]) * (SIZE_UNITS[(match[2] ?? '').charAt(0).toLowerCase()] ?? 1))
 }

@@ -5,6 +5,8 @@ export interface Part<Value = unknown> {
   jsonSchema(): JsonSchema
   /** Of a mapping with known keys: what stands under each. */
   readonly shape?: Shape
+  /** Of a mapping in which a misspelt key would mean less protection: unknown ones are errors. */
+  readonly strict?: boolean
   /** Of a mapping with names that others choose, and of a list: what each member is. */
   readonly member?: Part
   /** Of a part that may be left out: what it is when it is there. */
@@ -51,6 +53,8 @@ export interface PartIssue {
 export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly additionalProperties?: JsonSchema
+  readonly items?: JsonSchema
+  readonly anyOf?: readonly JsonSchema[]
   readonly [keyword: string]: unknown
 }
 
@@ -141,6 +145,9 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
     }),
   }
 }
+
+/** The same mapping, in which a key that is not known is an error. */
+export const strict = <Some extends Part>(part: Some): Some => ({ ...part, strict: true })
 
 /** One part or the other; what stands inside is known when one of them has an inside. */
 export function either<First extends Part, Second extends Part>(

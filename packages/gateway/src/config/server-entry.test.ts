@@ -31,6 +31,7 @@ describe('a server that is started by its command', () => {
       excludeTools: [],
       maxMessageBytes: 64 * 1024 ** 2,
       fromVariables: [],
+      trusted: false,
       place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
     })
   })

@@ -26,7 +26,6 @@ const UNREAD_SERVER_KEYS = [
   'oauth',
   'result',
   'trust',
-  'trusted',
 ] as const
 
 const atLeastMs = { least: 1 } as const
@@ -62,6 +61,7 @@ export const COMMON_KEYS = {
   startupTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
   idle: optional(duration({ bare: 'none', ...atLeastMs })),
   maxMessage: optional(byteSize()),
+  trusted: optional(flag()),
   ...unread(UNREAD_SERVER_KEYS),
 } as const
 

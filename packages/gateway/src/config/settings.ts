@@ -1,4 +1,4 @@
-import type { ArgumentRules, Mode, Naming, PolicyFields, RiskLevel } from '@sallyport/core'
+import type { ArgumentRules, Mode, Naming, PolicyFields, RiskLevel, RiskTokens } from '@sallyport/core'
 
 /** Where an entry stands, so that errors and `explain` can point at it. */
 export interface Place {
@@ -114,14 +114,6 @@ export interface AuditSettings {
 export interface RiskDefaults {
   readonly allowedInModes: readonly Mode[]
   readonly requiresApproval: boolean
-}
-
-/** Words of a tool's name that tell its risk. */
-export interface RiskTokens {
-  readonly high: readonly string[]
-  readonly low: readonly string[]
-  /** High ones that are as often nouns: behind a leading low one they tell nothing. */
-  readonly nouns: readonly string[]
 }
 
 /** When the mode rises by itself: what happens so often, or so long, within a window. Times in milliseconds. */

@@ -1,6 +1,6 @@
 import type { HomeContent, HomeFile } from './home-content.ts'
 
-const RULE_FILES = ['tools.yaml', 'profiles.json'] as const satisfies readonly HomeFile[]
+const RULE_FILES = ['profiles.json'] as const satisfies readonly HomeFile[]
 const MOST_LISTED = 12
 
 /** One sentence about every protection that a home asks for and this version does not give, if there is any. */

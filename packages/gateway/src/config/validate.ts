@@ -8,6 +8,7 @@ import type { Part, PartIssue, Step } from './schema.ts'
 const SECRET_KEYS: ReadonlySet<Step> = new Set([
   'args',
   'command',
+  'endpoint',
   'env',
   'environment',
   'extraArgs',
@@ -15,6 +16,7 @@ const SECRET_KEYS: ReadonlySet<Step> = new Set([
   'httpUrl',
   'interceptors',
   'jwksUri',
+  'otlp',
   'secret',
   'url',
 ])

@@ -1,5 +1,4 @@
-import type { JsonObject, PolicySources } from '@sallyport/core'
-import type { RiskTokens } from '../config/config.ts'
+import type { JsonObject, PolicySources, RiskTokens } from '@sallyport/core'
 
 export interface Inferable {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template'

@@ -1,0 +1,115 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
+
+import { type Mode, nameTokens } from '@sallyport/core'
+import { modes, paths, policySchema } from './policy-schema.ts'
+import { either, leaf, list, object, optional, type Part, record, strict, type ValueOf } from './schema.ts'
+import { anyCase, duration, finiteNumber, flag, text, wholeNumber } from './schema-parts.ts'
+
+const riskDefaults = object('a mapping such as {allowed_in_modes: [NORMAL], requires_approval: true}', {
+  allowedInModes: optional(modes),
+  requiresApproval: optional(flag()),
+})
+
+/** One that could stand in a name: what is joined of several would never be found. */
+const word: Part<string> = leaf({
+  expected: 'one word, such as "frobnicate", or "!run" to take one away',
+  jsonSchema: { type: 'string' },
+  convert: (value) => {
+    const [token, ...more] = typeof value === 'string' ? nameTokens(value.replace(/^!/, '')) : []
+    return token === undefined || more.length > 0 ? undefined : `${String(value).startsWith('!') ? '!' : ''}${token}`
+  },
+})
+
+const words = list('a list of words', word)
+
+/** Fields of a policy as they are written: `readPolicyFields` judges them. */
+const writtenPolicy: Part = { read: (value) => ({ ok: true, value }), jsonSchema: () => policySchema.jsonSchema() }
+const writtenRules: Part = {
+  read: (value) => ({ ok: true, value }),
+  jsonSchema: () => policySchema.shape.arguments.jsonSchema(),
+}
+
+/** A condition that is misspelt would approve more than was meant. */
+const autoApproval = strict(
+  object('a rule such as {tool: "mcp__files__write_file", paths: ["/tmp/**"]}', {
+    tool: optional(text('the name of a tool, or a pattern such as "mcp__files__*"')),
+    agent: optional(text('the name of an agent')),
+    profile: optional(text('the name of a profile')),
+    paths: optional(paths),
+    arguments: optional(writtenRules),
+  }),
+)
+
+const HIGHER_MODES = ['ALERT', 'DEGRADED', 'LOCKDOWN'] as const satisfies readonly Mode[]
+
+const to = optional(anyCase(HIGHER_MODES))
+const window = optional(duration({ bare: 'none', least: 1_000 }))
+const count = optional(wholeNumber(1, 1_000_000))
+
+const off: Part<false> = leaf({
+  expected: 'false',
+  jsonSchema: { const: false },
+  convert: (value) => (value === false || value === 'false' ? false : undefined),
+})
+
+const share: Part<number> = leaf({
+  expected: 'a number above 0, and at most 1',
+  jsonSchema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+  convert: (value) => {
+    const reading = finiteNumber.read(value)
+    return reading.ok && reading.value > 0 && reading.value <= 1 ? reading.value : undefined
+  },
+})
+
+const countTrigger = object('a mapping such as {count: 30, window: 10m, to: ALERT}', { count, window, to })
+const rateTrigger = object('a mapping such as {rate: 0.5, least: 50, window: 10m, to: DEGRADED}', {
+  rate: optional(share),
+  least: count,
+  window,
+  to,
+})
+const lastingTrigger = object('a mapping such as {lasting: 30s, to: DEGRADED}', {
+  lasting: optional(duration({ bare: 'none', least: 0 })),
+  to,
+})
+
+const trigger = <Some extends Part>(part: Some, example: string) => optional(either(`${example}, or false`, off, part))
+
+const escalation = object('a mapping such as {policy_violations: {count: 30, window: 10m, to: ALERT}}', {
+  policyViolations: trigger(countTrigger, 'a mapping such as {count: 30, window: 10m, to: ALERT}'),
+  toolErrors: trigger(rateTrigger, 'a mapping such as {rate: 0.5, least: 50, window: 10m, to: DEGRADED}'),
+  upstreamFlapping: trigger(countTrigger, 'a mapping such as {count: 10, window: 10m, to: DEGRADED}'),
+  auditFailing: trigger(lastingTrigger, 'a mapping such as {lasting: 30s, to: DEGRADED}'),
+})
+
+export const governanceSchema = object('a mapping such as {enforce: true}', {
+  enforce: optional(flag()),
+  defaults: optional(
+    object('a mapping such as {high: {requires_approval: true}}', {
+      low: optional(riskDefaults),
+      medium: optional(riskDefaults),
+      high: optional(riskDefaults),
+    }),
+  ),
+  riskTokens: optional(
+    object('a mapping such as {high: [frobnicate], low: [ponder]}', {
+      high: optional(words),
+      low: optional(words),
+      nouns: optional(words),
+    }),
+  ),
+  patterns: optional(
+    record('a mapping of patterns to fields, such as {"mcp__*__create_*": {risk_level: high}}', writtenPolicy),
+  ),
+  approvalTimeout: optional(duration({ bare: 'none', least: 1_000 })),
+  autoApprove: optional(list('a list of rules such as {tool: "mcp__files__read_*"}', autoApproval)),
+  approvalHook: optional(
+    object('a mapping such as {url: …, secret: "${HOOK_SECRET}"}', {
+      url: optional(text('an address such as "https://host/approvals"')),
+      secret: optional(text('a text, best as "${HOOK_SECRET}"')),
+    }),
+  ),
+  escalation: optional(escalation),
+})
+
+export type GovernanceSection = ValueOf<typeof governanceSchema>

@@ -1,0 +1,138 @@
+import { RISK_LEVELS } from '@sallyport/core'
+import { DEFAULT_ESCALATION, DEFAULT_GOVERNANCE } from './defaults.ts'
+import type { GovernanceSection } from './governance-schema.ts'
+import type { IssueLog } from './issue-log.ts'
+import { isLoopback } from './loopback.ts'
+import type { Spot } from './normalise.ts'
+import { type PolicyReading, readPolicyFields } from './policy-fields.ts'
+import { readRiskTokens } from './risk-token-lists.ts'
+import type { Step } from './schema.ts'
+import { readUrl } from './server-address.ts'
+import type { AutoApproval, EscalationSettings, GovernanceSettings, PolicyPattern } from './settings.ts'
+import { checkSharedSecret } from './shared-secret.ts'
+
+interface Report {
+  readonly file: string
+  readonly spot: Spot
+  readonly log: IssueLog
+}
+
+export function readGovernance(section: GovernanceSection, report: Report): GovernanceSettings {
+  return {
+    enforce: section.enforce ?? DEFAULT_GOVERNANCE.enforce,
+    defaults: readDefaults(section.defaults ?? {}),
+    riskTokens: readRiskTokens(section.riskTokens ?? {}, childOf(report, 'riskTokens')),
+    patterns: readPatterns(section.patterns ?? {}, childOf(report, 'patterns')),
+    approvalTimeout: section.approvalTimeout ?? DEFAULT_GOVERNANCE.approvalTimeout,
+    autoApprove: (section.autoApprove ?? []).flatMap((rule, index) =>
+      readAutoApproval(rule, childOf(childOf(report, 'autoApprove'), index)),
+    ),
+    approvalHook: section.approvalHook && readHook(section.approvalHook, childOf(report, 'approvalHook')),
+    escalation: readEscalation(section.escalation ?? {}),
+  }
+}
+
+const childOf = (report: Report, step: Step): Report => ({
+  ...report,
+  spot: report.spot.children.get(step) ?? report.spot,
+})
+
+function readDefaults(given: NonNullable<GovernanceSection['defaults']>): GovernanceSettings['defaults'] {
+  const { defaults } = DEFAULT_GOVERNANCE
+  const [low, medium, high] = RISK_LEVELS.map((level) => ({ ...defaults[level], ...given[level] }))
+  return { low: low ?? defaults.low, medium: medium ?? defaults.medium, high: high ?? defaults.high }
+}
+
+/** What belongs to one tool cannot be said of many. */
+const OF_ONE_TOOL = ['pin', 'rename', 'descriptionOverride'] as const
+
+function readPatterns(patterns: Readonly<Record<string, unknown>>, report: Report): readonly PolicyPattern[] {
+  return Object.entries(patterns).map(([tool, value]) => {
+    const inner = childOf(report, tool)
+    const { fields } = readPolicy(value, [], inner)
+    const own = OF_ONE_TOOL.filter((field) => fields[field] !== undefined)
+    for (const field of own) inner.log.error(inner.spot, `"${field}" belongs to one tool. Write it into tools.yaml.`)
+    if (!couldMatch(tool)) inner.log.warn(inner.spot, 'no name of a tool fits this: all begin with "mcp__".')
+    return { tool, fields, place: placeOf(inner) }
+  })
+}
+
+/** Whether what stands before the first wildcard is the beginning of a canonical name. */
+function couldMatch(pattern: string): boolean {
+  const [head = ''] = pattern.split(/[*?]/)
+  return 'mcp__'.startsWith(head.slice(0, 5))
+}
+
+/** Judges the fields of a policy that stand at a place; `under` is where the reader is to think it begins. */
+function readPolicy(value: unknown, under: readonly Step[], { spot, log }: Report): PolicyReading {
+  const spotAt = (path: readonly Step[]): Spot =>
+    path.slice(under.length).reduce((at: Spot, step) => at.children.get(step) ?? at, spot)
+  const reading = readPolicyFields(value, (path) =>
+    spotAt(path).origin === 'variable' ? 'something else from a variable' : undefined,
+  )
+  for (const { path, problem, severity } of reading.issues) {
+    const at = spotAt(path)
+    if (at.origin === 'unresolved') continue
+    if (severity === 'error') log.error(at, problem)
+    else log.warn(at, problem)
+  }
+  return reading
+}
+
+type AutoApprovalEntry = NonNullable<GovernanceSection['autoApprove']>[number]
+
+function readAutoApproval(entry: AutoApprovalEntry, report: Report): readonly AutoApproval[] {
+  const { spot, log } = report
+  const { tool, agent, profile, paths } = entry
+  if (tool === undefined) {
+    log.error(spot, 'expected "tool", a name or a pattern such as "mcp__files__read_*"; got none.')
+    return []
+  }
+  const rules = entry.arguments
+  const reading =
+    rules === undefined ? undefined : readPolicy({ arguments: rules }, ['arguments'], childOf(report, 'arguments'))
+  const isBound = [agent, profile, paths, rules].some((condition) => condition !== undefined)
+  if (!isBound && /^(mcp__)?\*+$/.test(tool)) log.warn(spot, 'this approves every call of every tool.')
+  return [{ tool, agent, profile, paths, arguments: reading?.fields.arguments, place: placeOf(report) }]
+}
+
+const placeOf = ({ file, spot, log }: Report) => ({ file, line: log.lineOf(spot) })
+
+function readHook(
+  { url, secret }: NonNullable<GovernanceSection['approvalHook']>,
+  report: Report,
+): GovernanceSettings['approvalHook'] {
+  const { spot, log } = report
+  if (url === undefined || secret === undefined) {
+    log.error(spot, `expected "url" and "secret"; got no "${url === undefined ? 'url' : 'secret'}".`)
+    return undefined
+  }
+  const at = childOf(report, 'url').spot
+  if (at.origin !== 'unresolved') checkHookUrl(url, at, log)
+  checkSharedSecret({ secret, variable: 'HOOK_SECRET' }, childOf(report, 'secret').spot, log)
+  return { url, secret }
+}
+
+function checkHookUrl(address: string, at: Spot, log: IssueLog): void {
+  const url = readUrl(address, at, log)
+  if (url === undefined) return
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'https:' && !isLoopback(hostname.replaceAll(/[[\]]/g, '')))
+    log.error(at, 'expected an https address: requests for approval show what tools are called with.')
+}
+
+function readEscalation(given: NonNullable<GovernanceSection['escalation']>): EscalationSettings {
+  const { policyViolations, toolErrors, upstreamFlapping, auditFailing } = DEFAULT_ESCALATION
+  return {
+    policyViolations: trigger(given.policyViolations, policyViolations),
+    toolErrors: trigger(given.toolErrors, toolErrors),
+    upstreamFlapping: trigger(given.upstreamFlapping, upstreamFlapping),
+    auditFailing: trigger(given.auditFailing, auditFailing),
+  }
+}
+
+/** What is left unsaid is as without a word; `false` switches it off. */
+const trigger = <Given extends object, Default extends object>(
+  given: Given | false | undefined,
+  fallback: Default,
+): (Default & Given) | Default | undefined => (given === false ? undefined : { ...fallback, ...given })
