@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openEventLog } from './event-log.ts'
+
 import { scanLog } from './log-scan.ts'
+import { openEventLog } from './open-event-log.ts'
 import { noted, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
 
 const ROUNDS = 40
