@@ -21,7 +21,6 @@ export interface EventLogOptions {
   readonly segmentBytes?: number
 }
 
-const SEGMENT_BYTES = 64 * 1024 * 1024
 /** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
 const SYNC_DELAY = { process: 40, power: 0 } as const
 /** So old may the knowledge be that the file still has its name. What was written since is still in our hands. */
@@ -68,7 +67,7 @@ export class SegmentedLog implements EventLog {
     this.folder = options.folder
     this.startedAt = { file: segment.firstSeq, offset: size }
     this.#now = options.now
-    this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES
+    this.#segmentBytes = options.segmentBytes ?? Number.POSITIVE_INFINITY
     this.#segment = segment
     this.#fd = fd
     this.#size = size
@@ -104,7 +103,11 @@ export class SegmentedLog implements EventLog {
     return this.#segment
   }
 
-  /** From the next write on. */
+  /** Of the active segment. */
+  get size(): number {
+    return this.#size
+  }
+
   limitSegments(bytes: number): void {
     this.#segmentBytes = bytes
   }
