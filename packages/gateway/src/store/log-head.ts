@@ -18,6 +18,8 @@ export interface HeadKeeperOptions {
 }
 
 const LAG = 5_000
+/** A number that no log reaches: one that goes on behind it could not name its files. */
+const MOST_RECORDS = 1e14
 
 const headPath = (folder: string): string => join(folder, 'head.json')
 
@@ -27,7 +29,7 @@ export function readHead(folder: string): LogHead | undefined {
     const head = JSON.parse(readFileSync(headPath(folder), 'utf8')) as Json
     if (!isJsonObject(head)) return undefined
     const { seq, chain } = head
-    if (typeof seq !== 'number' || !Number.isSafeInteger(seq) || seq < 1) return undefined
+    if (typeof seq !== 'number' || !Number.isInteger(seq) || seq < 1 || seq > MOST_RECORDS) return undefined
     return typeof chain === 'string' && /^[0-9a-f]{64}$/.test(chain) ? { seq, chain } : undefined
   } catch {
     return undefined

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
-import { causeCode } from '../disk/disk.ts'
+import { causeCode, stateUnusable } from '../disk/disk.ts'
 import { eventMatcher } from './event-filter.ts'
 import { readLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
@@ -39,6 +39,6 @@ function* linesOf({ path }: Segment): Generator<string, void, undefined> {
     for (const { text } of readLines(path, 0)) yield text
   } catch (cause) {
     // Retention may take a segment away between the listing and the reading.
-    if (causeCode(cause) !== 'ENOENT') throw cause
+    if (causeCode(cause) !== 'ENOENT') throw stateUnusable(path, cause)
   }
 }

@@ -86,10 +86,10 @@ export class Retention {
   /** The record comes first and is on disk before the files go: a log that begins later than it should says why, whatever happens in between. */
   async #trim(): Promise<void> {
     const { log, onRemoved } = this.#options
-    const segments = listSegments(log.folder)
-    const expired = this.#expired(segments.slice(0, -1).map((segment) => this.#measure(segment.path)))
-    const through = (segments[expired.length]?.firstSeq ?? 1) - 1
+    const closed = listSegments(log.folder).filter(({ firstSeq }) => firstSeq < log.active.firstSeq)
+    const expired = this.#expired(closed.map(({ path }) => this.#measure(path)))
     if (expired.length === 0) return
+    const through = (closed[expired.length] ?? log.active).firstSeq - 1
     const bytes = expired.reduce((sum, segment) => sum + segment.bytes, 0)
     if (through > this.#announced) log.append({ type: 'LOG_TRIMMED', files: expired.length, bytes, through })
     this.#announced = through

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { causeCode } from '../disk/disk.ts'
+import { causeCode, stateUnusable } from '../disk/disk.ts'
 import type { LineHead } from './chain.ts'
 import { ChainWalk, type LogProblem, recordsText } from './chain-walk.ts'
 import { readByteLines } from './line-reader.ts'
@@ -56,7 +56,8 @@ export async function verifyLog(options: VerifyOptions): Promise<LogReport> {
       return await new Verification(options).run()
     } catch (cause) {
       // Old files are taken away while they are read: what is left is judged anew.
-      if (causeCode(cause) !== 'ENOENT' || attempt === PATIENCE) throw cause
+      if (causeCode(cause) === 'ENOENT' && attempt < PATIENCE) continue
+      throw causeCode(cause) === '' ? cause : stateUnusable(options.folder, cause)
     }
   }
 }
