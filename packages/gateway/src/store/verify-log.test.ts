@@ -357,3 +357,40 @@ describe('a log that was begun without a chain', () => {
     expect(await verifyLog({ folder })).toMatchObject({ records: 50, unfinished: { records: 0 }, problems: [] })
   })
 })
+
+describe('a log file that loses its name while it is written to', () => {
+  /** The knowledge that a file has its name is that old at most. */
+  async function outlive(milliseconds: number): Promise<void> {
+    const start = performance.now()
+    while (performance.now() - start <= milliseconds) await new Promise(setImmediate)
+  }
+
+  const copyOver = (path: string): void => {
+    const bytes = readFileSync(path)
+    rmSync(path)
+    writeFileSync(path, bytes)
+  }
+
+  test.each<[string, (path: string) => void, RegExp]>([
+    ['removed', rmSync, /^records 1 to \d are missing, and no record says/],
+    ['replaced by a copy', copyOver, /^record (\d) stands behind record \1$/],
+  ])('because it is %s is found, and the chain goes on behind it', async (_how, lose, what) => {
+    const folder = join(scratchFolder(), 'logs')
+    const log = openLog(folder)
+    log.append(noted('before'))
+    for (const run of [1, 2]) {
+      await outlive(40)
+      log.append(noted(`seen ${run}`))
+      lose(join(folder, filesIn(folder).at(-1) as string))
+      for (const message of ['at once', 'again']) await log.appendSoon(noted(message))
+    }
+    await log.close()
+    const next = openLog(folder)
+    next.append(noted('next run'))
+    await next.close()
+    const report = await verifyLog({ folder })
+    for (const each of whats(report)) expect(each).toMatch(what)
+    expect(report.problemCount).toBeGreaterThan(0)
+    expect(report.last?.seq).toBe(8)
+  })
+})
