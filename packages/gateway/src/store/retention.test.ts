@@ -2,8 +2,12 @@ import { mkdirSync, readdirSync, rmdirSync, statSync, unlinkSync, utimesSync, wr
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { measureSegment } from './closed-segment.ts'
+import { EventIndex } from './event-index.ts'
+import { openEventLog } from './open-event-log.ts'
 import type { RetentionPolicy } from './retention.ts'
 import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
+import type { Sqlite } from './sqlite.ts'
+import { openStateDatabase } from './state-database.ts'
 import type { Store, StoreOptions } from './store.ts'
 import { verifyLog } from './verify-log.ts'
 
@@ -117,6 +121,25 @@ describe('retention', () => {
     const again = openTestStore({ state })
     const seqs = (await again.find({})).map(({ seq }) => seq)
     expect([seqs[0], seqs.at(-1)]).toEqual([first?.seq, last?.seq])
+  })
+
+  test('leaves no row of what is gone in the index', async () => {
+    const state = scratchFolder()
+    const now = (): Date => new Date()
+    const database = openStateDatabase(join(state, 'state.db'), now) as Sqlite
+    const log = openEventLog({ folder: join(state, 'logs'), durability: 'process', now })
+    const { folder, startedAt } = log
+    const index = new EventIndex({ database, folder, startedAt, onDamage: () => undefined })
+    for (let count = 0; count < 350; count++) log.append(noted('x'))
+    await index.find({})
+    await index.forgetThrough(230)
+    expect(database.prepare('SELECT min(seq) AS first, count(*) AS rows FROM events').get()).toMatchObject({
+      first: 231,
+      rows: 120,
+    })
+    index.close()
+    database.close()
+    await log.close()
   })
 
   test('goes by the time of a file in which no record tells one', () => {
