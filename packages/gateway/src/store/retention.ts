@@ -92,8 +92,8 @@ export class Retention {
     const through = (closed[expired.length] ?? log.active).firstSeq - 1
     const bytes = expired.reduce((sum, segment) => sum + segment.bytes, 0)
     if (through > this.#announced) log.append({ type: 'LOG_TRIMMED', files: expired.length, bytes, through })
-    this.#announced = through
     await log.sync()
+    this.#announced = through
     for (const { path } of expired) {
       removeFile(path)
       this.#measured.delete(path)
