@@ -137,6 +137,13 @@ async function auditOf({ place }: Lane): Promise<readonly Record<string, unknown
     .map((line) => JSON.parse(line))
 }
 
+/** After all the kills every record is still chained to the one before it. */
+async function verifyChain({ place }: Lane, records: number): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(['audit', 'verify', '--json', '--state', place.state])
+  expect(code, stderr).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, records, problemCount: 0, unfinished: { bytes: 0 } })
+}
+
 it(`${promise('GOV-27')} ${promise('GOV-24')} kill -9 in a loop while calls run loses no record of what was executed`, async () => {
   const begun = performance.now()
   await Promise.all(Array.from({ length: LANES }, () => runLane(ROUNDS / LANES)))
@@ -154,7 +161,9 @@ it(`${promise('GOV-27')} ${promise('GOV-24')} kill -9 in a loop while calls run 
     expect(asked.slice(0, records.length)).toEqual(records)
     expect(asked.slice(records.length).filter(({ type }) => type !== 'LOG_REPAIRED')).toEqual([])
     expect(readRecords(lane.place.state)).toEqual(asked)
-    const leftovers = readdirSync(lane.place.state).filter((name) => /tmp|probe|broken/.test(name))
+    await verifyChain(lane, asked.length)
+    const names = [lane.place.state, join(lane.place.state, 'logs')].flatMap((folder) => readdirSync(folder))
+    const leftovers = names.filter((name) => /tmp|probe|broken/.test(name))
     expect(leftovers, 'left by writers that were killed').toEqual([])
     totals.asked += lane.asked
     totals.answered += lane.answered.length

@@ -130,5 +130,12 @@ export type SallyportEvent =
 
 export type EventType = SallyportEvent['type']
 
-/** An event as it stands in the log: with its place in the order and its time. */
-export type LoggedEvent = { readonly seq: number; readonly time: string } & SallyportEvent
+/** An event as it stands in the log: with its place in the order, its time, and what links it to those before it. */
+export type LoggedEvent = {
+  readonly seq: number
+  readonly time: string
+  /** What the chain had come to before; only where a reader may begin. */
+  readonly after?: string
+  /** What it has come to with this record, the last one of a write. */
+  readonly chain?: string
+} & SallyportEvent

@@ -82,7 +82,8 @@ export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedG
       hint: 'Give each its own.',
     })
   try {
-    const store = openStore({ state, durability: loaded.settings.audit.durability })
+    const { durability, retention } = loaded.settings.audit
+    const store = openStore({ state, durability, retention })
     const gateway = await openGateway({ home: { path, origin: 'flag' }, state, loaded, environment, store, onWarning })
     gateway.start()
     return new EmbeddedGateway(gateway, { onWarning, release: () => lock.release() })

@@ -18,7 +18,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
   tools: async () => (await import('./commands/tools.ts')).toolsCommands,
   call: async () => (await import('./commands/call.ts')).callCommand,
-  audit: async () => (await import('./commands/audit.ts')).auditCommand,
+  audit: async () => (await import('./commands/audit.ts')).auditCommands,
   explain: async () => (await import('./commands/explain.ts')).explainCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommands,
   trust: async () => (await import('./commands/trust.ts')).trustCommand,

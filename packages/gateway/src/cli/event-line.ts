@@ -1,11 +1,8 @@
-import { formatDuration, type LoggedEvent } from '@sallyport/core'
+import type { EventType, LoggedEvent } from '@sallyport/core'
+import { eventDetail } from './event-detail.ts'
+import { localTime } from './local-time.ts'
 import type { Column } from './table.ts'
 import { displayWidth, fitText, type Style, visibleLine } from './terminal-text.ts'
-
-/** `2026-05-01 10:00:00`, in the reader's own time zone. */
-export function localTime(time: string): string {
-  return new Date(time).toLocaleString('sv-SE')
-}
 
 export const EVENT_COLUMNS: readonly Column<LoggedEvent>[] = [
   { title: 'TIME', value: ({ time }) => localTime(time) },
@@ -34,60 +31,27 @@ function subjectOf(event: LoggedEvent): string {
   if ('tool_name' in event) return event.tool_name
   if ('server' in event) return event.server
   if ('token_id' in event) return event.token_id
+  if ('file' in event) return event.file
   return 'home' in event ? event.home : ''
 }
 
 function detailOf(event: LoggedEvent): string {
-  return fitText(detailText(event), MAX_DETAIL)
+  return fitText(eventDetail(event), MAX_DETAIL)
 }
 
-function detailText(event: LoggedEvent): string {
-  switch (event.type) {
-    case 'TOOL_CALL_STARTED':
-      return event.decided_by?.reason ?? ''
-    case 'TOOL_CALL_COMPLETED':
-      return `${event.success ? 'ok' : 'the tool reported an error'}, ${formatDuration(event.latency_ms)}, ${event.bytes} bytes`
-    case 'CLIENT_ASKED':
-      return event.method
-    case 'CLIENT_ANSWERED':
-      return `${event.method}: ${event.success ? 'answered' : 'refused'}, ${formatDuration(event.latency_ms)}`
-    case 'TOOL_CALL_FAILED':
-      return `${event.error}, ${formatDuration(event.latency_ms)}: ${event.message}`
-    case 'POLICY_DENIED':
-      return `${event.error}: ${event.message}`
-    case 'GATEWAY_STARTED':
-      return `version ${event.version}, pid ${event.pid}`
-    case 'UPSTREAM_CONNECTED':
-      return `${event.era}, ${formatDuration(event.took_ms)}`
-    case 'UPSTREAM_RESTARTED':
-      return `attempt ${event.attempt} took ${formatDuration(event.took_ms)}`
-    case 'TOOLS_DISCOVERED':
-    case 'CONFIG_RELOADED':
-      return changes(event)
-    case 'TOKEN_MINTED':
-      return `profile ${event.profile}`
-    case 'LOG_REPAIRED':
-      return `${event.file}: ${event.dropped_bytes} bytes dropped`
-    case 'UPSTREAM_LOST':
-    case 'UPSTREAM_NEEDS_LOGIN':
-    case 'GATEWAY_STOPPED':
-      return event.reason
-    case 'CONFIG_REJECTED':
-      return event.message
-    default:
-      return ''
-  }
-}
-
-function changes(event: LoggedEvent): string {
-  const lists = ['added', 'removed', 'changed', 'restarted'] as const
-  const fields = event as Partial<Record<(typeof lists)[number], readonly string[]>>
-  return lists.flatMap((list) => (fields[list]?.length ? [`${list} ${fields[list].join(', ')}`] : [])).join('; ')
-}
+const ALARMING: ReadonlySet<EventType> = new Set<EventType>([
+  'TOOL_CALL_FAILED',
+  'UPSTREAM_LOST',
+  'UPSTREAM_NEEDS_LOGIN',
+  'APPROVAL_EXPIRED',
+  'MODE_CHANGED',
+  'TOOLS_FILE_REJECTED',
+  'DEFINITION_DRIFTED',
+  'LOG_REPAIRED',
+])
 
 function eventColour(event: LoggedEvent, style: Style): (text: string) => string {
   if (event.type === 'POLICY_DENIED') return style.red
-  if (event.type === 'TOOL_CALL_FAILED' || event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN')
-    return style.yellow
+  if (ALARMING.has(event.type)) return style.yellow
   return event.type === 'TOOL_CALL_COMPLETED' ? (event.success ? style.green : style.yellow) : (text) => text
 }

@@ -1,7 +1,7 @@
 import { formatDuration, type LoggedEvent, type RuleSource } from '@sallyport/core'
 import { fixOf } from './error-fix.ts'
-import { localTime } from './event-line.ts'
 import type { Explanation } from './gateway-client.ts'
+import { localTime } from './local-time.ts'
 import type { Fact } from './table.ts'
 import { visibleLine } from './terminal-text.ts'
 

@@ -36,7 +36,8 @@ export async function openHome(
   if (lock.held) throw stateHeld(state, lock.holder)
   for (const text of [...folder.warnings, ...loaded.warnings.map(describeIssue)]) onWarning(text)
   try {
-    const store = openStore({ state, durability: loaded.settings.audit.durability })
+    const { durability, retention } = loaded.settings.audit
+    const store = openStore({ state, durability, retention })
     const gateway = await openGateway({ home, state, loaded, environment, store, onWarning })
     const reload = new SettingsReload({ home, state, gateway })
     const watch = watchSettings({

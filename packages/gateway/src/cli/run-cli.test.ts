@@ -80,7 +80,10 @@ describe('a line that cannot be read', () => {
     [['tols'], 'There is no command "tols". Did you mean "tools"?'],
     [['token', 'craete'], 'There is no command "craete". Did you mean "create"?'],
     [['tools', '--sever', 'x'], 'There is no flag --sever. Did you mean "server"?'],
-    [['audit', '--verdict', 'denied'], 'expected one of allow, ask, deny, failed. Did you mean "deny"?'],
+    [
+      ['audit', '--verdict', 'denied'],
+      'expected one of allow, ask, approved, expired, deny, failed. Did you mean "deny"?',
+    ],
     [['completion', 'bsh'], '"bsh" is none of bash, zsh, fish. Did you mean "bash"?'],
     [['audit', '--since', 'yesterday'], '"yesterday" is no time.'],
     [['audit', '--limit', '0'], 'expected a whole number from 1'],

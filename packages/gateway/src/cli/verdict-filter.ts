@@ -1,6 +1,6 @@
-import type { EventType, LoggedEvent } from '@sallyport/core'
+import type { ErrorCode, EventType, LoggedEvent } from '@sallyport/core'
 
-export const VERDICTS = ['allow', 'ask', 'deny', 'failed'] as const
+export const VERDICTS = ['allow', 'ask', 'approved', 'expired', 'deny', 'failed'] as const
 export type VerdictName = (typeof VERDICTS)[number]
 
 interface VerdictRule {
@@ -12,12 +12,28 @@ interface VerdictRule {
 export const VERDICT_RULES: Readonly<Record<VerdictName, VerdictRule>> = {
   allow: { types: ['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'], matches: () => true },
   ask: {
-    types: ['POLICY_DENIED'],
-    matches: (event) => event.type === 'POLICY_DENIED' && event.error === 'APPROVAL_REQUIRED',
+    types: ['APPROVAL_REQUESTED', 'POLICY_DENIED'],
+    matches: (event) => event.type === 'APPROVAL_REQUESTED' || isRefusal(event, 'APPROVAL_REQUIRED'),
   },
-  deny: { types: ['POLICY_DENIED'], matches: () => true },
+  approved: {
+    types: ['APPROVAL_ANSWERED'],
+    matches: (event) => event.type === 'APPROVAL_ANSWERED' && event.answer !== 'deny',
+  },
+  expired: {
+    types: ['APPROVAL_EXPIRED', 'POLICY_DENIED'],
+    matches: (event) => event.type === 'APPROVAL_EXPIRED' || isRefusal(event, 'APPROVAL_EXPIRED'),
+  },
+  deny: {
+    types: ['POLICY_DENIED', 'APPROVAL_ANSWERED'],
+    matches: (event) =>
+      event.type === 'POLICY_DENIED' || (event.type === 'APPROVAL_ANSWERED' && event.answer === 'deny'),
+  },
   failed: {
     types: ['TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'],
     matches: (event) => event.type === 'TOOL_CALL_FAILED' || (event.type === 'TOOL_CALL_COMPLETED' && !event.success),
   },
+}
+
+function isRefusal(event: LoggedEvent, error: ErrorCode): boolean {
+  return event.type === 'POLICY_DENIED' && event.error === error
 }

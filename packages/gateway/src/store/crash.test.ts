@@ -3,9 +3,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openEventLog } from './event-log.ts'
+
 import { scanLog } from './log-scan.ts'
+import { openEventLog } from './open-event-log.ts'
 import { noted, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
+import { verifyLog } from './verify-log.ts'
 
 const ROUNDS = 40
 const CAN_MOUNT = canMount()
@@ -28,6 +30,31 @@ describe('kill -9', () => {
     expect(seqs.length).toBeGreaterThanOrEqual(acknowledged)
     expect(await store.find({})).toEqual(scanLog(join(state, 'logs'), {}))
     expect(readdirSync(state).filter((name) => name.includes('broken'))).toEqual([])
+    expect(await verifyLog({ folder: join(state, 'logs') })).toMatchObject({ records: seqs.length, problems: [] })
+  })
+
+  test(`of one that removes old files, ${ROUNDS / 2} times: what is left is the newest part, and verifies`, async () => {
+    const state = scratchFolder()
+    const folder = join(state, 'logs')
+    let acknowledged = 0
+    for (let round = 0; round < ROUNDS / 2; round++) {
+      const child = startChild('trim', state)
+      for (let count = 0; count <= (round * 7) % 23; count++)
+        acknowledged = Number((await child.said()) ?? acknowledged)
+      child.process.kill('SIGKILL')
+      acknowledged = Math.max(acknowledged, ...(await child.rest()).map(Number))
+      await child.kill()
+      const { problems, last } = await verifyLog({ folder })
+      expect(problems).toEqual([])
+      expect(last?.seq).toBeGreaterThanOrEqual(acknowledged)
+    }
+    const store = openTestStore({ state })
+    const seqs = (await store.find({})).map(({ seq }) => seq)
+    await store.close()
+    const { first, trimmedThrough } = await verifyLog({ folder })
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, at) => at + Number(first?.seq)))
+    expect(trimmedThrough).toBeGreaterThan(1_000)
+    expect(readdirSync(folder).filter((name) => name.endsWith('-tmp'))).toEqual([])
   })
 
   test('of one that replaces a file leaves the old or the new one whole, and its remains are swept', async () => {
@@ -67,6 +94,7 @@ describe('a full disk', () => {
       expect(await child.said()).toBe('closed')
       await child.rest()
       expect(scanLog(logs, {})).toHaveLength(said.appended + 1)
+      expect(await verifyLog({ folder: logs })).toMatchObject({ records: said.appended + 1, problems: [] })
     },
   )
 
@@ -87,6 +115,34 @@ describe('a full disk', () => {
     await log.close()
     expect(scanLog(folder, {}).map(({ type }) => type)).toEqual(['X', 'LOG_REPAIRED', 'CONFIG_REJECTED'])
   })
+
+  test.skipIf(!CAN_MOUNT)(
+    'while one file follows another, and while old ones are removed, leaves a log that verifies',
+    async () => {
+      const disk = mountSmallDisk('512k')
+      const state = join(disk, 'state')
+      const folder = join(state, 'logs')
+      const retention = { age: 1e12, bytes: 200_000 }
+      const options = { state, retention, segmentBytes: 4_096 }
+      const store = openTestStore(options)
+      fillUp(join(disk, 'ballast'))
+      const outcomes = new Set<string>()
+      for (let count = 0; count < 400; count++) {
+        if (count === 200) execFileSync('rm', [join(disk, 'ballast')])
+        const failure = await store.log.appendSoon(noted('x'.repeat(700)))
+        outcomes.add(failure?.code ?? 'written')
+        if (count === 350) fillUp(join(disk, 'ballast'))
+      }
+      expect([...outcomes].sort()).toEqual(['AUDIT_UNAVAILABLE', 'written'])
+      expect(await verifyLog({ folder })).toMatchObject({ problems: [], unfinished: { bytes: 0 } })
+      execFileSync('rm', [join(disk, 'ballast')])
+      await store.close()
+      const again = openTestStore(options)
+      again.log.append(noted('again'))
+      await again.close()
+      expect(await verifyLog({ folder })).toMatchObject({ problems: [], unfinished: { records: 0, bytes: 0 } })
+    },
+  )
 
   test('by a limit on file sizes is the same', async () => {
     const state = scratchFolder()

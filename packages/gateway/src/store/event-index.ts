@@ -64,6 +64,11 @@ export class EventIndex {
     return again === 'stale' ? undefined : again
   }
 
+  /** Records up to this one are gone for good. */
+  async forgetThrough(seq: number): Promise<void> {
+    while (this.#guard(() => this.#writer.forgetSlice(seq)) === 'more') await nextTurn()
+  }
+
   close(): void {
     this.#usable = false
     clearTimeout(this.#timer)

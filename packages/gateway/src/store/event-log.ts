@@ -1,15 +1,16 @@
-import { type BigIntStats, closeSync, ftruncateSync, statSync, writeSync } from 'node:fs'
+import { type BigIntStats, ftruncateSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { type LoggedEvent, SallyportError } from '@sallyport/core'
-import { diskFix, diskReason, makePrivateFolder, stateUnusable, syncFolder } from '../disk/disk.ts'
+import { diskFix, diskReason } from '../disk/disk.ts'
+import { type ChainEnd, sealAgain, sealWrite, statingBefore } from './chain.ts'
 import { Gathering, type WriteOutcome } from './gathering.ts'
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
-import { findTail, type LogTail } from './log-tail.ts'
+import type { LogHead } from './log-head.ts'
 import { eventText, formatRecord } from './record-line.ts'
 import type { EventLog, EventText, Recordable } from './records.ts'
-import { listSegments, type Position, type Segment, segmentAt } from './segment.ts'
-import { createSegment, isNamed, makeAgain, openSegment } from './segment-file.ts'
+import { type Position, type Segment, segmentAt } from './segment.ts'
+import { createSegment, isNamed, makeAgain } from './segment-file.ts'
 import { Watchers } from './watchers.ts'
 
 export interface EventLogOptions {
@@ -20,34 +21,19 @@ export interface EventLogOptions {
   readonly segmentBytes?: number
 }
 
-const SEGMENT_BYTES = 64 * 1024 * 1024
 /** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
 const SYNC_DELAY = { process: 40, power: 0 } as const
 /** So old may the knowledge be that the file still has its name. What was written since is still in our hands. */
 const NAMED_FOR = 40
 
-/** Opens the log for its one writer, and cuts off what a crash tore. */
-export function openEventLog(options: EventLogOptions): SegmentedLog {
-  makePrivateFolder(options.folder)
-  const segments = listSegments(options.folder)
-  const segment = segments.at(-1) ?? segmentAt(options.folder, 1)
-  let fd: number | undefined
-  try {
-    fd = openSegment(segment)
-    const tail = findTail(fd, segment.path)
-    if (tail.tornBytes > 0) ftruncateSync(fd, tail.end)
-    if (segments.length === 0) syncFolder(options.folder)
-    return new SegmentedLog(options, { segment, fd, tail })
-  } catch (cause) {
-    if (fd !== undefined) closeSync(fd)
-    throw stateUnusable(segment.path, cause)
-  }
-}
-
-interface OpenedSegment {
+/** Where an opened log goes on. */
+export interface OpenedLog {
   readonly segment: Segment
   readonly fd: number
-  readonly tail: LogTail
+  readonly size: number
+  readonly nextSeq: number
+  readonly tornBytes: number
+  readonly chain: ChainEnd
 }
 
 /** The log as files of bounded size, in append mode: `kill -9` loses no record that `append` returned for or `appendSoon` resolved for. */
@@ -56,7 +42,7 @@ export class SegmentedLog implements EventLog {
   /** Where the log ended when it was opened: an index that knows more than this knows what a power cut took. */
   readonly startedAt: Position
   readonly #now: () => Date
-  readonly #segmentBytes: number
+  #segmentBytes: number
   readonly #watchers = new Watchers()
   readonly #gathering = new Gathering((events) => this.#writeAll(events))
   readonly #sync: GroupSync
@@ -64,6 +50,7 @@ export class SegmentedLog implements EventLog {
   #fd: number
   #size: number
   #nextSeq: number
+  #chain: ChainEnd
   /** Up to here the file was seen under its name: what stands behind would be lost with the name. */
   #named: NamedUpTo
   /** The folder of the folder: another one in its place may be another gateway's. */
@@ -76,19 +63,20 @@ export class SegmentedLog implements EventLog {
   #closed = false
   #grown = (): void => {}
 
-  constructor(options: EventLogOptions, { segment, fd, tail }: OpenedSegment) {
+  constructor(options: EventLogOptions, { segment, fd, size, nextSeq, tornBytes, chain }: OpenedLog) {
     this.folder = options.folder
-    this.startedAt = { file: segment.firstSeq, offset: tail.end }
+    this.startedAt = { file: segment.firstSeq, offset: size }
     this.#now = options.now
-    this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES
+    this.#segmentBytes = options.segmentBytes ?? Number.POSITIVE_INFINITY
     this.#segment = segment
     this.#fd = fd
-    this.#size = tail.end
-    this.#nextSeq = Math.max(segment.firstSeq, (tail.lastSeq ?? 0) + 1)
-    this.#named = { seq: this.#nextSeq, size: this.#size, at: performance.now() }
+    this.#size = size
+    this.#nextSeq = nextSeq
+    this.#chain = chain
+    this.#named = this.#namedNow()
     this.#around = statSync(dirname(options.folder), { bigint: true })
     this.#sync = new GroupSync({ fd, delay: SYNC_DELAY[options.durability], onFailure: () => this.#abandon() })
-    if (tail.tornBytes > 0) this.#repaired(tail.tornBytes)
+    if (tornBytes > 0) this.#repaired(tornBytes)
   }
 
   append(event: Recordable): void {
@@ -108,6 +96,27 @@ export class SegmentedLog implements EventLog {
   /** Called after each write; unlike `watch` it costs nothing for each record. */
   onGrowth(listener: () => void): void {
     this.#grown = listener
+  }
+
+  /** The segment that is written to. */
+  get active(): Segment {
+    return this.#segment
+  }
+
+  /** Of the active segment. */
+  get size(): number {
+    return this.#size
+  }
+
+  limitSegments(bytes: number): void {
+    this.#segmentBytes = bytes
+  }
+
+  /** Undefined while no record has its value, or where the file lost its name: what lies there may be another's. */
+  head(): LogHead | undefined {
+    this.#gathering.flush()
+    const { seq, chain } = this.#chain
+    return seq > 0 && isNamed(this.#fd, this.#segment.path) ? { seq, chain } : undefined
   }
 
   sync(): Promise<void> {
@@ -145,14 +154,19 @@ export class SegmentedLog implements EventLog {
   #write(events: readonly EventText[]): void {
     this.#prepare()
     const time = this.#now().toISOString()
-    const lines = events.map((event, at) => formatRecord(event, this.#nextSeq + at, time))
-    const bytes = Buffer.from(lines.join(''))
+    const before = this.#chain
+    const lines = events.map((event, at) =>
+      formatRecord(at === 0 && before.isStated ? statingBefore(event, before.chain) : event, this.#nextSeq + at, time),
+    )
+    const { text, chain } = sealWrite(lines, before)
+    const bytes = Buffer.from(text)
     this.#writeWhole(bytes)
     this.#size += bytes.length
     this.#nextSeq += events.length
+    this.#chain = { seq: this.#nextSeq - 1, chain, open: '', isStated: false }
     this.#sync.wrote()
     this.#grown()
-    this.#watchers.tell(lines)
+    this.#watchers.tell(text)
   }
 
   /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */
@@ -170,13 +184,18 @@ export class SegmentedLog implements EventLog {
     if (this.#torn && !this.#cutTorn())
       throw unavailable(this.#segment.path, new Error('the rest of a failed write cannot be removed'))
     if (performance.now() - this.#named.at > NAMED_FOR) this.#keepName()
-    if (this.#size >= this.#segmentBytes || this.#abandoned) this.#startSegment()
+    // Records without a value of their own get it in their own file.
+    if ((this.#size >= this.#segmentBytes && this.#chain.open === '') || this.#abandoned) this.#startSegment()
   }
 
   /** A file without its name takes every record and keeps none: what it took since it was last seen goes into a new one. */
   #keepName(): void {
     if (!isNamed(this.#fd, this.#segment.path)) this.#replaceLost()
-    this.#named = { seq: this.#nextSeq, size: this.#size, at: performance.now() }
+    this.#named = this.#namedNow()
+  }
+
+  #namedNow(): NamedUpTo {
+    return { seq: this.#nextSeq, size: this.#size, chain: this.#chain, at: performance.now() }
   }
 
   #keepNameAtEnd(): void {
@@ -190,13 +209,23 @@ export class SegmentedLog implements EventLog {
   #replaceLost(): void {
     const segment = segmentAt(this.folder, this.#named.seq)
     try {
-      const rescued = readAt(this.#fd, this.#named.size, this.#size - this.#named.size)
+      const rescued = this.#rescue()
       makeAgain(this.folder, this.#around)
-      this.#moveTo(segment, createSegment(this.folder, segment, rescued))
-      this.#size = rescued.length
+      this.#moveTo(segment, createSegment(this.folder, segment, rescued.bytes))
+      this.#size = rescued.bytes.length
+      this.#chain = rescued.chain
     } catch (cause) {
       throw unavailable(segment.path, cause)
     }
+  }
+
+  /** The file before them may be gone: they are sealed again, behind what stood there. */
+  #rescue(): { readonly bytes: Uint8Array; readonly chain: ChainEnd } {
+    const { size, chain: before } = this.#named
+    const bytes = readAt(this.#fd, size, this.#size - size)
+    if (bytes.length === 0) return { bytes, chain: { ...before, open: '', isStated: true } }
+    const { text, chain } = sealAgain(bytes.toString(), before.chain)
+    return { bytes: Buffer.from(text), chain: { ...this.#chain, chain } }
   }
 
   #cutTorn(): boolean {
@@ -218,7 +247,7 @@ export class SegmentedLog implements EventLog {
     } catch {
       return
     }
-    this.#named = { seq: this.#nextSeq, size: 0, at: performance.now() }
+    this.#named = this.#namedNow()
   }
 
   #moveTo(segment: Segment, fd: number): void {
@@ -226,6 +255,7 @@ export class SegmentedLog implements EventLog {
     this.#segment = segment
     this.#fd = fd
     this.#size = 0
+    this.#chain = { ...this.#chain, isStated: true }
     this.#abandoned = false
   }
 
@@ -257,6 +287,7 @@ export class SegmentedLog implements EventLog {
 interface NamedUpTo {
   readonly seq: number
   readonly size: number
+  readonly chain: ChainEnd
   readonly at: number
 }
 

@@ -44,6 +44,15 @@ export class IndexWriter {
     this.#database.prepare('DELETE FROM events WHERE file = ?').run(file)
   }
 
+  /** A slice of the rows up to a number, which is the last that retention removed. */
+  forgetSlice(through: number): 'more' | 'done' {
+    this.#database
+      .prepare('DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= ? ORDER BY seq LIMIT ?)')
+      .run(through, SLICE_ROWS)
+    const left = this.#database.prepare('SELECT seq FROM events WHERE seq <= ? LIMIT 1').all(through)
+    return left.length > 0 ? 'more' : 'done'
+  }
+
   writeSlice(): 'more' | 'done' {
     const from = this.#present()
     if (from === undefined) return 'done'

@@ -7,11 +7,22 @@ export interface Line {
   readonly text: string
 }
 
+export interface ByteLine {
+  readonly offset: number
+  readonly bytes: Buffer
+}
+
 const NEWLINE = 0x0a
 const CHUNK = 64 * 1024
 
 /** The whole lines from an offset on. A last one without its newline is not there yet. */
 export function* readLines(path: string, from: number): Generator<Line, void, undefined> {
+  for (const { offset, bytes } of readByteLines(path, from))
+    yield { offset, length: bytes.length, text: bytes.toString() }
+}
+
+/** The same as bytes, for whom a byte that is no text must not get lost. */
+export function* readByteLines(path: string, from: number): Generator<ByteLine, void, undefined> {
   const fd = openSync(path, 'r')
   try {
     let offset = from
@@ -29,10 +40,10 @@ export function* readLines(path: string, from: number): Generator<Line, void, un
   }
 }
 
-function* splitLines(bytes: Buffer, offset: number): Generator<Line, number, undefined> {
+function* splitLines(bytes: Buffer, offset: number): Generator<ByteLine, number, undefined> {
   let start = 0
   for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-    yield { offset: offset + start, length: end - start, text: bytes.toString('utf8', start, end) }
+    yield { offset: offset + start, bytes: bytes.subarray(start, end) }
     start = end + 1
   }
   return start

@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
-import { lastNewline, readAt, readLines } from './line-reader.ts'
+import { lineHead, sealOf } from './chain.ts'
+import { lastNewline, readAt, readByteLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 
 /** Where the last whole record of a segment ends. What stands after it was torn by a crash. */
@@ -8,26 +9,43 @@ export interface LogTail {
   /** Undefined: the segment holds no record. */
   readonly lastSeq: number | undefined
   readonly tornBytes: number
+  /** Undefined: no record of the segment says anything about the chain. */
+  readonly sealed: SealedUpTo | undefined
+}
+
+/** How far the chain reaches. Whole records behind it are those of a write that was cut short. */
+export interface SealedUpTo {
+  readonly chain: string
+  readonly end: number
+  readonly seq: number
 }
 
 export function findTail(fd: number, path: string): LogTail {
   const size = fstatSync(fd).size
   const newline = lastNewline(fd, size)
   const before = lastNewline(fd, newline)
-  const last = newline < 0 ? undefined : parseRecord(readAt(fd, before + 1, newline - before - 1).toString())
-  if (last !== undefined) return { end: newline + 1, lastSeq: last.seq, tornBytes: size - newline - 1 }
-  return searchForward(path, size)
+  const line = newline < 0 ? Buffer.alloc(0) : readAt(fd, before + 1, newline - before - 1)
+  const last = parseRecord(line.toString())
+  const chain = sealOf(line)?.chain
+  if (last === undefined || chain === undefined) return searchForward(path, size)
+  const end = newline + 1
+  return { end, lastSeq: last.seq, tornBytes: size - end, sealed: { chain, end, seq: last.seq } }
 }
 
-/** Only after real damage, such as blocks of zeros that a power cut left: linear, whatever the garbage is. */
+/** Only after a crash, after real damage such as blocks of zeros that a power cut left, and in files without a chain: linear, whatever the garbage is. */
 function searchForward(path: string, size: number): LogTail {
   let end = 0
   let lastSeq: number | undefined
-  for (const line of readLines(path, 0)) {
-    const record = parseRecord(line.text)
+  let sealed: SealedUpTo | undefined
+  for (const { offset, bytes } of readByteLines(path, 0)) {
+    const record = parseRecord(bytes.toString())
     if (record === undefined) continue
-    end = line.offset + line.length + 1
+    const after = lineHead(bytes)?.after
+    if (after !== undefined) sealed = { chain: after, end: offset, seq: record.seq - 1 }
+    end = offset + bytes.length + 1
     lastSeq = record.seq
+    const chain = sealOf(bytes)?.chain
+    if (chain !== undefined) sealed = { chain, end, seq: lastSeq }
   }
-  return { end, lastSeq, tornBytes: size - end }
+  return { end, lastSeq, tornBytes: size - end, sealed }
 }

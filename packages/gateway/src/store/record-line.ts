@@ -5,7 +5,7 @@ export function eventText(event: Recordable): EventText {
   return 'members' in event ? event : { members: JSON.stringify(event).slice(1, -1) }
 }
 
-/** One record, one line. Fields that come later (a hash of the chain) are appended at the end of the object. */
+/** One record, one line. What the chain adds stands behind the time and at the end of the object. */
 export function formatRecord({ members }: EventText, seq: number, time: string): string {
   return `{"seq":${seq},"time":"${time}",${members}}\n`
 }

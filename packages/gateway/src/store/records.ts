@@ -1,4 +1,5 @@
 import type { LoggedEvent, SallyportError, SallyportEvent } from '@sallyport/core'
+import type { RetentionPolicy } from './retention.ts'
 
 export interface EventFilter {
   /** Both ends belong to the time asked for. */
@@ -46,5 +47,7 @@ export interface Store {
   readonly catalogues: CatalogueCache
   /** Answers from the index, after bringing it up to the log's end. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>
+  /** From now on no more is kept than this; nothing is removed before it is called, unless the store was opened so. */
+  retain(policy: RetentionPolicy): void
   close(): Promise<void>
 }

@@ -27,6 +27,23 @@ const jobs = {
     burst()
   },
 
+  /** Appends for ever, and removes the oldest files as it goes. */
+  trim() {
+    const retention = { age: 1e12, bytes: 100_000 }
+    const { log } = openStore({ state, durability: 'process', retention })
+    let last = 0
+    log.watch(({ seq }) => {
+      last = seq
+    })
+    const burst = async () => {
+      const texts = Array.from({ length: 20 }, (_, at) => 'x'.repeat((at * 97) % 900))
+      await Promise.all(texts.map((text) => log.appendSoon(event(text))))
+      say(last)
+      setImmediate(burst)
+    }
+    void burst()
+  },
+
   /** Appends until the disk or a limit refuses, waits for a line, and goes on. */
   fill() {
     const store = openStore({ state, durability: 'process' })

@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -283,6 +284,18 @@ test('files are for their owner alone', async () => {
   expect(modes).toEqual([0o700, 0o700])
   for (const file of ['state.db', 'state.db-wal', 'logs/events-000000000001.jsonl'])
     expect([file, statSync(join(state, file)).mode & 0o777]).toEqual([file, 0o600])
+})
+
+test('what a killed writer left in the folder of logs is swept, and the head is kept at the end', async () => {
+  const state = scratchFolder()
+  const logs = join(state, 'logs')
+  mkdirSync(logs)
+  writeFileSync(join(logs, '.head.json.4194999-0123456789ab.sallyport-tmp'), '')
+  const store = openTestStore({ state })
+  store.log.append(noted('x'))
+  await store.close()
+  expect(readdirSync(logs).sort()).toEqual(['events-000000000001.jsonl', 'head.json'])
+  expect(statSync(join(logs, 'head.json')).mode & 0o777).toBe(0o600)
 })
 
 test('a matcher of nothing matches all', () => {

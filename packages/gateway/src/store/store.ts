@@ -3,16 +3,21 @@ import type { LoggedEvent } from '@sallyport/core'
 import { makeFolder, sweepLeftovers } from '../disk/disk.ts'
 import { createCatalogueCache } from './catalogue-cache.ts'
 import { EventIndex } from './event-index.ts'
-import { openEventLog, type SegmentedLog } from './event-log.ts'
+import type { SegmentedLog } from './event-log.ts'
+import { HeadKeeper } from './log-head.ts'
 import { scanLog } from './log-scan.ts'
+import { openEventLog } from './open-event-log.ts'
 import type { CatalogueCache, EventFilter, Store } from './records.ts'
+import { Retention, type RetentionPolicy } from './retention.ts'
 import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, openStateDatabase, setAside } from './state-database.ts'
 
 export { eventMatcher } from './event-filter.ts'
+export { readRecords } from './read-records.ts'
 export type { CatalogueCache, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
 export { loadSqlite } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
+export { type LogReport, verifyLog } from './verify-log.ts'
 
 export interface StoreOptions {
   readonly state: string
@@ -20,17 +25,25 @@ export interface StoreOptions {
   readonly now?: () => Date
   /** A log file that has grown so large is followed by a new one. */
   readonly segmentBytes?: number
+  /** Without it nothing is removed. */
+  readonly retention?: RetentionPolicy
 }
 
+const SEGMENT_BYTES = 64 * 1024 * 1024
+
 /** Opens the state for one gateway, which holds its lock. */
-export function openStore({ state, now = () => new Date(), ...options }: StoreOptions): Store {
+export function openStore(options: StoreOptions): Store {
+  const { state, durability, retention, now = () => new Date(), segmentBytes = SEGMENT_BYTES } = options
+  const folder = join(state, 'logs')
   makeFolder(state)
-  sweepLeftovers(state)
+  for (const each of [state, folder]) sweepLeftovers(each)
   const path = join(state, 'state.db')
   const database = openStateDatabase(path, now)
   try {
-    const log = openEventLog({ folder: join(state, 'logs'), now, ...options })
-    return new FileStore({ log, database, onDamage: () => setAside(path, now) })
+    const log = openEventLog({ folder, durability, now, segmentBytes })
+    const store = new FileStore({ log, database, now, segmentBytes, onDamage: () => setAside(path, now) })
+    if (retention !== undefined) store.retain(retention)
+    return store
   } catch (cause) {
     database?.close()
     throw cause
@@ -40,6 +53,8 @@ export function openStore({ state, now = () => new Date(), ...options }: StoreOp
 interface Parts {
   readonly log: SegmentedLog
   readonly database: Sqlite | undefined
+  readonly now: () => Date
+  readonly segmentBytes: number
   readonly onDamage: () => void
 }
 
@@ -47,27 +62,42 @@ interface Parts {
 class FileStore implements Store {
   readonly log: SegmentedLog
   readonly catalogues: CatalogueCache
-  readonly #database: Sqlite | undefined
+  readonly #parts: Parts
   readonly #index: EventIndex | undefined
+  readonly #head: HeadKeeper
+  #retention: Retention | undefined
 
-  constructor({ log, database, onDamage }: Parts) {
-    this.log = log
-    this.#database = database
-    this.catalogues = createCatalogueCache(database)
-    if (database === undefined) return
+  constructor(parts: Parts) {
+    const { log, database, onDamage } = parts
     const { folder, startedAt } = log
-    const index = new EventIndex({ database, folder, startedAt, onDamage })
-    log.onGrowth(() => index.nudge())
-    this.#index = index
+    this.#parts = parts
+    this.log = log
+    this.catalogues = createCatalogueCache(database)
+    this.#index = database && new EventIndex({ database, folder, startedAt, onDamage })
+    this.#head = new HeadKeeper({ folder, head: () => log.head(), sync: () => log.sync() })
+    log.onGrowth(() => {
+      this.#index?.nudge()
+      this.#head.nudge()
+      this.#retention?.nudge()
+    })
   }
 
   async find(filter: EventFilter): Promise<readonly LoggedEvent[]> {
     return (await this.#index?.find(filter)) ?? scanLog(this.log.folder, filter)
   }
 
+  retain(policy: RetentionPolicy): void {
+    if (this.#retention !== undefined) return this.#retention.update(policy)
+    const { log, now, segmentBytes } = this.#parts
+    const onRemoved = async (through: number): Promise<void> => this.#index?.forgetThrough(through)
+    this.#retention = new Retention({ log, policy, now, segmentBytes, onRemoved })
+  }
+
   async close(): Promise<void> {
     this.#index?.close()
-    if (this.#database !== undefined) closeStateDatabase(this.#database)
+    await this.#retention?.close()
+    if (this.#parts.database !== undefined) closeStateDatabase(this.#parts.database)
+    await this.#head.close()
     await this.log.close()
   }
 }

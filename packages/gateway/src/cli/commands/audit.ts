@@ -1,4 +1,6 @@
 import { SallyportError } from '@sallyport/core'
+import { buildRouteMap } from '@stricli/core'
+import { type AuditFilter, eventQuery, FILTER_FLAGS, verdictTest } from '../audit-filter.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { EVENT_COLUMNS, eventLine } from '../event-line.ts'
@@ -6,21 +8,13 @@ import { stateOf } from '../find-home.ts'
 import { followEvents } from '../follow-events.ts'
 import type { EventQuery, EventView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { parseMoment } from '../moment.ts'
+import { type Example, withOverview } from '../help-text.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
-import { VERDICT_RULES, VERDICTS, type VerdictName } from '../verdict-filter.ts'
+import { exportCommand } from './audit-export.ts'
+import { verifyCommand } from './audit-verify.ts'
 
-interface AuditFlags {
-  readonly since?: Date
-  readonly until?: Date
-  readonly agent?: string
-  readonly session?: string
-  readonly server?: string
-  readonly tool?: string
-  readonly type?: string
-  readonly verdict?: VerdictName
-  readonly trace?: string
+interface ListFlags extends AuditFilter {
   readonly limit?: number
   readonly follow?: boolean
 }
@@ -28,40 +22,19 @@ interface AuditFlags {
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 10_000
 
-const text = (placeholder: string, brief: string) =>
-  ({ kind: 'parsed', parse: String, optional: true, placeholder, brief }) as const
+const LIST_EXAMPLES: readonly Example[] = [
+  ['audit', 'The newest 50 records'],
+  ['audit --since 1h --verdict deny', 'What was refused in the last hour'],
+  ["audit --agent codex --tool 'mcp__github__*'", 'What one agent did with one server’s tools'],
+  ['audit --follow', 'Watch it as it happens'],
+]
 
-const moment = (brief: string) =>
-  ({
-    kind: 'parsed',
-    parse(this: CliContext, typed: string) {
-      return parseMoment(typed, this.now())
-    },
-    optional: true,
-    placeholder: 'time',
-    brief,
-  }) as const
-
-export const auditCommand = defineCommand<AuditFlags>({
+const listCommand = defineCommand<ListFlags>({
   brief: 'Show what happened: calls, refusals, servers that came and went',
   description: 'The newest records, oldest first; JSON lines with --json. `explain` says more about one call.',
-  examples: [
-    ['audit', 'The newest 50 records'],
-    ['audit --since 1h --verdict deny', 'What was refused in the last hour'],
-    ["audit --agent codex --tool 'mcp__github__*'", 'What one agent did with one server’s tools'],
-    ['audit --follow', 'Watch it as it happens'],
-    ['audit --since 2026-05-01 --limit 10000 --json > may.jsonl', 'Export as JSON lines'],
-  ],
+  examples: LIST_EXAMPLES,
   flags: {
-    since: moment('Not before: 15m, 1h, 7d ago, or 2026-05-01T10:00:00Z'),
-    until: moment('Not after, written alike'),
-    agent: text('name', 'Of this agent'),
-    session: text('id', 'Of this session'),
-    server: text('name', 'Of this server'),
-    tool: text('name', 'Of the tool with this name, or of those that a glob fits: clock/*'),
-    type: text('types', 'Of these types, with commas between: TOOL_CALL_FAILED, UPSTREAM_LOST, …'),
-    verdict: { kind: 'enum', values: VERDICTS, optional: true, brief: 'Calls with this verdict' },
-    trace: text('id', 'Of this trace'),
+    ...FILTER_FLAGS,
     limit: {
       kind: 'parsed',
       parse: parseLimit,
@@ -72,14 +45,31 @@ export const auditCommand = defineCommand<AuditFlags>({
     follow: { kind: 'boolean', optional: true, withNegated: false, brief: 'Go on with what happens from now' },
   },
   aliases: { f: 'follow', n: 'limit' },
-  run: audit,
+  run: list,
 })
 
-async function audit(context: CliContext, flags: AuditFlags & GlobalFlags): Promise<void> {
+export const auditCommands = withOverview(
+  buildRouteMap<'list' | 'export' | 'verify', CliContext>({
+    routes: Object.assign(Object.create(null), { list: listCommand, export: exportCommand, verify: verifyCommand }),
+    defaultCommand: 'list',
+    docs: { brief: 'Show what happened, hand it on, and prove that nothing was changed' },
+  }),
+  [
+    ...LIST_EXAMPLES,
+    ['audit export --since 30d > april.jsonl', 'Hand on all records of a time'],
+    ['audit verify', 'Prove that no record was removed or altered'],
+  ],
+)
+
+async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  const query = queryOf(flags)
+  const { limit = DEFAULT_LIMIT, verdict } = flags
+  const query = eventQuery(flags)
+  const matches = verdictTest(flags)
+  // Where more is asked than the API can filter, the limit is applied to what is left.
+  const asked: EventQuery = { ...query, limit: verdict === undefined ? limit : MAX_LIMIT }
   const events = await withRecords(context, flags, async (client) =>
-    (await client.events(query, context.signal)).filter(matcherOf(flags)).slice(-(flags.limit ?? DEFAULT_LIMIT)),
+    (await client.events(asked, context.signal)).filter(matches).slice(-limit),
   )
   const print = (event: EventView): void =>
     screen.json ? screen.dataJson(event) : screen.data(eventLine(event, screen.style))
@@ -89,9 +79,9 @@ async function audit(context: CliContext, flags: AuditFlags & GlobalFlags): Prom
   if (!flags.follow) return
   await followEvents({
     state: stateOf(context, flags),
-    query: withoutLimit(query),
+    query,
     after: events.at(-1),
-    onEvent: (event) => matcherOf(flags)(event) && print(event),
+    onEvent: (event) => matches(event) && print(event),
     onSkipped: (count) =>
       screen.say(
         `! Up to ${count} records came too quickly to be shown; \`sallyport audit\` without --follow finds them.`,
@@ -101,42 +91,10 @@ async function audit(context: CliContext, flags: AuditFlags & GlobalFlags): Prom
   })
 }
 
-function queryOf({
-  since,
-  until,
-  verdict,
-  limit = DEFAULT_LIMIT,
-  follow,
-  ...flags
-}: AuditFlags & GlobalFlags): EventQuery {
-  const { agent, session, server, tool, type, trace } = flags
-  const fields = {
-    since: since?.toISOString(),
-    until: until?.toISOString(),
-    agent,
-    session,
-    server,
-    tool,
-    type: type ?? (verdict && VERDICT_RULES[verdict].types.join(',')),
-    trace,
-    // Where more is asked than the API can filter, the limit is applied to what is left.
-    limit: verdict === undefined ? limit : MAX_LIMIT,
-  }
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-}
-
-function withoutLimit({ limit, ...query }: EventQuery): EventQuery {
-  return query
-}
-
-function matcherOf({ verdict }: AuditFlags): (event: EventView) => boolean {
-  if (verdict === undefined) return () => true
-  const { types, matches } = VERDICT_RULES[verdict]
-  return (event) => types.includes(event.type) && matches(event)
-}
-
 function parseLimit(typed: string): number {
   const limit = Number(typed)
   if (/^\d+$/.test(typed) && limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw new SallyportError('USAGE', `"${typed}" is no limit; expected a whole number from 1 to ${MAX_LIMIT}.`)
+  throw new SallyportError('USAGE', `"${typed}" is no limit; expected a whole number from 1 to ${MAX_LIMIT}.`, {
+    hint: '`sallyport audit export` has no limit.',
+  })
 }

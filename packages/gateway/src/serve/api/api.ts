@@ -20,6 +20,7 @@ import { toolRoutes } from './tools.ts'
 import { unknownRoute } from './unknown-route.ts'
 
 export type { CallAnswer, CallProblem } from './call.ts'
+export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
 export type { ServerView } from './server-view.ts'

@@ -34,7 +34,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   LOG_REPAIRED: true,
 }
 
-const EVENT_TYPES = Object.keys(TYPES) as EventType[]
+export const EVENT_TYPES = Object.keys(TYPES) as EventType[]
 
 /** An event as it stands in the log. */
 export const eventSchema = z

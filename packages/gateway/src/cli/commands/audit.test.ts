@@ -1,0 +1,183 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CallFacts, LoggedEvent, SallyportEvent } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { openStore } from '../../store/store.ts'
+import { cli, type Place, scratchFolder } from '../cli.test-kit.ts'
+import { eventDetail } from '../event-detail.ts'
+import { eventLine } from '../event-line.ts'
+import { PLAIN } from '../terminal-text.ts'
+
+const FACTS: CallFacts = {
+  call_id: 'c1',
+  trace_id: 't1',
+  user: 'me',
+  agent: 'codex',
+  profile: 'default',
+  session: 's1',
+  server: 'shell',
+  method: 'tools/call',
+  tool_name: 'mcp__shell__run',
+  is_mcp: true,
+}
+const BY = { by: 'me', via: 'cli' } as const
+
+const EVENTS: readonly SallyportEvent[] = [
+  { type: 'APPROVAL_REQUESTED', ...FACTS, approval: 'a1', reason: 'high risk', expires: '2026-05-01T10:00:00Z' },
+  { type: 'APPROVAL_ANSWERED', ...FACTS, ...BY, approval: 'a1', answer: 'once' },
+  { type: 'TOOL_CALL_STARTED', ...FACTS, steps: {}, approval: 'a1' },
+  { type: 'TOOL_CALL_COMPLETED', ...FACTS, success: false, latency_ms: 3, bytes: 10 },
+  { type: 'APPROVAL_ANSWERED', ...FACTS, ...BY, approval: 'a2', answer: 'deny', why: 'not today' },
+  { type: 'POLICY_DENIED', ...FACTS, steps: {}, error: 'APPROVAL_DENIED', message: 'no' },
+  { type: 'APPROVAL_EXPIRED', ...FACTS, approval: 'a3', reason: 'nobody answered' },
+  { type: 'POLICY_DENIED', ...FACTS, steps: {}, error: 'APPROVAL_EXPIRED', message: 'too late' },
+  { type: 'MODE_CHANGED', from: 'NORMAL', to: 'ALERT', why: 'trouble', ...BY },
+  { type: 'TOOLS_WRITTEN', file: 'tools.yaml', tools: ['mcp__shell__run'], count: 1 },
+  { type: 'TOOLS_FILE_RELOADED', file: 'tools.yaml', entries: 3 },
+  { type: 'TOOLS_FILE_REJECTED', file: 'tools.yaml', message: 'line 3' },
+  { type: 'PIN_CHANGED', tool_name: 'mcp__shell__run', from: 'p1', to: 'p2', ...BY },
+  { type: 'DEFINITION_DRIFTED', server: 'shell', tool_name: 'mcp__shell__run', pin: 'p1', now: 'p2' },
+  { type: 'LOG_TRIMMED', files: 2, bytes: 99, through: 7 },
+]
+
+async function recorded(events = EVENTS): Promise<Place & { readonly log: string }> {
+  const folder = scratchFolder()
+  const state = join(folder, 'state')
+  const store = openStore({ state, durability: 'process' })
+  for (const event of events) store.log.append(event)
+  await store.close()
+  return { home: folder, state, log: join(state, 'logs', 'events-000000000001.jsonl') }
+}
+
+const objects = (out: string): readonly LoggedEvent[] =>
+  out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+describe('audit verify', () => {
+  it('prints what there is and the head, which proves the log later on', async () => {
+    const at = await recorded()
+    const first = await cli(['audit', 'verify'], { at })
+    expect(first).toMatchObject({ exit: 0, words: expect.stringContaining('The log is as it was written.') })
+    expect(first.out).toMatch(/^records +15 in 1 file\nfirst +1, \d{4}.*\nlast +15, \d{4}.*\nhead +[0-9a-f]{64}\n/)
+    const head = /[0-9a-f]{64}/.exec(first.out)?.[0] ?? ''
+    const store = openStore({ state: at.state, durability: 'process' })
+    store.log.append({ type: 'GATEWAY_STOPPED', reason: 'x' })
+    await store.close()
+    const later = await cli(['audit', 'verify', '--head', head.toUpperCase()], { at })
+    expect(later).toMatchObject({ exit: 0, out: expect.stringMatching(/^noted head +record 15: /m) })
+    const json = await cli(['audit', 'verify', '--json'], { at })
+    expect(JSON.parse(json.out)).toMatchObject({ ok: true, records: 16, files: 1, head: { seq: 16 }, problems: [] })
+    expect(json.words).toBe('')
+  })
+
+  it('exits with 6 and names the file and the record that were altered', async () => {
+    const at = await recorded()
+    writeFileSync(at.log, readFileSync(at.log, 'utf8').replace('not today', 'tomorrow!'))
+    const found = await cli(['audit', 'verify'], { at })
+    expect(found).toMatchObject({
+      exit: 6,
+      words: expect.stringMatching(/LOG_ALTERED .*1\.jsonl: record 5 was altered\./),
+    })
+    expect(found.out).toMatch(/^problem +events-000000000001.jsonl: record 5 was altered$/m)
+    const json = await cli(['audit', 'verify', '--json'], { at })
+    expect(json.exit).toBe(6)
+    expect(JSON.parse(json.out)).toMatchObject({ ok: false, problems: [{ seq: 5 }] })
+    expect(JSON.parse(json.words)).toMatchObject({ error: { code: 'LOG_ALTERED' } })
+  })
+
+  it('finds by a noted head that everything was written anew', async () => {
+    const [at, other] = [await recorded(), await recorded(EVENTS.slice(1))]
+    const { head } = JSON.parse((await cli(['audit', 'verify', '--json'], { at: other })).out)
+    expect(await cli(['audit', 'verify', '--head', head.chain], { at })).toMatchObject({
+      exit: 6,
+      words: expect.stringContaining('The log does not contain the head'),
+    })
+  })
+
+  it('works on a state that is not there, and changes nothing in one that is', async () => {
+    const none = join(scratchFolder(), 'none')
+    expect(await cli(['audit', 'verify', '--state', none])).toMatchObject({
+      exit: 0,
+      words: 'There are no records.\n',
+    })
+    const at = await recorded()
+    writeFileSync(at.log, '{"seq":16', { flag: 'a' })
+    const before = [readFileSync(at.log), readdirSync(at.state)]
+    expect(await cli(['audit', 'verify'], { at })).toMatchObject({
+      exit: 0,
+      out: expect.stringContaining('unfinished'),
+    })
+    expect([readFileSync(at.log), readdirSync(at.state)]).toEqual(before)
+  })
+
+  it('says so when the log cannot be read', async () => {
+    const at = await recorded()
+    mkdirSync(join(at.state, 'logs', 'events-000000000099.jsonl'))
+    expect(await cli(['audit', 'verify'], { at })).toMatchObject({
+      exit: 1,
+      words: expect.stringContaining('STATE_UNUSABLE'),
+    })
+    chmodSync(at.log, 0o600)
+  })
+
+  it.each([
+    [['audit', 'verify', '--head', 'abc'], '"abc" is no head'],
+    [['audit', 'verfy'], 'verfy'],
+    [['audit', 'export', '--type', 'MODE_CHANGD'], 'Did you mean "MODE_CHANGED"?'],
+  ])('%j exits with 2', async (args, message) => {
+    expect(await cli(args, { at: await recorded() })).toMatchObject({
+      exit: 2,
+      words: expect.stringContaining(message),
+    })
+  })
+})
+
+describe('audit export', () => {
+  it('prints all that matches, as it stands in the log', async () => {
+    const at = await recorded()
+    expect(await cli(['audit', 'export'], { at })).toEqual({
+      exit: 0,
+      out: readFileSync(at.log, 'utf8'),
+      words: '15 records.\n',
+    })
+    const some = await cli(['audit', 'export', '--json', '--agent', 'codex', '--type', 'POLICY_DENIED'], { at })
+    expect(objects(some.out).map(({ seq }) => seq)).toEqual([6, 8])
+    const none = await cli(['audit', 'export', '--until', '1h'], { at })
+    expect(none).toEqual({ exit: 0, out: '', words: '0 records.\n' })
+  })
+
+  it('has no limit', async () => {
+    const at = await recorded(Array.from({ length: 12_000 }, () => ({ type: 'GATEWAY_STOPPED', reason: 'x' })))
+    expect(objects((await cli(['audit', 'export', '--verdict', 'deny'], { at })).out)).toHaveLength(0)
+    expect(objects((await cli(['audit', 'export'], { at })).out)).toHaveLength(12_000)
+  })
+})
+
+describe('a verdict', () => {
+  it.each([
+    ['allow', [3, 4]],
+    ['ask', [1]],
+    ['approved', [2]],
+    ['expired', [7, 8]],
+    ['deny', [5, 6, 8]],
+    ['failed', [4]],
+  ])('of "%s" finds what it means', async (verdict, seqs) => {
+    const { out } = await cli(['audit', '--verdict', verdict, '--json'], { at: await recorded() })
+    expect(objects(out).map(({ seq }) => seq)).toEqual(seqs)
+  })
+})
+
+describe('a line of the table', () => {
+  it.each(EVENTS.map((event) => [event.type, event] as const))('has words for %s', (_type, event) => {
+    const line = eventLine({ seq: 1, time: '2026-05-01T10:00:00Z', ...event }, PLAIN)
+    expect(line).not.toContain('undefined')
+    if (event.type !== 'TOOL_CALL_STARTED') expect(eventDetail({ seq: 1, time: '', ...event })).not.toBe('')
+  })
+
+  it('is empty for a kind of event that a newer version wrote', () => {
+    const event = { seq: 1, time: '', type: 'toString' } as unknown as LoggedEvent
+    expect(eventDetail(event)).toBe('')
+  })
+})

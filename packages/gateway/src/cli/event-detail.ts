@@ -1,0 +1,65 @@
+import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
+import { localTime } from './local-time.ts'
+
+type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }
+
+const reasonOf = ({ reason }: { readonly reason: string }): string => reason
+const messageIn = ({ message }: { readonly message: string }): string => message
+const byWhom = ({ by, via }: { readonly by: string; readonly via: string }): string => `by ${by} (${via})`
+
+/** What a line says of each kind of event; a kind that is missing here does not build. */
+const DETAILS: Details = {
+  TOOL_CALL_STARTED: ({ decided_by }) => decided_by?.reason ?? '',
+  TOOL_CALL_COMPLETED: ({ success, latency_ms, bytes }) =>
+    `${success ? 'ok' : 'the tool reported an error'}, ${formatDuration(latency_ms)}, ${bytes} bytes`,
+  TOOL_CALL_FAILED: ({ error, latency_ms, message }) => `${error}, ${formatDuration(latency_ms)}: ${message}`,
+  CLIENT_ASKED: ({ method }) => method,
+  CLIENT_ANSWERED: ({ method, success, latency_ms }) =>
+    `${method}: ${success ? 'answered' : 'refused'}, ${formatDuration(latency_ms)}`,
+  POLICY_DENIED: ({ error, message }) => `${error}: ${message}`,
+  GATEWAY_STARTED: ({ version, pid }) => `version ${version}, pid ${pid}`,
+  GATEWAY_STOPPED: reasonOf,
+  UPSTREAM_CONNECTED: ({ era, took_ms }) => `${era}, ${formatDuration(took_ms)}`,
+  UPSTREAM_NEEDS_LOGIN: reasonOf,
+  UPSTREAM_LOST: reasonOf,
+  UPSTREAM_RESTARTED: ({ attempt, took_ms }) => `attempt ${attempt} took ${formatDuration(took_ms)}`,
+  TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
+  CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
+  CONFIG_REJECTED: messageIn,
+  TOKEN_MINTED: ({ profile }) => `profile ${profile}`,
+  TOKEN_REVOKED: () => '',
+  APPROVAL_REQUESTED: ({ reason, expires }) => `${reason}, until ${localTime(expires)}`,
+  APPROVAL_ANSWERED: ({ answer, why, ...event }) =>
+    `${ANSWERS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}`,
+  APPROVAL_EXPIRED: reasonOf,
+  MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${byWhom(event)}: ${why}`,
+  TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
+  TOOLS_FILE_RELOADED: ({ entries }) => counted(entries, 'entry', 'entries'),
+  TOOLS_FILE_REJECTED: messageIn,
+  PIN_CHANGED: ({ from, to, ...event }) => `${from} → ${to} ${byWhom(event)}`,
+  DEFINITION_DRIFTED: ({ pin, now }) => `pinned ${pin}, now ${now}`,
+  LOG_TRIMMED: ({ files, through, bytes }) =>
+    `${counted(files, 'file', 'files')} up to record ${through} removed, ${bytes} bytes`,
+  LOG_REPAIRED: ({ dropped_bytes }) => `${dropped_bytes} bytes dropped`,
+}
+
+const ANSWERS = {
+  deny: 'refused',
+  once: 'approved once',
+  session: 'approved for the session',
+  always: 'approved for good',
+} as const
+
+/** A newer version may have written kinds of events that this one has no words for. */
+export function eventDetail(event: LoggedEvent): string {
+  const detail = Object.hasOwn(DETAILS, event.type) ? DETAILS[event.type] : () => ''
+  return (detail as (event: LoggedEvent) => string)(event)
+}
+
+function listsText(lists: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(lists)
+    .flatMap(([name, items]) => (items.length > 0 ? [`${name} ${items.join(', ')}`] : []))
+    .join('; ')
+}
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`

@@ -1,0 +1,44 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { LoggedEvent } from '@sallyport/core'
+import { causeCode, stateUnusable } from '../disk/disk.ts'
+import { eventMatcher } from './event-filter.ts'
+import { readLines } from './line-reader.ts'
+import { parseRecord } from './record-line.ts'
+import type { EventFilter } from './records.ts'
+import { listSegments, type Segment } from './segment.ts'
+
+export interface FoundRecord {
+  readonly event: LoggedEvent
+  /** As it stands in the log. */
+  readonly line: string
+}
+
+const PAUSE_AFTER = 2_000
+
+/** Every record that matches, oldest first, one after the other: the log may be larger than memory. */
+export async function* readRecords(
+  folder: string,
+  filter: EventFilter,
+  signal?: AbortSignal,
+): AsyncGenerator<FoundRecord> {
+  const matches = eventMatcher(filter)
+  let read = 0
+  for (const segment of listSegments(folder)) {
+    for (const line of linesOf(segment)) {
+      const event = parseRecord(line)
+      if (event !== undefined && matches(event)) yield { event, line }
+      if (++read % PAUSE_AFTER > 0) continue
+      await nextTurn()
+      signal?.throwIfAborted()
+    }
+  }
+}
+
+function* linesOf({ path }: Segment): Generator<string, void, undefined> {
+  try {
+    for (const { text } of readLines(path, 0)) yield text
+  } catch (cause) {
+    // Retention may take a segment away between the listing and the reading.
+    if (causeCode(cause) !== 'ENOENT') throw stateUnusable(path, cause)
+  }
+}

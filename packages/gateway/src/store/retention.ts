@@ -1,0 +1,129 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { messageOf } from '@sallyport/core'
+import { removeFile } from '../disk/disk.ts'
+import { type ClosedSegment, measureSegment } from './closed-segment.ts'
+import type { SegmentedLog } from './event-log.ts'
+import { listSegments } from './segment.ts'
+
+/** What is older, or over the size, is removed, whole files at a time. */
+export interface RetentionPolicy {
+  /** In milliseconds, of the newest record in a file. */
+  readonly age: number
+  /** Of all files together. */
+  readonly bytes: number
+}
+
+export interface RetentionOptions {
+  readonly log: SegmentedLog
+  readonly policy: RetentionPolicy
+  readonly now: () => Date
+  /** No file grows larger than this, whatever the policy says. */
+  readonly segmentBytes: number
+  /** The log begins behind this record now. */
+  readonly onRemoved: (through: number) => Promise<void>
+}
+
+const EVERY = 3_600_000
+/** So many files share the size that is kept: what is removed at a time is a small part of it. */
+const FILES = 8
+
+/** Removes the oldest files of a log as soon as nobody wants them: at the start, with every new file, and once an hour. */
+export class Retention {
+  readonly #options: RetentionOptions
+  readonly #measured = new Map<string, ClosedSegment>()
+  readonly #timer: NodeJS.Timeout
+  #policy: RetentionPolicy
+  #active: number
+  #announced = 0
+  #complained = false
+  #isClosed = false
+  #running: Promise<void> | undefined
+  #again = false
+
+  constructor(options: RetentionOptions) {
+    this.#options = options
+    this.#policy = options.policy
+    this.#active = options.log.active.firstSeq
+    this.#timer = setInterval(() => this.#start(), EVERY).unref()
+    this.update(options.policy)
+  }
+
+  update(policy: RetentionPolicy): void {
+    this.#policy = policy
+    this.#options.log.limitSegments(Math.min(this.#options.segmentBytes, Math.ceil(policy.bytes / FILES)))
+    this.#start()
+  }
+
+  /** The log has grown. */
+  nudge(): void {
+    const { firstSeq } = this.#options.log.active
+    if (firstSeq === this.#active) return
+    this.#active = firstSeq
+    this.#start()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  #start(): void {
+    this.#again = true
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  async #run(): Promise<void> {
+    // A start, and the write that began a new file, are somebody's waiting time.
+    for (await nextTurn(); this.#again && !this.#isClosed; ) {
+      this.#again = false
+      await this.#trim().catch((cause) => this.#complain(cause))
+    }
+  }
+
+  /** The record comes first and is on disk before the files go: a log that begins later than it should says why, whatever happens in between. */
+  async #trim(): Promise<void> {
+    const { log, onRemoved } = this.#options
+    const closed = listSegments(log.folder).filter(({ firstSeq }) => firstSeq < log.active.firstSeq)
+    const expired = this.#expired(closed.map(({ path }) => this.#measure(path)))
+    if (expired.length === 0) return
+    const through = (closed[expired.length] ?? log.active).firstSeq - 1
+    const bytes = expired.reduce((sum, segment) => sum + segment.bytes, 0)
+    if (through > this.#announced) log.append({ type: 'LOG_TRIMMED', files: expired.length, bytes, through })
+    await log.sync()
+    this.#announced = through
+    for (const { path } of expired) {
+      removeFile(path)
+      this.#measured.delete(path)
+    }
+    await onRemoved(through)
+  }
+
+  /** Only ever the oldest ones: between two records that are kept none is missing. */
+  #expired(closed: readonly ClosedSegment[]): readonly ClosedSegment[] {
+    const { age, bytes } = this.#policy
+    const now = this.#options.now().getTime()
+    let total = closed.reduce((sum, segment) => sum + segment.bytes, this.#options.log.size)
+    const kept = closed.findIndex((segment) => {
+      const isWanted = total <= bytes && now - segment.newest <= age
+      total -= segment.bytes
+      return isWanted
+    })
+    return kept === -1 ? closed : closed.slice(0, kept)
+  }
+
+  #measure(path: string): ClosedSegment {
+    const known = this.#measured.get(path) ?? measureSegment(path)
+    this.#measured.set(path, known)
+    return known
+  }
+
+  /** A full disk passes, and so does a file that cannot be removed now: an hour later it is tried again. */
+  #complain(cause: unknown): void {
+    if (this.#complained) return
+    this.#complained = true
+    process.emitWarning(`Old files of the event log could not be removed: ${messageOf(cause)}`)
+  }
+}
