@@ -1,1 +1,1 @@
-export {}
+export { createPathWorld, REMOTE_PATH_WORLD } from './path-world.ts'
