@@ -1,3 +1,4 @@
+export { type ArgumentRuleOptions, compileArgumentRules } from './argument-rules.ts'
 export { Cancellation, callCancelled } from './cancellation.ts'
 export { closest, didYouMean } from './closest.ts'
 export {
@@ -48,6 +49,7 @@ export { RISK_TOKENS } from './risk-tokens.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
+export type { CompilePattern, TextPattern } from './text-pattern.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
 export {
   type ArgumentRule,
