@@ -155,6 +155,15 @@ describe('finding paths in hostile arguments', () => {
     expect(found).toEqual([{ where: 'paths[1000]', problem: 'there are over 1000 paths' }])
   })
 
+  it('stops at long paths and at very many arguments', () => {
+    const long = findPaths({ paths: Array.from({ length: 100 }, () => 'x'.repeat(4000)) }, undefined)
+    expect(long).toEqual([{ where: 'paths[32]', problem: 'the paths are over 131072 characters long together' }])
+    const members = Object.fromEntries(Array.from({ length: 100_001 }, (_, at) => [`k${at}`, 0]))
+    expect(findPaths({ members, path: 'x' }, undefined)).toEqual([
+      { where: 'members', problem: 'there are over 100000 arguments' },
+    ])
+  })
+
   it('does not go deeper than messages can be', () => {
     let args: Json = 'x'
     for (let depth = 0; depth < 5000; depth++) args = depth % 2 ? { a: args } : [args]

@@ -7,8 +7,10 @@ import { hasFormat, type SchemaView, viewItems, viewMember, viewSchema } from '.
 import { cutText, visibleText } from './visible-text.ts'
 
 const PATH_FORMATS: ReadonlySet<string> = new Set(['uri-reference', 'uri', 'path', 'file-path', 'directory-path'])
-/** Each is looked up on the disk. */
+/** Each is read in several ways and looked up on the disk, so that there is a limit to all of them together. */
 const MOST_PATHS = 1000
+const MOST_CHARACTERS = 128 * 1024
+const MOST_MEMBERS = 100_000
 const DEEPEST = 128
 const SHOWN_WHERE = 200
 
@@ -48,6 +50,8 @@ class PathFinder {
   readonly #schema: Json | undefined
   readonly #hintOf: (key: string) => PathHint
   #found: FoundPath[] = []
+  #characters = 0
+  #members = 0
   #full = false
 
   constructor(schema: Json | undefined, hintOf: (key: string) => PathHint) {
@@ -75,7 +79,11 @@ class PathFinder {
   #descend(place: Place, value: readonly Json[] | JsonObject): void {
     if (isArray(value)) return this.#visitItems(place, value)
     const before = this.#found.length
-    for (const [key, member] of entriesOf(value)) this.#visit(this.#member(place, member, key))
+    const members = entriesOf(value)
+    this.#members += members.length
+    if (this.#members > MOST_MEMBERS) return this.#giveUp(place, `there are over ${MOST_MEMBERS} arguments`)
+    for (const [key, member] of members) this.#visit(this.#member(place, member, key))
+    if (this.#full) return
     const pathExpected = place.hint === 'named' || place.hint === 'sure'
     if (pathExpected && (this.#found.length === before || Object.keys(value).some((key) => /[\\/]/.test(key))))
       this.#add(place, { problem: 'it is an object, and a path is a text' })
@@ -100,10 +108,17 @@ class PathFinder {
   }
 
   #add(place: Place, what: { readonly value: string } | { readonly problem: string }): void {
-    if (this.#full) return
-    this.#full = this.#found.length === MOST_PATHS
-    if (this.#full) this.#found = [{ where: whereIs(place), problem: `there are over ${MOST_PATHS} paths` }]
-    else this.#found.push({ where: whereIs(place), ...what })
+    if (this.#found.length === MOST_PATHS) return this.#giveUp(place, `there are over ${MOST_PATHS} paths`)
+    this.#characters += 'value' in what ? what.value.length : 0
+    if (this.#characters > MOST_CHARACTERS)
+      return this.#giveUp(place, `the paths are over ${MOST_CHARACTERS} characters long together`)
+    this.#found.push({ where: whereIs(place), ...what })
+  }
+
+  /** What was not looked at may be anything, so that one problem stands for all. */
+  #giveUp(place: Place, problem: string): void {
+    this.#full = true
+    this.#found = [{ where: whereIs(place), problem }]
   }
 }
 

@@ -8,7 +8,7 @@ export type PathReadings = { readonly paths: readonly string[] } | { readonly pr
 
 /** The longest path that Linux opens. */
 const MAX_LENGTH = 4096
-const MAX_SPELLINGS = 32
+const MAX_SPELLINGS = 16
 const MAX_BRACES = 16
 
 const CONTROL = /\p{Cc}/u
