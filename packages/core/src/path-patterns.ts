@@ -69,13 +69,12 @@ export const patternCovers = ({ globs, heads, fold }: PathPattern, path: string)
     return head !== undefined && globCovers(glob, fold(path), fold(head))
   })
 
-/** Whether one of the paths is forbidden: by the pattern as written, as it led when it was compiled, or as it leads now. */
+/** Whether one of the paths is forbidden: by the pattern as it led when it was compiled, or as it leads now. */
 export function patternTouches(pattern: PathPattern, paths: readonly string[], lookAt: Look): boolean {
   const folded = paths.map(pattern.fold)
   return pattern.globs.some((glob, at) => {
     const now = lookAt && followLinks(glob.head, lookAt)
-    const heads = new Set([glob.head, pattern.heads[at], now])
-    return [...heads].some(
+    return [...new Set([pattern.heads[at], now])].some(
       (head) => head !== undefined && folded.some((path) => globCovers(glob, path, pattern.fold(head))),
     )
   })

@@ -31,6 +31,7 @@ beforeAll(() => {
   symlinkSync('../etc', join(root, 'app/out'))
   symlinkSync('sub', join(root, 'app/in'))
   symlinkSync('sub/deep', join(root, 'app/down'))
+  symlinkSync('../etc', join(root, 'app/o$x'))
   symlinkSync('loop', join(root, 'app/loop'))
   symlinkSync(join(root, 'app'), join(root, 'link'))
   symlinkSync('../../etc/nested', join(root, 'app/sub/far'))
@@ -125,7 +126,10 @@ describe('allowed paths', () => {
     ['.. behind a link that stays inside for the kernel only', 'R:/app/down/../../etc/shadow'],
     ['a link to itself', 'R:/app/loop/x'],
     ['a link whose target is no text', 'R:/app/bytes'],
-    ['a way that the kernel makes for each process', '/proc/self/cwd/a.txt'],
+    ['a link behind a folder that is not there', 'R:/app/nothing/../sub/far/../shadow'],
+    ['a link in a URI with a question', 'file://R:/app/out?x'],
+    ['dots in a URI with a hash', 'file://R:/app/sub/..#/../../x/../../etc'],
+    ['a link that has a variable in its name', '$APP/o$x/shadow'],
   ])('keep out %s', (_, value) => {
     expect(outcome(value, IN_APP)).toBe('deny')
   })
@@ -186,6 +190,10 @@ describe('allowed paths', () => {
     ['a scheme that is a folder', 'x:/../../etc/shadow'],
   ])('keep out %s', (_, value) => {
     expect(outcome(value, IN_APP)).toBe('deny')
+  })
+
+  it('do not take the folder of the gateway for that of the server', () => {
+    expect(outcome('/proc/self/cwd/a.txt', { allowed: [process.cwd()] })).toBe('deny')
   })
 
   it('follow what a server that knows no ~ would open', () => {
@@ -325,13 +333,17 @@ describe('forbidden paths', () => {
     expect(outcome('R:/app/a.txt', { forbidden: ['R:/app/out'] })).toBe('allow')
   })
 
-  it('follow a link that was moved since', () => {
+  it('follow a link that is made later, and remember where one that is gone led', () => {
     const link = join(root, 'current')
-    const judgeNow = compilePathRules({ forbiddenPaths: { value: [link], reason: '' } }, world)
+    const found = [{ where: 'path', value: join(root, 'etc/shadow') }]
+    const before = compilePathRules({ forbiddenPaths: { value: [link], reason: '' } }, world)
+    expect(before(found)).toBe(ALLOW)
     symlinkSync(join(root, 'etc'), link)
-    expect(judgeNow([{ where: 'path', value: join(root, 'etc/shadow') }]).outcome).toBe('deny')
+    expect(before(found).outcome).toBe('deny')
+    const after = compilePathRules({ forbiddenPaths: { value: [link], reason: '' } }, world)
     rmSync(link)
-    expect(judgeNow([{ where: 'path', value: join(root, 'etc/shadow') }])).toBe(ALLOW)
+    expect(before(found)).toBe(ALLOW)
+    expect(after(found).outcome).toBe('deny')
   })
 
   it('refuse every path while one of them cannot be used', () => {
