@@ -18,6 +18,6 @@ export default defineConfig({
   },
   ssr: {
     noExternal: ['@sallyport/core', '@sallyport/kit', '@stricli/core', 'yaml'],
-    external: ['libsql', 'undici', 'jose', 'hono', '@hono/node-server', '@hono/zod-openapi', 'zod'],
+    external: ['libsql', 'undici', 'jose', 'hono', '@hono/node-server', '@hono/zod-openapi', 'zod', 're2js'],
   },
 })

@@ -9,3 +9,5 @@ export {
 export { type ApprovalChange, Approvals } from './approvals.ts'
 export { type Pinnable, pinOf, reviewedText } from './definition-pin.ts'
 export { type Inferable, inferPolicy } from './infer-policy.ts'
+export { compilePattern } from './linear-pattern.ts'
+export { createPathWorld, REMOTE_PATH_WORLD } from './path-world.ts'

@@ -1,0 +1,87 @@
+import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
+import { denyingFlaw } from './deny-patterns.ts'
+import { entriesOf, type FieldPath, readFieldPath, stepInto } from './field-path.ts'
+import { compileFieldRule, type FieldCheck } from './field-rule.ts'
+import type { Json, JsonObject } from './json.ts'
+import type { CompilePattern } from './text-pattern.ts'
+import type { ArgumentRules } from './tool-policy.ts'
+
+export interface ArgumentRuleOptions {
+  readonly compilePattern: CompilePattern
+  /** Where the rule of a field stands; without a field, where `deny_patterns` does. */
+  readonly ruleOf?: (field: string | undefined) => RuleSource | undefined
+}
+
+interface FieldRule {
+  readonly name: string
+  readonly path: FieldPath
+  readonly required: boolean
+  readonly checks: readonly FieldCheck[]
+}
+
+/** Compiles the argument rules of one tool. Where there are none, the judge is free. */
+export function compileArgumentRules(
+  rules: ArgumentRules,
+  { compilePattern, ruleOf = () => undefined }: ArgumentRuleOptions,
+): (args: JsonObject) => Verdict {
+  const fields = Object.entries(rules.fields).map(
+    ([name, rule]): FieldRule => ({
+      name,
+      path: readFieldPath(name),
+      required: rule.required === true,
+      checks: compileFieldRule(rule, compilePattern),
+    }),
+  )
+  const denying = denyingFlaw(rules.denyPatterns, compilePattern)
+  if (fields.length === 0 && denying === undefined) return () => ALLOW
+  return (args) => {
+    for (const field of fields) {
+      const flaw = fieldFlaw(field, args)
+      if (flaw !== undefined) return denied(`The argument ${field.name} ${flaw}.`, ruleOf(field.name))
+    }
+    const flaw = denying?.(args)
+    return flaw === undefined ? ALLOW : denied(`The arguments ${flaw}.`, ruleOf(undefined))
+  }
+}
+
+function fieldFlaw({ path, required, checks }: FieldRule, args: JsonObject): string | undefined {
+  if (required && !isGiven(args, path)) return 'is required'
+  return flawBelow(args, path, checks)
+}
+
+/** The first flaw of any value that the field may mean. */
+function flawBelow(value: Json | undefined, path: FieldPath, checks: readonly FieldCheck[]): string | undefined {
+  if (value === undefined) return undefined
+  if (path.length === 0) return firstFlaw(value, checks)
+  for (const [key, member] of entriesOf(value)) {
+    const rest = stepInto(path, key)
+    const flaw = rest && flawBelow(member, rest, checks)
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
+function firstFlaw(value: Json, checks: readonly FieldCheck[]): string | undefined {
+  for (const check of checks) {
+    const flaw = check(value)
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
+/** Whether it is there under exactly this name, with `*` in every item. */
+function isGiven(value: Json | undefined, path: FieldPath): boolean {
+  const [key, ...rest] = path
+  if (key === undefined) return value !== undefined
+  if (typeof value !== 'object' || value === null) return false
+  if (key === '*') return entriesOf(value).every(([, item]) => isGiven(item, rest))
+  if (Object.hasOwn(value, path.join('.'))) return true
+  return Object.hasOwn(value, key) && isGiven((value as JsonObject)[key], rest)
+}
+
+const denied = (reason: string, rule: RuleSource | undefined): Verdict => ({
+  outcome: 'deny',
+  code: 'ARGUMENTS_FORBIDDEN',
+  reason,
+  ...(rule && { rule }),
+})

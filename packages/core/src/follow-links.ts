@@ -1,0 +1,50 @@
+import { joinPath, pathSegments } from './path-text.ts'
+import type { LinkLook } from './path-world.ts'
+
+/** As many as Linux follows. */
+const MAX_LINKS = 40
+/** Targets may lengthen the way without end. */
+const MAX_SEGMENTS = 8192
+
+/**
+ * Where an absolute path leads when the kernel walks it: one name after the other, so that `..` behind a link leaves the
+ * folder that the link leads to. What does not exist is kept as it is. Undefined where the way cannot be told.
+ */
+export function followLinks(path: string, lookAt: (path: string) => LinkLook): string | undefined {
+  const pending = [...pathSegments(path)].reverse()
+  const done: string[] = []
+  /** How many names lead to the first thing that is not there: nothing below it can be a link. */
+  let missing = Number.POSITIVE_INFINITY
+  let links = 0
+  for (let segment = pending.pop(); segment !== undefined; segment = pending.pop()) {
+    if (segment === '..') {
+      done.pop()
+      if (done.length < missing) missing = Number.POSITIVE_INFINITY
+      continue
+    }
+    done.push(segment)
+    if (done.length > missing) continue
+    const look = lookAt(joinPath(done))
+    if (look === 'unreadable') return undefined
+    if (look === 'missing') missing = done.length
+    if (typeof look === 'string') continue
+    links++
+    if (links > MAX_LINKS || pending.length > MAX_SEGMENTS) return undefined
+    if (look.target.startsWith('/')) done.length = 0
+    else done.pop()
+    pending.push(...[...pathSegments(look.target)].reverse())
+  }
+  return joinPath(done)
+}
+
+/** The same look, which asks only once for each path: what is judged together is judged by one state of the disk. */
+export function rememberLooks(lookAt: (path: string) => LinkLook): (path: string) => LinkLook {
+  const known = new Map<string, LinkLook>()
+  return (path) => {
+    const before = known.get(path)
+    if (before !== undefined) return before
+    const look = lookAt(path)
+    known.set(path, look)
+    return look
+  }
+}

@@ -1,0 +1,148 @@
+import { expandBraces } from './expand-braces.ts'
+import { joinPath, liesIn, pathSegments } from './path-text.ts'
+
+/** `**`: any number of names, none among them. */
+const ANY_DEPTH = '**'
+/** `*` within a name. */
+const ANY_RUN = '*'
+
+type Token = typeof ANY_RUN | ((char: string) => boolean)
+type SegmentGlob = typeof ANY_DEPTH | readonly Token[]
+
+/** One pattern without braces: the folder up to the first wildcard, and the names that may follow. */
+export interface PathGlob {
+  readonly head: string
+  readonly tail: readonly SegmentGlob[]
+}
+
+/** A pattern that cannot be used, and why. */
+export interface PatternProblem {
+  readonly problem: string
+}
+
+const MAX_PATTERN = 1024
+const MAX_ALTERNATIVES = 256
+
+/**
+ * Reads an absolute pattern: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` across folders, `{a,b}`; `\` before a
+ * character takes it as it is. One that ends in a plain name stands for that path and, if it is a folder, for all in it.
+ */
+export function readPathGlobs(pattern: string): readonly PathGlob[] | PatternProblem {
+  if (pattern.length > MAX_PATTERN) return { problem: `it is longer than ${MAX_PATTERN} characters` }
+  const plain = expandBraces(pattern, MAX_ALTERNATIVES)
+  if (plain === undefined) return { problem: `a "{" without its "}", or over ${MAX_ALTERNATIVES} alternatives` }
+  const globs: PathGlob[] = []
+  for (const alternative of plain) {
+    const glob = readPathGlob(alternative)
+    if ('problem' in glob) return glob
+    globs.push(glob)
+  }
+  return globs
+}
+
+function readPathGlob(pattern: string): PathGlob | PatternProblem {
+  const head: string[] = []
+  const tail: SegmentGlob[] = []
+  let last: string | undefined
+  for (const segment of pathSegments(pattern)) {
+    const plain = isPlain(segment)
+    if (segment === '..' && tail.length > 0) return { problem: '".." behind a wildcard leads nowhere in particular' }
+    if (segment === '..') head.pop()
+    else if (plain && tail.length === 0) head.push(withoutEscapes(segment))
+    else {
+      const tokens = segment === ANY_DEPTH ? ANY_DEPTH : readSegment(segment)
+      if (tokens === undefined) return { problem: 'a "[" without its "]"' }
+      tail.push(tokens)
+    }
+    last = segment
+  }
+  if (tail.length === 0 || (last !== undefined && isPlain(last))) tail.push(ANY_DEPTH)
+  return { head: joinPath(head), tail }
+}
+
+/** The text as a pattern that stands for nothing else. */
+export const escapeGlob = (text: string): string => text.replaceAll(/[*?[\]{},\\]/g, '\\$&')
+
+const isPlain = (segment: string): boolean => !/[*?[]/.test(segment.replaceAll(/\\./gsu, ''))
+const withoutEscapes = (segment: string): string => segment.replaceAll(/\\(.)/gsu, '$1')
+
+function readSegment(segment: string): readonly Token[] | undefined {
+  const tokens: Token[] = []
+  const chars = Array.from(segment)
+  for (let at = 0; at < chars.length; at++) {
+    const char = chars[at]
+    if (char === '*') {
+      if (tokens.at(-1) !== ANY_RUN) tokens.push(ANY_RUN)
+    } else if (char === '?') tokens.push(() => true)
+    else if (char === '[') {
+      // As in a shell, a bracket that comes first stands for itself.
+      const end = chars.indexOf(']', at + (chars[at + 1] === '!' || chars[at + 1] === '^' ? 3 : 2))
+      if (end < 0) return undefined
+      tokens.push(readSet(chars.slice(at + 1, end)))
+      at = end
+    } else {
+      const wanted = char === '\\' ? (chars[++at] ?? '\\') : char
+      tokens.push((found) => found === wanted)
+    }
+  }
+  return tokens
+}
+
+function readSet(chars: readonly string[]): (char: string) => boolean {
+  const negated = chars[0] === '!' || chars[0] === '^'
+  const ranges: (readonly [low: string, high: string])[] = []
+  for (let at = negated ? 1 : 0; at < chars.length; at++) {
+    const low = chars[at] ?? ''
+    const isRange = chars[at + 1] === '-' && at + 2 < chars.length
+    ranges.push([low, isRange ? (chars[at + 2] ?? low) : low])
+    if (isRange) at += 2
+  }
+  const point = (char: string): number => char.codePointAt(0) ?? 0
+  return (char) => ranges.some(([low, high]) => point(low) <= point(char) && point(char) <= point(high)) !== negated
+}
+
+/** Whether a canonical path is one that the pattern stands for, its head being `head`. */
+export function globCovers(glob: PathGlob, path: string, head: string): boolean {
+  if (!liesIn(path, head)) return false
+  const rest = path.slice(head === '/' ? 1 : head.length + 1)
+  return matchSegments(glob.tail, rest === '' ? [] : rest.split('/'))
+}
+
+const matchSegments = (wanted: readonly SegmentGlob[], names: readonly string[]): boolean =>
+  matchRuns({ wanted, run: ANY_DEPTH, fits: (tokens, name) => matchName(tokens as readonly Token[], name) }, names)
+
+const matchName = (wanted: readonly Token[], name: string): boolean =>
+  matchRuns(
+    { wanted, run: ANY_RUN, fits: (token, char) => (token as (char: string) => boolean)(char) },
+    Array.from(name),
+  )
+
+interface Runs<Item> {
+  readonly wanted: readonly Item[]
+  readonly run: Item
+  readonly fits: (item: Item, found: string) => boolean
+}
+
+/** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last run is made longer. */
+function matchRuns<Item>({ wanted, run, fits }: Runs<Item>, found: readonly string[]): boolean {
+  let w = 0
+  let f = 0
+  let lastRun = -1
+  let resume = 0
+  while (f < found.length) {
+    const item = wanted[w]
+    if (item === run) {
+      if (w === wanted.length - 1) return true
+      lastRun = w++
+      resume = f
+    } else if (item !== undefined && fits(item, found[f] as string)) {
+      w++
+      f++
+    } else if (lastRun >= 0) {
+      w = lastRun + 1
+      f = ++resume
+    } else return false
+  }
+  while (wanted[w] === run) w++
+  return w === wanted.length
+}

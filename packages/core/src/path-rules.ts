@@ -1,0 +1,127 @@
+import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
+import { rememberLooks } from './follow-links.ts'
+import type { FoundPath } from './found-path.ts'
+import { type Located, locatePath } from './located-path.ts'
+import {
+  compilePathPattern,
+  exactFold,
+  type Fold,
+  looseFold,
+  type PathPattern,
+  patternCovers,
+  patternTouches,
+} from './path-patterns.ts'
+import type { Look, PathWorld } from './path-world.ts'
+import type { Ruled } from './tool-policy.ts'
+import { quoteText } from './visible-text.ts'
+
+export interface PathRules {
+  /** When given, every path has to be in one of them; an empty list leaves none. */
+  readonly allowedPaths?: Ruled<readonly string[]> | undefined
+  /** These win. */
+  readonly forbiddenPaths?: Ruled<readonly string[]> | undefined
+}
+
+export type PathJudge = (found: readonly FoundPath[]) => Verdict
+
+interface Fence {
+  readonly patterns: readonly PathPattern[]
+  /** A pattern that cannot be used, and why. */
+  readonly broken: string | undefined
+  readonly rule: RuleSource | undefined
+}
+
+interface Flaw {
+  readonly reason: string
+  readonly rule: RuleSource | undefined
+}
+
+const SHOWN = 120
+
+/** Compiles the path rules of one tool. Where there are none, the judge is free. */
+export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, world: PathWorld): PathJudge {
+  const allowed = allowedPaths && compileFence(allowedPaths, exactFold, world)
+  // A disk that takes /ETC for /etc may not be asked; a path that is not the forbidden one is lost for little.
+  const loose = world.case === 'folded' ? looseFold : exactFold
+  const forbidden = forbiddenPaths?.value.length ? compileFence(forbiddenPaths, loose, world) : undefined
+  const rule = (forbidden ?? allowed)?.rule
+  if (allowed === undefined && forbidden === undefined) return () => ALLOW
+  const flawOf = (path: FoundPath, lookAt: Look): Flaw | undefined => {
+    const located = locatePath(path, world, lookAt)
+    if ('problem' in located)
+      return { reason: `${named(path)} cannot be judged by path rules: ${located.problem}`, rule }
+    return (forbidden && forbiddenFlaw(path, located, forbidden)) ?? (allowed && allowedFlaw(path, located, allowed))
+  }
+  return (found) => {
+    const lookAt = world.lookAt && rememberLooks(world.lookAt)
+    for (const path of found) {
+      const flaw = flawOf(path, lookAt)
+      if (flaw !== undefined) return denied(flaw)
+    }
+    return ALLOW
+  }
+}
+
+/** Tells whether there is a path at all and every one lies in the patterns. What cannot be judged does not. */
+export function compilePathCover(
+  patterns: readonly string[],
+  world: PathWorld,
+): (found: readonly FoundPath[]) => boolean {
+  const fence = compileFence({ value: patterns, reason: '' }, exactFold, world)
+  return (found) => {
+    if (found.length === 0 || fence.patterns.length === 0) return false
+    const lookAt = world.lookAt && rememberLooks(world.lookAt)
+    return found.every((path) => {
+      const located = locatePath(path, world, lookAt)
+      return !('problem' in located) && located.real.length > 0 && outside(located.real, fence) === undefined
+    })
+  }
+}
+
+/** Why a pattern cannot be used, for whoever checks the file. */
+export function pathPatternProblem(pattern: string, world: PathWorld): string | undefined {
+  const compiled = compilePathPattern(pattern, world, exactFold)
+  return 'problem' in compiled ? compiled.problem : undefined
+}
+
+function compileFence({ value, rule }: Ruled<readonly string[]>, fold: Fold, world: PathWorld): Fence {
+  const patterns: PathPattern[] = []
+  let broken: string | undefined
+  for (const text of value) {
+    const compiled = compilePathPattern(text, world, fold)
+    if ('problem' in compiled) broken ??= `${quoteText(text, SHOWN)}: ${compiled.problem}`
+    else patterns.push(compiled)
+  }
+  return { patterns, broken, rule }
+}
+
+function forbiddenFlaw(path: FoundPath, located: Located, { patterns, broken, rule }: Fence): Flaw | undefined {
+  if (located.real.length === 0) return undefined
+  // What it would forbid cannot be told, so it may be anything.
+  if (broken !== undefined) return { reason: `${named(path)} is refused: forbidden_paths has ${broken}`, rule }
+  const paths = [...located.written, ...located.real]
+  const touched = patterns.find((pattern) => patternTouches(pattern, paths, located.lookAt))
+  if (touched === undefined) return undefined
+  return { reason: `${named(path)} is in forbidden_paths (${quoteText(touched.text, SHOWN)})`, rule }
+}
+
+function allowedFlaw(path: FoundPath, { real, written }: Located, fence: Fence): Flaw | undefined {
+  const stray = outside(real, fence)
+  if (stray === undefined) return undefined
+  const byLink = outside(written, fence) === undefined ? ' once links are followed' : ''
+  const broken = fence.broken === undefined ? '' : `, of which one cannot be used: ${fence.broken}`
+  return { reason: `${named(path)} is not in allowed_paths${byLink}${broken}`, rule: fence.rule }
+}
+
+const outside = (paths: readonly string[], { patterns }: Fence): string | undefined =>
+  paths.find((path) => !patterns.some((pattern) => patternCovers(pattern, path)))
+
+const named = (path: FoundPath): string =>
+  'value' in path ? `The argument ${path.where} with ${quoteText(path.value, SHOWN)}` : `The argument ${path.where}`
+
+const denied = ({ reason, rule }: Flaw): Verdict => ({
+  outcome: 'deny',
+  code: 'ARGUMENTS_FORBIDDEN',
+  reason: `${reason}.`,
+  ...(rule && { rule }),
+})

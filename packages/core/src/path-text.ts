@@ -1,0 +1,22 @@
+/** The names between the slashes; empty ones and `.` say nothing. */
+export const pathSegments = (path: string): readonly string[] =>
+  path.split('/').filter((segment) => segment !== '' && segment !== '.')
+
+export const joinPath = (segments: readonly string[]): string => `/${segments.join('/')}`
+
+/** An absolute path with `..` taken back as text, as most programs do before they open anything. */
+export function normalPath(path: string): string {
+  const done: string[] = []
+  for (const segment of pathSegments(path)) {
+    if (segment === '..') done.pop()
+    else done.push(segment)
+  }
+  return joinPath(done)
+}
+
+/** Whether it is the folder or lies in it, at any depth: `/app-evil` does not lie in `/app`. */
+export const liesIn = (path: string, folder: string): boolean =>
+  folder === '/' || path === folder || path.startsWith(`${folder}/`)
+
+/** Whether it goes up anywhere, with slashes of either kind. */
+export const climbs = (text: string): boolean => /(?:^|[\\/])\.\.(?:[\\/]|$)/.test(text)

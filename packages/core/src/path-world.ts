@@ -1,0 +1,17 @@
+/** What stands at a path: a link with its target, anything else, nothing, or something that cannot be looked at. */
+export type LinkLook = { readonly target: string } | 'other' | 'missing' | 'unreadable'
+
+/** Undefined where there is nothing to look at, as on another machine. */
+export type Look = ((path: string) => LinkLook) | undefined
+
+/** The surroundings in which the paths of one server are read. */
+export interface PathWorld {
+  readonly environment: (name: string) => string | undefined
+  /** Undefined where it is not known; so is the next. */
+  readonly userHome: string | undefined
+  /** The working folder of the server. */
+  readonly cwd: string | undefined
+  readonly lookAt: Look
+  /** Whether the file system takes `/ETC` for `/etc`. */
+  readonly case: 'exact' | 'folded'
+}

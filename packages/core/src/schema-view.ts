@@ -1,0 +1,55 @@
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+
+/** Every schema that may describe one value: alternatives and local references count like what they stand for. */
+export type SchemaView = readonly JsonObject[]
+
+const MOST = 64
+
+/** The schemas that a schema consists of. Wild ones are cut off, they are the server's word. */
+export function viewSchema(schema: Json | undefined, root: Json | undefined): SchemaView {
+  const found = new Set<JsonObject>()
+  const pending: (Json | undefined)[] = [schema]
+  while (pending.length > 0 && found.size < MOST) {
+    const next = pending.pop()
+    if (!isJsonObject(next) || found.has(next)) continue
+    found.add(next)
+    for (const branches of [own(next, 'anyOf'), own(next, 'oneOf'), own(next, 'allOf')])
+      if (Array.isArray(branches)) pending.push(...branches.slice(0, MOST))
+    const ref = own(next, '$ref')
+    if (typeof ref === 'string' && ref.startsWith('#/')) pending.push(pointed(ref, root))
+  }
+  return [...found]
+}
+
+export const viewMember = (view: SchemaView, key: string, root: Json | undefined): SchemaView =>
+  view.flatMap((schema) => {
+    const properties = own(schema, 'properties')
+    const member = isJsonObject(properties) ? own(properties, key) : undefined
+    return viewSchema(member ?? own(schema, 'additionalProperties'), root)
+  })
+
+/** What may describe an item, wherever it stands in its array. */
+export const viewItems = (view: SchemaView, root: Json | undefined): SchemaView =>
+  view.flatMap((schema) => {
+    const prefix = own(schema, 'prefixItems')
+    const items = [...(Array.isArray(prefix) ? (prefix as readonly Json[]).slice(0, MOST) : []), own(schema, 'items')]
+    return items.flatMap((item) => viewSchema(item, root))
+  })
+
+export const hasFormat = (view: SchemaView, formats: ReadonlySet<string>): boolean =>
+  view.some((schema) => {
+    const format = own(schema, 'format')
+    return typeof format === 'string' && formats.has(format)
+  })
+
+const own = (object: JsonObject, key: string): Json | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined
+
+function pointed(ref: string, root: Json | undefined): Json | undefined {
+  let at: Json | undefined = root
+  for (const key of ref.slice(2).split('/')) {
+    if (!isJsonObject(at)) return undefined
+    at = own(at, key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  }
+  return at
+}

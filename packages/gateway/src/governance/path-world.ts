@@ -1,0 +1,49 @@
+import { isUtf8 } from 'node:buffer'
+import { lstatSync, readlinkSync } from 'node:fs'
+import type { LinkLook, PathWorld } from '@sallyport/core'
+
+export interface PathWorldOptions {
+  /** What the server finds in its environment. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly userHome: string
+  readonly cwd: string
+  readonly platform: string
+}
+
+/** This machine, as a server that was started here finds it. */
+export function createPathWorld({ environment, userHome, cwd, platform }: PathWorldOptions): PathWorld {
+  return {
+    environment: (name) => (Object.hasOwn(environment, name) ? environment[name] : undefined),
+    userHome,
+    cwd,
+    lookAt,
+    case: platform === 'darwin' || platform === 'win32' ? 'folded' : 'exact',
+  }
+}
+
+/** Somebody else's machine: only paths from its root can be judged, and links there are not seen. */
+export const REMOTE_PATH_WORLD: PathWorld = {
+  environment: () => undefined,
+  userHome: undefined,
+  cwd: undefined,
+  lookAt: undefined,
+  case: 'exact',
+}
+
+function lookAt(path: string): LinkLook {
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined) return 'missing'
+    return found.isSymbolicLink() ? readLink(path) : 'other'
+  } catch {
+    return 'unreadable'
+  }
+}
+
+function readLink(path: string): LinkLook {
+  // What /proc/self/cwd leads to depends on who asks, and it is not the server who does.
+  if (path.startsWith('/proc/')) return 'unreadable'
+  const target = readlinkSync(path, 'buffer')
+  // Decoded, it would name something else, which may not be there.
+  return isUtf8(target) ? { target: target.toString() } : 'unreadable'
+}
