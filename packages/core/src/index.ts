@@ -19,6 +19,7 @@ export type { Envelope, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
+export { redactText } from './find-secrets.ts'
 export { nameGlob } from './glob.ts'
 export { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
@@ -40,7 +41,10 @@ export {
   MODERN_VERSION,
   traceIdOf,
 } from './protocol.ts'
+export { redactJson, redactJsonText } from './redact-json.ts'
 export { RISK_TOKENS } from './risk-tokens.ts'
+export { mayHoldSecret } from './secret-anchors.ts'
+export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
