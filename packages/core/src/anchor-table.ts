@@ -6,27 +6,8 @@ export interface Anchor {
   readonly low: string
   readonly high: string
   readonly isWhole: boolean
-  /** Where the part of it that is looked for ends. */
-  readonly end: number
   readonly near: RegExp | undefined
   readonly shapes: readonly SecretShape[]
-}
-
-/** How much of each anchor is looked for. The shortest are one shorter: anything may stand before them. */
-export const ANCHOR_WINDOW = 4
-
-const ANY_BYTE = Array.from({ length: 0x100 }, (_, byte) => byte)
-
-/** From the most frequent one on. */
-const LETTERS = ' etaoinshrdlucmfwypvbgkjqxz'
-
-/** Where a part of an anchor ends that ordinary texts seldom hold. */
-export function rarestEnd(text: string): number {
-  const rank = (at: number): number => (LETTERS.indexOf(text.charAt(at)) + LETTERS.length) % LETTERS.length
-  let best = Math.min(text.length, ANCHOR_WINDOW)
-  for (let end = best; end <= text.length; end++)
-    if (rank(end - 2) + rank(end - 1) > rank(best - 2) + rank(best - 1)) best = end
-  return best
 }
 
 export function anchorsOf(shapes: readonly SecretShape[]): readonly Anchor[] {
@@ -36,47 +17,75 @@ export function anchorsOf(shapes: readonly SecretShape[]): readonly Anchor[] {
     for (const text of shape.anchors) {
       const known = byText.get(text)
       const [low, high] = isWhole ? [text, text] : [text.toLowerCase(), text.toUpperCase()]
-      byText.set(text, {
-        low,
-        high,
-        isWhole,
-        end: rarestEnd(low),
-        near: shape.near,
-        shapes: [...(known?.shapes ?? []), shape],
-      })
+      byText.set(text, { low, high, isWhole, near: shape.near, shapes: [...(known?.shapes ?? []), shape] })
     }
   }
   return [...byText.values()]
 }
 
-interface ShiftTable {
-  /** For each two bytes: how far the next place can be at which a window ends; zero where one may end here. */
-  readonly shifts: Uint8Array
-  readonly byEnd: ReadonlyMap<number, readonly Anchor[]>
+/** An anchor that a pair of characters is part of, and where in the anchor the pair stands. */
+interface PairUse {
+  readonly anchor: Anchor
+  readonly place: number
 }
 
-/** After Wu and Manber: most texts are passed over three bytes at a time. */
-export function shiftTable(anchors: readonly Anchor[]): ShiftTable {
-  const shifts = new Uint8Array(0x10000).fill(ANCHOR_WINDOW - 1)
-  const byEnd = new Map<number, Anchor[]>()
+/**
+ * Three characters of each anchor, as two pairs, one behind the other: whoever looks at every second pair of a text meets
+ * one of the two. Each look is independent of the one before, so that the processor makes several at a time.
+ */
+export interface PairTable {
+  /** By both characters: whether the pair is the first of some anchor's three (1), the last (2), or both. */
+  readonly roles: Uint8Array
+  /** By `threeHash`: one where these may be the three of some anchor. */
+  readonly threes: Uint8Array
+  readonly uses: ReadonlyMap<number, readonly PairUse[]>
+}
+
+export const IS_FIRST = 1
+export const IS_LAST = 2
+
+export function pairTable(anchors: readonly Anchor[]): PairTable {
+  const roles = new Uint8Array(0x10000)
+  const threes = new Uint8Array(0x10000)
+  const uses = new Map<number, PairUse[]>()
   for (const anchor of anchors) {
-    for (let end = 1; end < ANCHOR_WINDOW; end++) {
-      for (const pair of pairsOf(anchor, end)) {
-        shifts[pair] = Math.min(shifts[pair] as number, ANCHOR_WINDOW - 1 - end)
-        if (end === ANCHOR_WINDOW - 1) byEnd.set(pair, [...(byEnd.get(pair) ?? []), anchor])
+    const first = rarestPlace(anchor.low)
+    for (const [a, b, c] of threesAt(anchor, first)) {
+      threes[threeHash(a, b, c)] = 1
+      for (const [pair, role] of [
+        [pairOf(a, b), IS_FIRST],
+        [pairOf(b, c), IS_LAST],
+      ] as const) {
+        const use = { anchor, place: first + role - 1 }
+        const known = uses.get(pair) ?? []
+        roles[pair] = (roles[pair] as number) | role
+        if (!known.some(({ anchor, place }) => anchor === use.anchor && place === use.place))
+          uses.set(pair, [...known, use])
       }
     }
   }
-  return { shifts, byEnd }
+  return { roles, threes, uses }
 }
 
-function pairsOf(anchor: Anchor, end: number): readonly number[] {
-  const seconds = bytesAt(anchor, end)
-  return bytesAt(anchor, end - 1).flatMap((first) => seconds.map((second) => (first << 8) | second))
+export const pairOf = (a: number, b: number): number => ((a & 0xff) << 8) | (b & 0xff)
+
+export const threeHash = (a: number, b: number, c: number): number => ((a << 10) ^ (b << 5) ^ c) & 0xffff
+
+/** The same letters in both cases are different ones. */
+function threesAt({ low, high }: Anchor, first: number): readonly (readonly [number, number, number])[] {
+  const codes = (at: number): readonly number[] => [low.charCodeAt(first + at), high.charCodeAt(first + at)]
+  return codes(0).flatMap((a) => codes(1).flatMap((b) => codes(2).map((c) => [a, b, c] as const)))
 }
 
-/** What may stand at a place of the window: before its beginning, anything. */
-function bytesAt({ low, high, end }: Anchor, place: number): readonly number[] {
-  const at = end - ANCHOR_WINDOW + place
-  return at < 0 ? ANY_BYTE : [...new Set([low.charCodeAt(at), high.charCodeAt(at)])]
+/** From the most frequent one on; what is not among them is the rarest. */
+const FREQUENT = ' etaoinshrdlucmfwypvbgkjqxz'
+
+/** Where two pairs of an anchor begin that ordinary texts seldom hold. */
+function rarestPlace(text: string): number {
+  const rank = (at: number): number => (FREQUENT.indexOf(text.charAt(at)) + FREQUENT.length) % FREQUENT.length
+  const rarity = (at: number): number => rank(at) + rank(at + 1)
+  let best = 0
+  for (let at = 1; at + 2 < text.length; at++)
+    if (Math.min(rarity(at), rarity(at + 1)) > Math.min(rarity(best), rarity(best + 1))) best = at
+  return best
 }

@@ -43,8 +43,8 @@ class Search {
     this.#text = text
   }
 
-  all(places: readonly AnchorPlace[]): readonly FoundSecret[] {
-    const found: FoundSecret[] = []
+  all(places: readonly AnchorPlace[]): readonly Found[] {
+    const found: Found[] = []
     for (const { at, shapes } of places) {
       for (const shape of shapes) {
         if (at < (this.#seen.get(shape) ?? 0)) continue
@@ -55,8 +55,8 @@ class Search {
     return found
   }
 
-  #at(shape: SecretShape, at: number): FoundSecret | undefined {
-    const { pattern, kind } = shape
+  #at(shape: SecretShape, at: number): Found | undefined {
+    const { pattern, kind, anchoredBy } = shape
     pattern.lastIndex = at
     const match = pattern.exec(this.#text)
     if (match === null) return undefined
@@ -64,14 +64,20 @@ class Search {
     this.#seen.set(shape, at + whole.length)
     const end = at + whole.length
     if (!shape.isReal(whole.slice(before.length), this.#text.charAt(end))) return undefined
-    return { kind, start: at + before.length, end }
+    return { kind, start: at + before.length, end, anchoredBy }
   }
 }
 
-/** The first to begin names the whole, and of two that begin together the one whose shape is told first. */
-function merged(found: readonly FoundSecret[]): readonly FoundSecret[] {
+interface Found extends FoundSecret {
+  readonly anchoredBy: SecretShape['anchoredBy']
+}
+
+/** The first to begin names the whole, and of two that begin together the one that is known by itself. */
+function merged(found: readonly Found[]): readonly FoundSecret[] {
   const apart: FoundSecret[] = []
-  for (const secret of [...found].sort((a, b) => a.start - b.start)) {
+  const inOrder = [...found].sort((a, b) => a.start - b.start || a.anchoredBy.localeCompare(b.anchoredBy))
+  for (const { kind, start, end } of inOrder) {
+    const secret = { kind, start, end }
     const last = apart.at(-1)
     if (last === undefined || secret.start >= last.end) apart.push(secret)
     else apart[apart.length - 1] = { ...last, end: Math.max(last.end, secret.end) }

@@ -15,14 +15,17 @@ export interface KeptOptions {
   readonly most?: number
 }
 
-const MOST_BYTES = { shape: 8_000, redacted: 8_000, full: 64_000 }
-const MOST_TEXT = { shape: 60, redacted: 500, full: 16_000 }
+/** The last text may go over it, so that a record of redacted arguments stays around 8 KB. */
+const MOST_BYTES = { shape: 6_500, redacted: 6_500, full: 64_000 }
+const MOST_TEXT = { redacted: 500, full: 64_000 }
+const MOST_DEPTH = { shape: 16, redacted: 16, full: 128 }
 const MOST_NAME = 100
-const MOST_DEPTH = 16
 /** A secret that begins within what is shown is recognised by this much of it. */
 const LOOK_AHEAD = 8_000
 
-export const LEFT_OUT = '[left out]'
+const LEFT_OUT = '[left out]'
+/** What anything counts for, lest a million of nothing be kept. */
+const LEAST_BYTES = 8
 const FAILED: JsonObject = Object.freeze({ '[redaction failed]': true })
 
 /** The arguments of a call as a record may keep them. What cannot be made harmless is not kept. */
@@ -51,17 +54,18 @@ class Keeper {
   }
 
   #value(value: Json, name: string, depth: number): Json {
-    if (this.#how === 'redacted' && isTellingName(name) && isWorthHiding(value)) return this.#spend(BY_NAME)
+    if (this.#how === 'redacted' && isWorthHiding(value, name) && isTellingName(name)) return this.#spend(BY_NAME)
     if (typeof value === 'string') return this.#spend(this.#text(value, name))
     if (typeof value !== 'object' || value === null) return this.#spend(this.#how === 'shape' ? typeOf(value) : value)
-    if (depth > MOST_DEPTH) return this.#spend(`${LEFT_OUT.slice(0, -1)}: nested deeper than ${MOST_DEPTH}]`)
+    this.#left -= LEAST_BYTES
+    if (depth > MOST_DEPTH[this.#how]) return `[left out: nested deeper than ${MOST_DEPTH[this.#how]}]`
     return Array.isArray(value) ? this.#list(value, depth) : this.#object(value as JsonObject, depth)
   }
 
   #list(list: readonly Json[], depth: number): Json {
     const kept: Json[] = []
     for (const item of list) {
-      if (this.#left <= 0) return [...kept, `${LEFT_OUT.slice(0, -1)}: ${list.length - kept.length} more]`]
+      if (this.#left <= 0) return [...kept, `[left out: ${list.length - kept.length} more]`]
       kept.push(this.#value(item, '', depth + 1))
     }
     return kept
@@ -99,22 +103,30 @@ class Keeper {
   #redact(text: string, name: string): string {
     const found = secretsOfMember(name, text)
     const redacted = found.length === 0 ? text : redactSpans(text, found)
-    const opened = mayHideJson(redacted) ? redactJsonText(redacted) : redacted
+    const opened = withoutNamed(mayHideJson(redacted) ? redactJsonText(redacted) : redacted)
     // Looking for the ends of cut secrets costs more than all the rest, and nothing was cut here.
     return this.#known.some((secret) => opened.includes(secret)) ? maskSecrets(opened, this.#known) : opened
   }
 
   #spend<Value extends Json>(value: Value): Value {
-    this.#left -= typeof value === 'string' ? printedBytes(value) + 3 : 8
+    this.#left -= typeof value === 'string' ? printedBytes(value) + 3 : LEAST_BYTES
     return value
   }
 }
 
 const BY_NAME = redactionOf('by its name')
 
-/** A limit named `max_tokens` or a switch named `auth` tells nothing. */
-const isWorthHiding = (value: Json): boolean =>
-  value !== null && typeof value !== 'boolean' && (typeof value !== 'number' || Math.abs(value) > 99_999)
+/** A switch named `auth` tells nothing, nor does a limit named `max_tokens`. */
+function isWorthHiding(value: Json, name: string): boolean {
+  if (value === null || typeof value === 'boolean') return false
+  return typeof value !== 'number' || !/token/i.test(name)
+}
+
+const NAMED =
+  /((?:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|token)["'`\\]{0,4}(?:[ \t]{0,4}(?:=>|:=|[:=])[ \t]{0,4}|(?<=-[\w-]{3,40})[ \t]+)["'`\\]{0,4})(?!\[|(?:string|number|boolean|null|undefined|true|false|none)\b)[^\s"'`\\,;&]+/gi
+
+/** In a record also what does not look like a secret is hidden where a text says that it is one. */
+const withoutNamed = (text: string): string => text.replaceAll(NAMED, `$1${BY_NAME}`)
 
 const typeOf = (value: Json): string => (value === null ? 'null' : typeof value)
 

@@ -5,8 +5,10 @@ const PLACEHOLDER =
 export const isPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)
 
 const LEAST_DISTINCT = 8
-/** Between a capital and the small letter behind it words turn too, so that this does not count. */
 const LEAST_TURNS = 0.22
+/** Enough for what goes on and on without a space or a sign and has many digits: few names do. */
+const LEAST_TURNS_OF_LONG = 0.12
+const LONG = /[A-Za-z0-9]{20}/
 
 /**
  * Made by a machine rather than by a person: it turns from small letters to digits to capitals and back all the time,
@@ -14,6 +16,12 @@ const LEAST_TURNS = 0.22
  */
 export function isRandom(text: string): boolean {
   if (isPlaceholder(text) || new Set(text).size < LEAST_DISTINCT) return false
+  const isLong = LONG.test(text) && text.replaceAll(/\D/g, '').length >= 6
+  return turnsOf(text) / text.length >= (isLong ? LEAST_TURNS_OF_LONG : LEAST_TURNS)
+}
+
+/** Words turn too from a capital to the small letter behind it, so that this does not count. */
+function turnsOf(text: string): number {
   let turns = 0
   let before = classOf(text.charCodeAt(0))
   for (let at = 1; at < text.length; at++) {
@@ -21,7 +29,7 @@ export function isRandom(text: string): boolean {
     if (now !== before && now !== OTHER && before !== OTHER && !(before === CAPITAL && now === SMALL)) turns++
     before = now
   }
-  return turns / text.length >= LEAST_TURNS
+  return turns
 }
 
 const OTHER = 0

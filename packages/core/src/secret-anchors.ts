@@ -1,4 +1,4 @@
-import { ANCHOR_WINDOW, type Anchor, anchorsOf, shiftTable } from './anchor-table.ts'
+import { type Anchor, anchorsOf, IS_FIRST, IS_LAST, pairOf, pairTable, threeHash } from './anchor-table.ts'
 import { SECRET_SHAPES, type SecretShape } from './secret-shapes.ts'
 
 export interface AnchorPlace {
@@ -18,36 +18,42 @@ const ESCAPED: Anchor = {
   low: '\\u00',
   high: '\\u00',
   isWhole: false,
-  end: 4,
   near: /^(?:2[0bdef]|3[0-9ad]|4[0-9a-f]|5[0-9af]|6[0-9a-f]|7[0-9a])/i,
   shapes: [],
 }
 
 const ANCHORS = anchorsOf(SECRET_SHAPES)
-const TEXT_TABLE = shiftTable(ANCHORS)
-const BYTE_TABLE = shiftTable([...ANCHORS, ESCAPED])
+const TEXT_TABLE = pairTable(ANCHORS)
+const BYTE_TABLE = pairTable([...ANCHORS, ESCAPED])
 
 /** Every place of a text where a secret may begin, in order. */
 export function anchorPlaces(text: string): readonly AnchorPlace[] {
-  const { shifts, byEnd } = TEXT_TABLE
-  const { length } = text
-  let places: AnchorPlace[] | undefined
-  for (let at = ANCHOR_WINDOW - 2; at < length; ) {
-    const pair = ((text.charCodeAt(at - 1) & 0xff) << 8) | (text.charCodeAt(at) & 0xff)
-    const shift = shifts[pair] as number
-    at += shift === 0 ? 1 : shift
-    if (shift !== 0) continue
-    for (const anchor of byEnd.get(pair) ?? []) {
-      const start = at - anchor.end
-      if (!isInText(anchor, text, start) || (anchor.isWhole && !beginsWord(text, start))) continue
-      places ??= []
-      places.push({ at: start, shapes: anchor.shapes })
-    }
+  const { roles } = TEXT_TABLE
+  const last = text.length - 1
+  const places: AnchorPlace[] = []
+  for (let at = 0; at < last; at += 2) {
+    const pair = ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)
+    const role = roles[pair] as number
+    if (role !== 0 && hasThreeInText(text, at, role)) addPlaces(text, at, places)
   }
-  return places ?? NOWHERE
+  return places.length < 2 ? places : places.sort((a, b) => a.at - b.at)
 }
 
-const NOWHERE: readonly AnchorPlace[] = Object.freeze([])
+function hasThreeInText(text: string, at: number, role: number): boolean {
+  const { threes } = TEXT_TABLE
+  const a = text.charCodeAt(at)
+  const b = text.charCodeAt(at + 1)
+  if ((role & IS_FIRST) !== 0 && threes[threeHash(a, b, text.charCodeAt(at + 2))] === 1) return true
+  return (role & IS_LAST) !== 0 && threes[threeHash(text.charCodeAt(at - 1), a, b)] === 1
+}
+
+function addPlaces(text: string, at: number, places: AnchorPlace[]): void {
+  for (const { anchor, place } of TEXT_TABLE.uses.get(pairOf(text.charCodeAt(at), text.charCodeAt(at + 1))) ?? []) {
+    const start = at - place
+    if (isInText(anchor, text, start) && (!anchor.isWhole || beginsWord(text, start)))
+      places.push({ at: start, shapes: anchor.shapes })
+  }
+}
 
 /** Whether JSON in these pieces may hold a secret: a quick look that errs on the side of yes. */
 export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
@@ -61,20 +67,41 @@ export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
 }
 
 function hasAnchor(bytes: Uint8Array): boolean {
-  const { shifts, byEnd } = BYTE_TABLE
+  const { roles } = BYTE_TABLE
   const { length } = bytes
-  for (let at = ANCHOR_WINDOW - 2; at < length; ) {
-    const pair = ((bytes[at - 1] as number) << 8) | (bytes[at] as number)
-    const shift = shifts[pair] as number
-    if (shift !== 0) at += shift
-    else if (isAnchored(bytes, ++at, byEnd.get(pair) ?? [])) return true
+  let at = 0
+  for (const last = length - 7; at < last; at += 8) {
+    const a = roles[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] as number
+    const b = roles[((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)] as number
+    const c = roles[((bytes[at + 4] as number) << 8) | (bytes[at + 5] as number)] as number
+    const d = roles[((bytes[at + 6] as number) << 8) | (bytes[at + 7] as number)] as number
+    if ((a | b | c | d) !== 0 && hasAnchorWithin(bytes, at, at + 8)) return true
+  }
+  return hasAnchorWithin(bytes, at, length)
+}
+
+function hasAnchorWithin(bytes: Uint8Array, from: number, to: number): boolean {
+  const { roles } = BYTE_TABLE
+  for (let at = from; at + 1 < to; at += 2) {
+    const role = roles[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] as number
+    if (role !== 0 && hasThreeInBytes(bytes, at, role) && isAnchored(bytes, at)) return true
   }
   return false
 }
 
-function isAnchored(bytes: Uint8Array, at: number, anchors: readonly Anchor[]): boolean {
-  for (const anchor of anchors) {
-    const start = at - anchor.end
+function hasThreeInBytes(bytes: Uint8Array, at: number, role: number): boolean {
+  const { threes } = BYTE_TABLE
+  const a = bytes[at] as number
+  const b = bytes[at + 1] as number
+  // In this order: a look beyond an end once would make every later look slower.
+  if ((role & IS_FIRST) !== 0 && at + 2 < bytes.length && threes[threeHash(a, b, bytes[at + 2] as number)] === 1)
+    return true
+  return (role & IS_LAST) !== 0 && at > 0 && threes[threeHash(bytes[at - 1] as number, a, b)] === 1
+}
+
+function isAnchored(bytes: Uint8Array, at: number): boolean {
+  for (const { anchor, place } of BYTE_TABLE.uses.get(pairOf(bytes[at] as number, bytes[at + 1] as number)) ?? []) {
+    const start = at - place
     if (!isInBytes(anchor, bytes, start) || (anchor.isWhole && !isWordStart(bytes, start))) continue
     const end = start + anchor.low.length
     if (anchor.near === undefined || anchor.near.test(latin1(bytes, end, end + NEAR_LENGTH))) return true
@@ -92,7 +119,7 @@ function isInText({ low, high }: Anchor, text: string, start: number): boolean {
 }
 
 function isInBytes({ low, high }: Anchor, bytes: Uint8Array, start: number): boolean {
-  if (start < 0) return false
+  if (start < 0 || start + low.length > bytes.length) return false
   for (let at = 0; at < low.length; at++) {
     const code = bytes[start + at]
     if (code !== low.charCodeAt(at) && code !== high.charCodeAt(at)) return false
@@ -100,24 +127,24 @@ function isInBytes({ low, high }: Anchor, bytes: Uint8Array, start: number): boo
   return true
 }
 
-const WORD = /[\w-]/
+const WORD = /[A-Za-z0-9]/
 /** What ends in a letter or a digit and yet is none: an escape, a character of a URL, a colour. */
 const ESCAPE_BEFORE = /(?:\\[nrtbfv0]|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|%[0-9a-f]{2}|\[[\d;]{0,8}m)$/i
 const LONGEST_ESCAPE = 12
 
-/** A key does not begin within a word. That leaves base64 alone, but for its two signs. */
+/** A key does not begin within a word. That leaves base64 alone, but for the signs among its letters. */
 function beginsWord(text: string, start: number): boolean {
   const before = text[start - 1]
   if (before === undefined) return true
   if (WORD.test(before)) return ESCAPE_BEFORE.test(text.slice(Math.max(0, start - LONGEST_ESCAPE), start))
-  return (before !== '+' && before !== '/') || !endsBlob(text.slice(Math.max(0, start - BLOB_LENGTH), start))
+  return !'+/-_'.includes(before) || !endsBlob(text.slice(Math.max(0, start - BLOB_LENGTH), start))
 }
 
 const BLOB_LENGTH = 64
 
 /** Whether so much of what came before can only be base64. */
 function endsBlob(text: string): boolean {
-  if (text.length < BLOB_LENGTH || !/^[A-Za-z0-9+/]+$/.test(text)) return false
+  if (text.length < BLOB_LENGTH || !/^[\w+/-]+$/.test(text)) return false
   return /[0-9]/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text)
 }
 

@@ -6,7 +6,11 @@ export interface SecretShape {
   readonly kind: string
   /** One of these stands where it begins; three characters at least. A text without any holds no secret. */
   readonly anchors: readonly string[]
-  /** From an anchor on, and of linear time. A first group is what only stands before the secret, and may be shown. */
+  /**
+   * From an anchor on. A first group is what only stands before the secret, and may be shown. What repeats without a
+   * limit must come last, and `isReal` judge the rest: a pattern that looks far ahead and then fails would do so again
+   * from every anchor in between.
+   */
   readonly pattern: RegExp
   /** `name`: something else announces the secret, in any case and also as the end of a longer word. */
   readonly anchoredBy: 'itself' | 'name'
@@ -18,6 +22,10 @@ export interface SecretShape {
 
 const notPlaceholder = (secret: string): boolean => !isPlaceholder(secret)
 const mixed = (secret: string): boolean => notPlaceholder(secret) && /\d/.test(secret) && /[A-Za-z]{2}/.test(secret)
+
+/** Three parts, or the first two of one that was cut; five where it is encrypted. */
+const isJwt = ({ length, 1: second = '' }: readonly string[]): boolean =>
+  length === 5 || (length > 1 && second.startsWith('eyJ') && second.length >= 8)
 
 const KEY_END = '(?![A-Za-z0-9])'
 
@@ -38,7 +46,10 @@ const KEYS: readonly SecretShape[] = [
   shape('GitHub token', ['ghs_'], '[A-Za-z0-9_]{30,}[A-Za-z0-9_.-]*'),
   shape('GitHub token', ['github_pat_'], '[A-Za-z0-9_]{22,}'),
   shape('GitLab token', ['glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-', 'glsoat-'], '[\\w-]{20,}(?:\\.[\\w-]+)*'),
-  shape('Slack token', ['xoxa-', 'xoxb-', 'xoxe-', 'xoxp-', 'xoxr-', 'xoxs-', 'xapp-'], '(?=[A-Za-z-]*\\d)[\\w-]{10,}'),
+  {
+    ...shape('Slack token', ['xoxa-', 'xoxb-', 'xoxe-', 'xoxp-', 'xoxr-', 'xoxs-', 'xapp-'], '[\\w-]{10,}'),
+    isReal: (secret) => notPlaceholder(secret) && /\d/.test(secret),
+  },
   shape('Slack token', ['xoxe.'], 'xox[bp]-[\\w-]{10,}'),
   shape('Slack hook', ['hooks.slack.com'], '\\\\*/(?:services|workflows|triggers)[\\w/\\\\-]{16,}'),
   shape('Discord hook', ['discord.com', 'discordapp.com'], '\\\\*/api\\\\*/webhooks[\\w/\\\\-]{40,}'),
@@ -60,7 +71,6 @@ const KEYS: readonly SecretShape[] = [
   shape('Google API key', ['AIza'], '[\\w-]{35}(?![\\w-])'),
   shape('Google token', ['ya29.'], '[\\w.-]{20,}'),
   shape('Google client secret', ['GOCSPX-'], '[\\w-]{20,}'),
-  { ...shape('Azure key', ['AccountKey=', 'SharedAccessKey='], '[A-Za-z0-9+/\\\\]{40,}={0,2}'), anchoredBy: 'name' },
   shape('Stripe key', ['sk_live_', 'rk_live_', 'whsec_'], '[A-Za-z0-9+/]{16,}={0,2}'),
   shape(
     'Twilio key',
@@ -85,8 +95,7 @@ const KEYS: readonly SecretShape[] = [
   shape('Supabase key', ['sbp_', 'sb_secret_'], '[\\w-]{20,}'),
   shape('age key', ['AGE-SECRET-KEY-1'], '[0-9A-Z]{50,}'),
   shape('Sallyport token', ['spa_', 'spo_'], '[\\w-]{43,}'),
-  // Three parts, or the first two of a longer one that was cut; five where it is encrypted.
-  shape('JWT', ['eyJ'], '[\\w-]{10,}(?:\\.eyJ[\\w-]{5,}(?:\\.[\\w-]*)?|\\.[\\w-]*(?:\\.[\\w-]{8,}){3})'),
+  { ...shape('JWT', ['eyJ'], '[\\w-]{10,}(?:\\.[\\w-]*){0,4}'), isReal: (text) => isJwt(text.split('.')) },
 ]
 
 // Line ends may be written out, also more than once: JSON within JSON.
@@ -144,6 +153,14 @@ const NAMED: SecretShape = {
   isReal: (secret, next) => isSized(secret) && !isExpression(secret, next) && isRandom(secret),
 }
 
+const AZURE_KEY: SecretShape = {
+  kind: 'Azure key',
+  anchors: ['accountkey=', 'sharedaccesskey='],
+  pattern: /((?:account|sharedaccess)key=)[A-Za-z0-9+/\\]{40,}={0,2}/iy,
+  anchoredBy: 'name',
+  isReal: notPlaceholder,
+}
+
 const BEARER: SecretShape = {
   kind: 'bearer token',
   anchors: ['bearer '],
@@ -162,5 +179,12 @@ const LOGIN_HEADER: SecretShape = {
   isReal: notPlaceholder,
 }
 
-/** Where two find the same place, the earlier one names it. */
-export const SECRET_SHAPES: readonly SecretShape[] = [...KEYS, PRIVATE_KEY, URL_LOGIN, BEARER, LOGIN_HEADER, NAMED]
+export const SECRET_SHAPES: readonly SecretShape[] = [
+  ...KEYS,
+  PRIVATE_KEY,
+  AZURE_KEY,
+  URL_LOGIN,
+  BEARER,
+  LOGIN_HEADER,
+  NAMED,
+]
