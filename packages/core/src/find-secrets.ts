@@ -22,6 +22,16 @@ export function redactText(text: string): string {
   return found.length === 0 ? text : redactSpans(text, found)
 }
 
+/** The same for a text that was cut: what begins like a secret and goes on to the end may be the rest of one. */
+export function redactCutText(text: string): string {
+  const isOpen = ({ at, shapes }: AnchorPlace): boolean =>
+    shapes.some(({ anchoredBy }) => anchoredBy === 'itself') && !/[^\w.+/=-]/.test(text.slice(at))
+  const open = anchorPlaces(text).find(isOpen)
+  const [shape] = open?.shapes ?? []
+  if (open === undefined || shape === undefined) return redactText(text)
+  return redactText(text.slice(0, open.at)) + redactionOf(shape.kind)
+}
+
 export function redactSpans(text: string, found: readonly FoundSecret[]): string {
   let redacted = ''
   let at = 0

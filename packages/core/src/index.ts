@@ -18,8 +18,9 @@ export { formatDuration, parseDuration } from './duration.ts'
 export type { Envelope, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
+export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
-export { redactText } from './find-secrets.ts'
+export { redactCutText, redactText } from './find-secrets.ts'
 export { nameGlob } from './glob.ts'
 export { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
@@ -63,4 +64,4 @@ export {
   type ToolEntry,
   type ToolsFile,
 } from './tool-policy.ts'
-export { cutText, plainText, quoteText, visibleText } from './visible-text.ts'
+export { cutText, plainText, visibleText } from './visible-text.ts'

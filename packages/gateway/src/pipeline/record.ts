@@ -1,4 +1,13 @@
-import type { CallFacts, Decision, Principal, SallyportError, SallyportEvent, StepName } from '@sallyport/core'
+import {
+  type CallFacts,
+  cutRedacted,
+  type Decision,
+  type Principal,
+  redactText,
+  type SallyportError,
+  type SallyportEvent,
+  type StepName,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { EventText } from '../store/store.ts'
 import type { Call } from './call.ts'
@@ -18,7 +27,8 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
     session: principal.session,
     server: offer.server,
     method,
-    tool_name: offer.recordName,
+    // A URI may carry a login.
+    tool_name: redactText(offer.recordName),
     is_mcp: offer.isMcp,
   }
 }
@@ -28,7 +38,13 @@ export function startedRecord(call: Call, decision: Decision): EventText {
 }
 
 export function deniedRecord(call: Call, decision: Decision, error: SallyportError): SallyportEvent {
-  return { type: 'POLICY_DENIED', ...factsOf(call), error: error.code, message: error.message, ...decided(decision) }
+  return {
+    type: 'POLICY_DENIED',
+    ...factsOf(call),
+    error: error.code,
+    message: redactText(error.message),
+    ...decided(decision),
+  }
 }
 
 export interface Completion {
@@ -47,7 +63,7 @@ export function failedRecord(call: Call, error: SallyportError, latency: number)
     type: 'TOOL_CALL_FAILED',
     ...factsOf(call),
     error: error.code,
-    message: error.message,
+    message: redactText(error.message),
     latency_ms: milliseconds(latency),
   }
 }
@@ -68,12 +84,12 @@ export function clientAnsweredRecord(
 export type UnknownCall = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & { readonly name: string }
 
 export function unknownRecord({ name, ...asked }: UnknownCall, error: SallyportError): SallyportEvent {
-  const offer = { server: '', recordName: name.slice(0, 300), isMcp: true }
+  const offer = { server: '', recordName: cutRedacted(name, 300), isMcp: true }
   return {
     type: 'TOOL_CALL_FAILED',
     ...factsOf({ ...asked, offer }),
     error: error.code,
-    message: error.message,
+    message: redactText(error.message),
     latency_ms: 0,
   }
 }
@@ -122,5 +138,8 @@ function decided({ verdicts, decisive }: Decision) {
     steps[step] = verdict.outcome === 'allow' && verdict.reason ? verdict.reason : verdict.outcome
   if (!decisive) return { steps }
   const { step, verdict } = decisive
-  return { steps, decided_by: { step, reason: verdict.reason ?? '', ...(verdict.rule && { rule: verdict.rule }) } }
+  return {
+    steps,
+    decided_by: { step, reason: redactText(verdict.reason ?? ''), ...(verdict.rule && { rule: verdict.rule }) },
+  }
 }
