@@ -33,48 +33,50 @@ interface PairUse {
  * Three characters of each anchor, as two pairs, one behind the other: whoever looks at every second pair of a text meets
  * one of the two. Each look is independent of the one before, so that the processor makes several at a time.
  */
-export interface PairTable {
+export class PairTable {
   /** By both characters: whether the pair is the first of some anchor's three (1), the last (2), or both. */
-  readonly roles: Uint8Array
+  readonly roles = new Uint8Array(0x10000)
   /** By `threeHash`: one where these may be the three of some anchor. */
-  readonly threes: Uint8Array
-  readonly uses: ReadonlyMap<number, readonly PairUse[]>
+  readonly threes = new Uint8Array(0x10000)
+  readonly #uses = new Map<number, Set<PairUse>>()
+
+  get isEmpty(): boolean {
+    return this.#uses.size === 0
+  }
+
+  usesOf(pair: number): Iterable<PairUse> {
+    return this.#uses.get(pair) ?? []
+  }
+
+  add(anchor: Anchor): void {
+    const place = rarestPlace(anchor.low)
+    const first = { anchor, place }
+    const last = { anchor, place: place + 1 }
+    for (const [a, b, c] of threesAt(anchor, place)) {
+      this.threes[threeHash(a, b, c)] = 1
+      this.#note(pairOf(a, b), IS_FIRST, first)
+      this.#note(pairOf(b, c), IS_LAST, last)
+    }
+  }
+
+  #note(pair: number, role: number, use: PairUse): void {
+    this.roles[pair] = (this.roles[pair] as number) | role
+    this.#uses.set(pair, (this.#uses.get(pair) ?? new Set()).add(use))
+  }
 }
 
 export const IS_FIRST = 1
 export const IS_LAST = 2
 
-export function pairTable(anchors: readonly Anchor[]): PairTable {
-  const roles = new Uint8Array(0x10000)
-  const threes = new Uint8Array(0x10000)
-  const uses = new Map<number, PairUse[]>()
-  for (const anchor of anchors) {
-    const first = rarestPlace(anchor.low)
-    for (const [a, b, c] of threesAt(anchor, first)) {
-      threes[threeHash(a, b, c)] = 1
-      for (const [pair, role] of [
-        [pairOf(a, b), IS_FIRST],
-        [pairOf(b, c), IS_LAST],
-      ] as const) {
-        const use = { anchor, place: first + role - 1 }
-        const known = uses.get(pair) ?? []
-        roles[pair] = (roles[pair] as number) | role
-        if (!known.some(({ anchor, place }) => anchor === use.anchor && place === use.place))
-          uses.set(pair, [...known, use])
-      }
-    }
-  }
-  return { roles, threes, uses }
-}
-
 export const pairOf = (a: number, b: number): number => ((a & 0xff) << 8) | (b & 0xff)
 
 export const threeHash = (a: number, b: number, c: number): number => ((a << 10) ^ (b << 5) ^ c) & 0xffff
 
-/** The same letters in both cases are different ones. */
-function threesAt({ low, high }: Anchor, first: number): readonly (readonly [number, number, number])[] {
-  const codes = (at: number): readonly number[] => [low.charCodeAt(first + at), high.charCodeAt(first + at)]
-  return codes(0).flatMap((a) => codes(1).flatMap((b) => codes(2).map((c) => [a, b, c] as const)))
+/** In all cases that will do. */
+function threesAt({ low, high }: Anchor, place: number): readonly (readonly [number, number, number])[] {
+  const codes = (at: number): readonly number[] => [...new Set([low.charCodeAt(at), high.charCodeAt(at)])]
+  const [as, bs, cs] = [codes(place), codes(place + 1), codes(place + 2)]
+  return as.flatMap((a) => bs.flatMap((b) => cs.map((c) => [a, b, c] as const)))
 }
 
 /** From the most frequent one on; what is not among them is the rarest. */

@@ -20,13 +20,25 @@ describe('mayHoldSecret', () => {
     const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
     const cuts = fc.array(fc.nat(), { maxLength: 60 })
     fc.assert(
-      fc.property(fc.string(), secret, cuts, (before, { secret, text = secret }, places) => {
+      fc.property(fc.string({ unit: 'binary' }), secret, cuts, (before, { secret, text = secret }, places) => {
         const whole = `${before} ${text}`
         fc.pre(redactText(whole) !== whole)
         expect(mayHoldSecret(pieces(bytesOf(JSON.stringify({ a: [whole] })), places))).toBe(true)
       }),
       { numRuns: 500 },
     )
+  })
+
+  it.each(['=', '\t=\t', ' : ', '":\t"', '\t=>\t', ':='])('sees what is given by %j', (gives) => {
+    const text = `api_key${gives}${madeSecrets().at(-1)?.secret}`
+    expect(redactText(text)).not.toBe(text)
+    expect(mayHoldSecret([bytesOf(JSON.stringify({ text }))])).toBe(true)
+  })
+
+  it('sees what a member’s name tells, however JSON is set', () => {
+    const json = { api_key: madeSecrets().at(-1)?.secret }
+    for (const space of [undefined, 1, '\t'])
+      expect(mayHoldSecret([bytesOf(JSON.stringify(json, null, space))])).toBe(true)
   })
 
   it('sees one that comes byte by byte', () => {

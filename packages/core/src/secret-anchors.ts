@@ -1,4 +1,4 @@
-import { type Anchor, anchorsOf, IS_FIRST, IS_LAST, pairOf, pairTable, threeHash } from './anchor-table.ts'
+import { type Anchor, anchorsOf, IS_FIRST, IS_LAST, PairTable, pairOf, threeHash } from './anchor-table.ts'
 import { SECRET_SHAPES, type SecretShape } from './secret-shapes.ts'
 
 export interface AnchorPlace {
@@ -22,13 +22,17 @@ const ESCAPED: Anchor = {
   shapes: [],
 }
 
-const ANCHORS = anchorsOf(SECRET_SHAPES)
-const TEXT_TABLE = pairTable(ANCHORS)
-const BYTE_TABLE = pairTable([...ANCHORS, ESCAPED])
+const TABLE = new PairTable()
+
+/** Filled when it is first needed: not every program looks for secrets. */
+function prepare(): void {
+  if (TABLE.isEmpty) for (const anchor of [...anchorsOf(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
+}
 
 /** Every place of a text where a secret may begin, in order. */
 export function anchorPlaces(text: string): readonly AnchorPlace[] {
-  const { roles } = TEXT_TABLE
+  prepare()
+  const { roles } = TABLE
   const last = text.length - 1
   const places: AnchorPlace[] = []
   for (let at = 0; at < last; at += 2) {
@@ -40,7 +44,7 @@ export function anchorPlaces(text: string): readonly AnchorPlace[] {
 }
 
 function hasThreeInText(text: string, at: number, role: number): boolean {
-  const { threes } = TEXT_TABLE
+  const { threes } = TABLE
   const a = text.charCodeAt(at)
   const b = text.charCodeAt(at + 1)
   if ((role & IS_FIRST) !== 0 && threes[threeHash(a, b, text.charCodeAt(at + 2))] === 1) return true
@@ -48,7 +52,7 @@ function hasThreeInText(text: string, at: number, role: number): boolean {
 }
 
 function addPlaces(text: string, at: number, places: AnchorPlace[]): void {
-  for (const { anchor, place } of TEXT_TABLE.uses.get(pairOf(text.charCodeAt(at), text.charCodeAt(at + 1))) ?? []) {
+  for (const { anchor, place } of TABLE.usesOf(pairOf(text.charCodeAt(at), text.charCodeAt(at + 1)))) {
     const start = at - place
     if (isInText(anchor, text, start) && (!anchor.isWhole || beginsWord(text, start)))
       places.push({ at: start, shapes: anchor.shapes })
@@ -57,6 +61,7 @@ function addPlaces(text: string, at: number, places: AnchorPlace[]): void {
 
 /** Whether JSON in these pieces may hold a secret: a quick look that errs on the side of yes. */
 export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
+  prepare()
   let tail: Uint8Array | undefined
   for (const part of parts) {
     if (tail !== undefined && hasAnchor(joined(tail, part.subarray(0, SEAM)))) return true
@@ -67,7 +72,7 @@ export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
 }
 
 function hasAnchor(bytes: Uint8Array): boolean {
-  const { roles } = BYTE_TABLE
+  const { roles } = TABLE
   const { length } = bytes
   let at = 0
   for (const last = length - 7; at < last; at += 8) {
@@ -81,7 +86,7 @@ function hasAnchor(bytes: Uint8Array): boolean {
 }
 
 function hasAnchorWithin(bytes: Uint8Array, from: number, to: number): boolean {
-  const { roles } = BYTE_TABLE
+  const { roles } = TABLE
   for (let at = from; at + 1 < to; at += 2) {
     const role = roles[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] as number
     if (role !== 0 && hasThreeInBytes(bytes, at, role) && isAnchored(bytes, at)) return true
@@ -90,7 +95,7 @@ function hasAnchorWithin(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 function hasThreeInBytes(bytes: Uint8Array, at: number, role: number): boolean {
-  const { threes } = BYTE_TABLE
+  const { threes } = TABLE
   const a = bytes[at] as number
   const b = bytes[at + 1] as number
   // In this order: a look beyond an end once would make every later look slower.
@@ -100,7 +105,7 @@ function hasThreeInBytes(bytes: Uint8Array, at: number, role: number): boolean {
 }
 
 function isAnchored(bytes: Uint8Array, at: number): boolean {
-  for (const { anchor, place } of BYTE_TABLE.uses.get(pairOf(bytes[at] as number, bytes[at + 1] as number)) ?? []) {
+  for (const { anchor, place } of TABLE.usesOf(pairOf(bytes[at] as number, bytes[at + 1] as number))) {
     const start = at - place
     if (!isInBytes(anchor, bytes, start) || (anchor.isWhole && !isWordStart(bytes, start))) continue
     const end = start + anchor.low.length

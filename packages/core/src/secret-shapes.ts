@@ -124,7 +124,8 @@ const URL_LOGIN: SecretShape = {
 
 const QUOTES = '["\'`\\\\]{0,6}'
 const GIVES = `${QUOTES}[ \\t]{0,4}(?:=>|:=|[:=])[ \\t]{0,4}${QUOTES}`
-const NEAR_GIVES = new RegExp(`^${GIVES}[^\\s"'\`\\\\]`)
+/** As bytes of JSON, where a tab is written out and a member may be set apart. */
+const NEAR_GIVES = /^(?:[\s"'`\\]|\\t){0,16}[:=]/
 
 const NAMES = [
   ...['password', 'passwd', 'passphrase', 'client_secret', 'app_secret', 'jwt_secret', 'secret_key', 'secret'],
