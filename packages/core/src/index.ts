@@ -21,11 +21,14 @@ export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields 
 export type { Envelope, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
+export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
+export { redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
 export { nameGlob } from './glob.ts'
 export { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
+export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
 export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
 export { isMode, MODES, type Mode } from './mode.ts'
@@ -52,8 +55,11 @@ export {
   MODERN_VERSION,
   traceIdOf,
 } from './protocol.ts'
+export { redactJson, redactJsonText } from './redact-json.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
+export { mayHoldSecret } from './secret-anchors.ts'
+export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
@@ -72,4 +78,4 @@ export {
   type ToolEntry,
   type ToolsFile,
 } from './tool-policy.ts'
-export { cutText, plainText, quoteText, visibleText } from './visible-text.ts'
+export { cutText, plainText, visibleText } from './visible-text.ts'

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { madeSecrets } from './made-secrets.test-kit.ts'
 import { maskSecrets, secretsAmong } from './mask-secrets.ts'
 
 const mask = (text: string, ...values: string[]): string => maskSecrets(text, secretsAmong(values))
@@ -48,6 +49,11 @@ describe('maskSecrets', () => {
     expect(mask('key hunte', 'hunter22')).toBe('key •••')
     expect(mask('hunter22 hunter2', 'hunter22')).toBe('••• •••')
     expect(mask('key hun', 'hunter22')).toBe('key hun')
+  })
+
+  it('hides what nobody named and yet has the shape of a secret', () => {
+    const [github] = madeSecrets()
+    expect(mask(`hunter22: bad key ${github?.secret}`, 'hunter22')).toBe('•••: bad key [redacted: GitHub token]')
   })
 
   it('survives a value that is no proper text', () => {

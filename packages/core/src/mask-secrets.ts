@@ -1,3 +1,5 @@
+import { redactText } from './find-secrets.ts'
+
 const MASK = '•••'
 
 /** What is shorter is found in ordinary words: to mask it would spoil the text and hide nothing. */
@@ -23,8 +25,15 @@ function formsOf(value: string): readonly string[] {
   return [whole, whole.replace(SCHEME, ''), ...lines, encoded]
 }
 
-/** A text with every secret in it masked, also one that was cut at its end. `secrets` are as `secretsAmong` gives them. */
+/**
+ * A text that may repeat what is secret, fit to be shown: without the given secrets, also one that was cut at its end,
+ * and without what has the shape of one. `secrets` are as `secretsAmong` gives them.
+ */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
+  return redactText(maskKnown(text, secrets))
+}
+
+function maskKnown(text: string, secrets: readonly string[]): string {
   const spans = secrets.flatMap((secret) => spansOf(secret, text)).sort((a, b) => a.start - b.start)
   let masked = ''
   let at = 0

@@ -1,5 +1,5 @@
+import { quoteText } from './excerpt.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
-import { quoteText } from './visible-text.ts'
 
 /** An argument of a tool that HTTP repeats in a header, since its schema has an `x-mcp-header`. */
 export interface McpParam {

@@ -1,4 +1,4 @@
-import { cutText, plainText, quoteText, visibleText } from '@sallyport/core'
+import { cutText, plainText, visibleText } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 
 describe('visibleText', () => {
@@ -29,16 +29,5 @@ describe('cutText', () => {
   it('does not cut a character in two', () => {
     expect(cutText('ab😀cd', 3)).toBe('ab…')
     expect(cutText('abc', 3)).toBe('abc')
-  })
-})
-
-describe('quoteText', () => {
-  it('shows where a text begins and ends, and what is in it', () => {
-    expect(quoteText('a"b\n\t\u202e\u007f', 10)).toBe('"a\\"b\\n\\t\\u202e\\u007f"')
-    expect(quoteText('\ud800', 10)).toBe('"\\ud800"')
-  })
-
-  it('shows no more than the beginning of a long one', () => {
-    expect(quoteText('ab😀cd', 3)).toBe('"ab…"')
   })
 })

@@ -27,11 +27,6 @@ export function cutText(text: string, length: number): string {
   return `${text.slice(0, end)}…`
 }
 
-/** Foreign text as it may stand in a message: in quotes, cut, and with everything that does not show written out. */
-export function quoteText(text: string, length: number): string {
-  return visibleText(JSON.stringify(cutText(text, length)))
-}
-
 function writtenOut(char: string): string {
   const hex = (char.codePointAt(0) ?? 0).toString(16)
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`

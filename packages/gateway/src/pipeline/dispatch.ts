@@ -1,4 +1,4 @@
-import { type Era, type JsonObject, ownerOf, SallyportError } from '@sallyport/core'
+import { type Era, type JsonObject, ownerOf, redactText, SallyportError } from '@sallyport/core'
 import type { AskClient, Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { MOST_ROUNDS, nextRound } from './input-rounds.ts'
@@ -68,8 +68,16 @@ interface Round {
   readonly ask: AskClient | undefined
 }
 
+/** It may quote what the server said, and goes to the client and into the record. */
+function withoutSecrets(error: SallyportError): SallyportError {
+  const message = redactText(error.message)
+  if (message === error.message) return error
+  const { code, hint, cause } = error
+  return new SallyportError(code, message, { ...(hint && { hint }), cause })
+}
+
 function failed({ id }: Call, error: unknown): Answer {
-  if (error instanceof SallyportError) return { kind: 'failure', error }
+  if (error instanceof SallyportError) return { kind: 'failure', error: withoutSecrets(error) }
   const message = `Something broke inside the gateway (incident ${id}).`
   return { kind: 'failure', error: new SallyportError('INTERNAL', message, { cause: error }) }
 }

@@ -1,4 +1,4 @@
-import { cutText, isJsonObject, SallyportError, visibleText } from '@sallyport/core'
+import { excerpt, isJsonObject, SallyportError } from '@sallyport/core'
 import { parseFrame } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 
@@ -16,14 +16,10 @@ export function dockerRefusal(answer: Answer): SallyportError | undefined {
   const message = isJsonObject(error) && typeof error.message === 'string' ? error.message : ''
   const stopped = SECRET_STOPPED.exec(message)
   if (stopped === null) return undefined
-  return new SallyportError(
-    'CALL_DENIED',
-    `The Docker MCP Gateway stopped it: ${visibleText(cutText(message, 300))}.`,
-    {
-      hint:
-        stopped[1] === 'passed to'
-          ? 'Leave the secret out of the arguments.'
-          : 'The tool was run, but its result holds a secret and is withheld.',
-    },
-  )
+  return new SallyportError('CALL_DENIED', `The Docker MCP Gateway stopped it: ${excerpt(message, 300)}.`, {
+    hint:
+      stopped[1] === 'passed to'
+        ? 'Leave the secret out of the arguments.'
+        : 'The tool was run, but its result holds a secret and is withheld.',
+  })
 }

@@ -1,4 +1,13 @@
-import type { CallFacts, Decision, Principal, SallyportError, SallyportEvent, StepName } from '@sallyport/core'
+import {
+  type CallFacts,
+  cutRedacted,
+  type Decision,
+  type Principal,
+  redactText,
+  type SallyportError,
+  type SallyportEvent,
+  type StepName,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { EventText } from '../store/store.ts'
 import type { Call } from './call.ts'
@@ -19,7 +28,8 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
     session: principal.session,
     server: offer.server,
     method,
-    tool_name: offer.recordName,
+    // A URI may carry a login.
+    tool_name: redactText(offer.recordName),
     is_mcp: offer.isMcp,
   }
 }
@@ -31,7 +41,7 @@ export function startedRecord(trial: Trial): EventText {
 }
 
 export function deniedRecord(trial: Trial, error: SallyportError): SallyportEvent {
-  const told = { error: error.code, message: error.message }
+  const told = { error: error.code, message: redactText(error.message) }
   return { type: 'POLICY_DENIED', ...factsOf(trial.case.call), ...told, ...decided(trial) }
 }
 
@@ -51,7 +61,7 @@ export function failedRecord(call: Call, error: SallyportError, latency: number)
     type: 'TOOL_CALL_FAILED',
     ...factsOf(call),
     error: error.code,
-    message: error.message,
+    message: redactText(error.message),
     latency_ms: milliseconds(latency),
   }
 }
@@ -72,12 +82,12 @@ export function clientAnsweredRecord(
 export type UnknownCall = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & { readonly name: string }
 
 export function unknownRecord({ name, ...asked }: UnknownCall, error: SallyportError): SallyportEvent {
-  const offer = { server: '', recordName: name.slice(0, 300), isMcp: true }
+  const offer = { server: '', recordName: cutRedacted(name, 300), isMcp: true }
   return {
     type: 'TOOL_CALL_FAILED',
     ...factsOf({ ...asked, offer }),
     error: error.code,
-    message: error.message,
+    message: redactText(error.message),
     latency_ms: 0,
   }
 }
@@ -135,7 +145,7 @@ function decisive({ verdicts, decisive: deciding }: Decision) {
   const found = deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
   if (!found) return undefined
   const { step, verdict } = found
-  return { step, reason: verdict.reason ?? '', ...(verdict.rule && { rule: verdict.rule }) }
+  return { step, reason: redactText(verdict.reason ?? ''), ...(verdict.rule && { rule: verdict.rule }) }
 }
 
 /** What enforcing the rules would have done. */

@@ -1,4 +1,4 @@
-import { cutText, isJsonObject, visibleText } from '@sallyport/core'
+import { excerpt, isJsonObject } from '@sallyport/core'
 import type { Frame } from './transport.ts'
 
 const OPEN_OBJECT = 0x7b
@@ -13,7 +13,7 @@ export function answerFlaw({ envelope: { result, error }, parts }: Frame): strin
   const text = Buffer.concat(parts).toString('utf8', error?.start, error?.end)
   const { code, message } = readObject(text)
   if (Number.isInteger(code) && typeof message === 'string') return undefined
-  return `The server answered with an error without a code or a message: ${visibleText(cutText(text, TOLD_LENGTH))}`
+  return `The server answered with an error without a code or a message: ${excerpt(text, TOLD_LENGTH)}`
 }
 
 function readObject(text: string): { readonly code?: unknown; readonly message?: unknown } {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type Envelope, JsonScanner, visibleText } from '@sallyport/core'
+import { type Envelope, JsonScanner, redactCutText, visibleText } from '@sallyport/core'
 import { plainAnswer } from './plain-answer.ts'
 import type { Frame } from './transport.ts'
 import { Utf8Check } from './utf8-check.ts'
@@ -101,7 +101,8 @@ export class FrameReader {
   #garbage(reason: string): FrameOutcome {
     const sample = this.#sample().toString('utf8')
     if (this.#bytes <= SAMPLE_BYTES && sample.trim() === '') return { kind: 'empty' }
-    return { kind: 'garbage', reason, sample: visibleText(sample) }
+    const shown = this.#bytes > SAMPLE_BYTES ? redactCutText(sample) : sample
+    return { kind: 'garbage', reason, sample: visibleText(shown) }
   }
 
   #sample(): Buffer {

@@ -1,6 +1,6 @@
 import {
-  cutText,
   type Era,
+  excerpt,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -8,7 +8,6 @@ import {
   LEGACY_VERSIONS,
   MODERN_VERSION,
   SallyportError,
-  visibleText,
 } from '@sallyport/core'
 import type { Link } from './link.ts'
 import { parseFrame } from './parse-frame.ts'
@@ -132,5 +131,5 @@ export function refusalOf(frame: Frame, method: string): SallyportError {
 /** Foreign words are shown short and without anything that acts on a screen; values of other kinds as JSON. */
 function told(value: Json | undefined): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
-  return visibleText(cutText(text, TOLD_LENGTH))
+  return excerpt(text, TOLD_LENGTH)
 }

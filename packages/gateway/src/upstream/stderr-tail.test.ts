@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { madeSecrets } from '../../../core/src/made-secrets.test-kit.ts'
 import { StderrTail } from './stderr-tail.ts'
 
 function tailOf(text: string | Buffer, options?: ConstructorParameters<typeof StderrTail>[0]): StderrTail {
@@ -69,5 +70,23 @@ describe('StderrTail', () => {
   it('finds the last line that says something', () => {
     expect(tailOf('fatal: no such table\n\n  \n').lastLine()).toBe('fatal: no such table')
     expect(new StderrTail().lastLine()).toBeUndefined()
+  })
+
+  it('shows no key or token that a server writes, whoever gave it', () => {
+    const [github] = madeSecrets()
+    expect(tailOf(`401 for ${github?.secret}\n`).tail()).toEqual(['401 for [redacted: GitHub token]'])
+  })
+
+  it('shows nothing of a private key that takes many lines, and all that comes behind it', () => {
+    const pem = madeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
+    const tail = tailOf(`read key:\n${pem}\nready\n`).tail()
+    expect(tail).toContain('ready')
+    for (const line of pem.split('\n').slice(1, -1)) expect(tail.join('\n')).not.toContain(line)
+    const logged = pem.split('\n').map((line) => `[info] ${line}`)
+    expect(
+      tailOf(`${logged.join('\n')}\n`)
+        .tail()
+        .join('\n'),
+    ).not.toContain(pem.split('\n')[2])
   })
 })

@@ -11,6 +11,11 @@ export interface StderrTailOptions {
 const LINE_FEED = 0x0a
 const MAX_BYTES_PER_CHARACTER = 4
 
+const KEY_BEGINS = /-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----\s*$/
+/** A piece of base64, whatever a logger sets before a long one; or a header, or nothing. */
+const KEY_LINE =
+  /(?:^|\s)[A-Za-z0-9+/]{40,76}={0,2}\s*$|^\s*[A-Za-z0-9+/]{0,76}={0,2}\s*$|^(?:Proc-Type|DEK-Info|Version|Comment): /
+
 /**
  * The last lines of what a server wrote to stderr.
  *
@@ -26,6 +31,8 @@ export class StderrTail {
   /** The line that has not ended yet, as bytes: a character may be cut between chunks. */
   #open: Buffer | undefined
   #openUsed = 0
+  /** Within a private key, of which one line says nothing. */
+  #inKey = false
 
   constructor(options: StderrTailOptions = {}) {
     this.#limit = options.lines ?? 100
@@ -104,13 +111,24 @@ export class StderrTail {
 
   #endLine(): void {
     this.#kept.push(this.#openText())
+    this.#inKey = this.#isKey(this.#openLine())
     this.#openUsed = 0
     this.#written++
     if (this.#kept.length > this.#limit) this.#kept.shift()
   }
 
+  #openLine(): string {
+    return this.#open?.toString('utf8', 0, this.#openUsed) ?? ''
+  }
+
+  /** Whether the key goes on behind this line. */
+  #isKey(line: string): boolean {
+    return KEY_BEGINS.test(line) || (this.#inKey && KEY_LINE.test(line))
+  }
+
   #openText(): string {
-    const text = this.#open?.toString('utf8', 0, this.#openUsed) ?? ''
+    const text = this.#openLine()
+    if (this.#inKey && KEY_LINE.test(text)) return '[redacted: private key]'
     // Before it is cut: half a secret would not be recognised as one.
     return cutText(this.mask(plainText(text.endsWith('\r') ? text.slice(0, -1) : text)), this.#lineLength)
   }

@@ -1,0 +1,150 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Json, type JsonObject, secretsAmong } from './index.ts'
+import { type KeptHow, keptArguments } from './kept-arguments.ts'
+import { madeSecrets } from './made-secrets.test-kit.ts'
+
+const HIDDEN = '[redacted: by its name]'
+const redacted = (args: JsonObject, known: readonly string[] = []): Json | undefined =>
+  keptArguments(args, 'redacted', { known })
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+describe('keptArguments', () => {
+  it('keeps nothing where nothing is wanted', () => {
+    expect(keptArguments({ a: 1 }, 'none')).toBeUndefined()
+  })
+
+  it('keeps all as it is where all is wanted, and says what was too much', () => {
+    const args = { password: 'hunter2', deep: { list: [1, null, true, 'x'.repeat(20_000)] } }
+    expect(keptArguments(args, 'full')).toEqual(args)
+    const kept = keptArguments({ text: 'x'.repeat(200_000), more: 1 }, 'full')
+    expect(bytesOf(kept)).toBeLessThan(66_000)
+    expect(kept).toMatchObject({
+      text: expect.stringMatching(/x… \[cut: 200000 characters in all\]$/),
+      '[left out]': 1,
+    })
+  })
+
+  it('keeps types and lengths as the shape', () => {
+    const args = { path: '/etc', depth: 3, all: false, none: null, list: ['ab', { x: 'abc' }] }
+    expect(keptArguments(args, 'shape')).toEqual({
+      path: 'text of 4',
+      depth: 'number',
+      all: 'boolean',
+      none: 'null',
+      list: ['text of 2', { x: 'text of 3' }],
+    })
+  })
+
+  it('hides what stands under a name that tells, whatever it is', () => {
+    expect(
+      redacted({
+        password: 'hunter2',
+        pin: 1234,
+        userToken: 'abc',
+        auth: { user: 'me', pass: 'word' },
+        headers: { Authorization: 'Basic x', Cookie: ['a=b'], 'X-Api-Key': 'k', Accept: '*/*' },
+      }),
+    ).toEqual({
+      password: HIDDEN,
+      pin: HIDDEN,
+      userToken: HIDDEN,
+      auth: HIDDEN,
+      headers: { Authorization: HIDDEN, Cookie: HIDDEN, 'X-Api-Key': HIDDEN, Accept: '*/*' },
+    })
+  })
+
+  it('keeps what stands under a name that only looks like one', () => {
+    const args = { author: 'Ann', keyboard: 'qwertz', max_tokens: 4096, secretary: 'Bob', key: 'name', auth: true }
+    expect(redacted(args)).toEqual(args)
+  })
+
+  it('hides what a text itself calls a secret', () => {
+    expect(
+      redacted({ cmd: 'mysql --password hunter2 -u me; PGPASSWORD=x psql; curl -d \'{"token": "abc"}\'' }),
+    ).toEqual({
+      cmd: `mysql --password ${HIDDEN} -u me; PGPASSWORD=${HIDDEN} psql; curl -d '{"token": "${HIDDEN}"}'`,
+    })
+    expect(redacted({ code: 'token: string, password: null' })).toEqual({ code: 'token: string, password: null' })
+  })
+
+  it('hides what is known to be secret', () => {
+    expect(redacted({ q: 'say hunter22 now', hunter22: 1 }, secretsAmong(['hunter22']))).toEqual({
+      q: 'say ••• now',
+      '••• #2': 1,
+    })
+  })
+
+  it('cuts a long text and says so, but never before the secrets in it are found', () => {
+    const jwt = madeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
+    const kept = redacted({ text: `${'x'.repeat(480)} ${jwt} ${'y'.repeat(9_000)}` }) as { text: string }
+    expect(kept.text).toMatch(/^x{480} \[redacted: JWT.*… \[cut: \d+ characters in all\]$/)
+    expect(JSON.stringify(kept)).not.toContain(jwt.slice(0, 12))
+  })
+
+  it('keeps nothing of a secret anywhere, in any way that leaves out values', () => {
+    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+    const places: readonly ((text: string) => JsonObject)[] = [
+      (text) => ({ a: text }),
+      (text) => ({ a: [{ b: `say: ${text}` }] }),
+      (text) => ({ [text]: 1 }),
+      (text) => ({ a: { [`x ${text}`]: [text] } }),
+      (text) => ({ a: JSON.stringify({ b: text }) }),
+      (text) => ({ a: 'x'.repeat(490), b: `${'x'.repeat(490)} ${text}` }),
+    ]
+    fc.assert(
+      fc.property(secret, fc.constantFrom(...places), ({ secret, text = secret }, place) => {
+        for (const how of ['redacted', 'shape'] as const) {
+          const kept = JSON.stringify(keptArguments(place(text), how))
+          expect(kept).not.toContain(secret.slice(-16))
+          expect(kept).not.toContain(secret.slice(0, 16))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it.each<readonly [KeptHow, number]>([
+    ['redacted', 10_000],
+    ['shape', 10_000],
+    ['full', 70_000],
+  ])('stays small as %s, however large the arguments are', (how, most) => {
+    const deep = (levels: number): Json => (levels === 0 ? 'x'.repeat(1_000) : { a: deep(levels - 1), b: [[]] })
+    const large: readonly JsonObject[] = [
+      { a: Array.from({ length: 100_000 }, () => []) as Json },
+      { a: Array.from({ length: 100_000 }, () => 'é\u0000"'.repeat(200)) },
+      Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`name ${at} ${'n'.repeat(200)}`, at])),
+      { a: deep(100) },
+      { a: Array.from({ length: 1_000 }, () => deep(10)) },
+    ]
+    for (const args of large) expect(bytesOf(keptArguments(args, how))).toBeLessThan(most)
+  })
+
+  it('keeps nothing that it cannot make harmless', () => {
+    const args = {
+      get text(): string {
+        throw new Error('hunter2')
+      },
+    }
+    for (const how of ['redacted', 'shape', 'full'] as const)
+      expect(keptArguments(args, how)).toEqual({ '[redaction failed]': true })
+  })
+
+  it('keeps a member named __proto__', () => {
+    const kept = keptArguments(JSON.parse('{"__proto__":{"a":1}}') as JsonObject, 'redacted')
+    expect(JSON.stringify(kept)).toBe('{"__proto__":{"a":1}}')
+  })
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.constantFrom<KeptHow>('redacted', 'shape'),
+        (args, how) => {
+          expect(keptArguments(args as JsonObject, how)).not.toEqual({ '[redaction failed]': true })
+        },
+      ),
+    )
+  })
+})

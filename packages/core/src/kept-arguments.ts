@@ -1,0 +1,142 @@
+import { redactionOf, redactSpans } from './find-secrets.ts'
+import type { Json, JsonObject } from './json.ts'
+import { maskSecrets } from './mask-secrets.ts'
+import { mayHideJson, redactJsonText, secretsOfMember } from './redact-json.ts'
+import { isTellingName } from './telling-name.ts'
+import { cutText } from './visible-text.ts'
+
+/** How much of a call's arguments its record keeps. */
+export type KeptHow = 'none' | 'shape' | 'redacted' | 'full'
+
+export interface KeptOptions {
+  /** What must not be shown besides, as `secretsAmong` gives it. */
+  readonly known?: readonly string[]
+  /** How many bytes it may take when printed, more or less. */
+  readonly most?: number
+}
+
+/** The last text may go over it, so that a record of redacted arguments stays around 8 KB. */
+const MOST_BYTES = { shape: 6_500, redacted: 6_500, full: 64_000 }
+const MOST_TEXT = { redacted: 500, full: 64_000 }
+const MOST_DEPTH = { shape: 16, redacted: 16, full: 128 }
+const MOST_NAME = 100
+/** A secret that begins within what is shown is recognised by this much of it. */
+const LOOK_AHEAD = 8_000
+
+const LEFT_OUT = '[left out]'
+/** What anything counts for, lest a million of nothing be kept. */
+const LEAST_BYTES = 8
+const FAILED: JsonObject = Object.freeze({ '[redaction failed]': true })
+
+/** The arguments of a call as a record may keep them. What cannot be made harmless is not kept. */
+export function keptArguments(args: JsonObject, how: KeptHow, options: KeptOptions = {}): Json | undefined {
+  if (how === 'none') return undefined
+  try {
+    return new Keeper(how, options).keep(args)
+  } catch {
+    return FAILED
+  }
+}
+
+class Keeper {
+  readonly #how: Exclude<KeptHow, 'none'>
+  readonly #known: readonly string[]
+  #left: number
+
+  constructor(how: Exclude<KeptHow, 'none'>, { known = [], most = MOST_BYTES[how] }: KeptOptions) {
+    this.#how = how
+    this.#known = known
+    this.#left = most
+  }
+
+  keep(args: JsonObject): Json {
+    return this.#object(args, 1)
+  }
+
+  #value(value: Json, name: string, depth: number): Json {
+    if (this.#how === 'redacted' && isWorthHiding(value, name) && isTellingName(name)) return this.#spend(BY_NAME)
+    if (typeof value === 'string') return this.#spend(this.#text(value, name))
+    if (typeof value !== 'object' || value === null) return this.#spend(this.#how === 'shape' ? typeOf(value) : value)
+    this.#left -= LEAST_BYTES
+    if (depth > MOST_DEPTH[this.#how]) return `[left out: nested deeper than ${MOST_DEPTH[this.#how]}]`
+    return Array.isArray(value) ? this.#list(value, depth) : this.#object(value as JsonObject, depth)
+  }
+
+  #list(list: readonly Json[], depth: number): Json {
+    const kept: Json[] = []
+    for (const item of list) {
+      if (this.#left <= 0) return [...kept, `[left out: ${list.length - kept.length} more]`]
+      kept.push(this.#value(item, '', depth + 1))
+    }
+    return kept
+  }
+
+  #object(object: JsonObject, depth: number): Json {
+    const kept: (readonly [string, Json])[] = []
+    const names = Object.keys(object)
+    for (const name of names) {
+      if (this.#left <= 0) return Object.fromEntries([...kept, [LEFT_OUT, names.length - kept.length]])
+      const value = object[name] as Json
+      kept.push([this.#name(name, kept.length), this.#value(value, name, depth + 1)])
+    }
+    // Defines what it is given: assigning to `__proto__` would not.
+    return Object.fromEntries(kept)
+  }
+
+  /** Names are the caller's words too. One that had to be changed gets a number, lest two become the same. */
+  #name(name: string, place: number): string {
+    const harmless = this.#how === 'full' ? name : this.#redact(name, '')
+    const shown = harmless === name && name.length <= MOST_NAME ? name : `${cutText(harmless, MOST_NAME)} #${place + 1}`
+    this.#spend(shown)
+    return shown
+  }
+
+  #text(text: string, name: string): string {
+    if (this.#how === 'shape') return `text of ${text.length}`
+    const most = Math.min(MOST_TEXT[this.#how], Math.max(this.#left, 0))
+    const near = text.length > most ? text.slice(0, most + LOOK_AHEAD) : text
+    const harmless = this.#how === 'full' ? near : this.#redact(near, name)
+    if (harmless.length <= most && near === text) return harmless
+    return `${cutText(harmless, most)} [cut: ${text.length} characters in all]`
+  }
+
+  #redact(text: string, name: string): string {
+    const found = secretsOfMember(name, text)
+    const redacted = found.length === 0 ? text : redactSpans(text, found)
+    const opened = withoutNamed(mayHideJson(redacted) ? redactJsonText(redacted) : redacted)
+    // Looking for the ends of cut secrets costs more than all the rest, and nothing was cut here.
+    return this.#known.some((secret) => opened.includes(secret)) ? maskSecrets(opened, this.#known) : opened
+  }
+
+  #spend<Value extends Json>(value: Value): Value {
+    this.#left -= typeof value === 'string' ? printedBytes(value) + 3 : LEAST_BYTES
+    return value
+  }
+}
+
+const BY_NAME = redactionOf('by its name')
+
+/** A switch named `auth` tells nothing, nor does a limit named `max_tokens`. */
+function isWorthHiding(value: Json, name: string): boolean {
+  if (value === null || typeof value === 'boolean') return false
+  return typeof value !== 'number' || !/token/i.test(name)
+}
+
+const NAMED =
+  /((?:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|token)["'`\\]{0,4}(?:[ \t]{0,4}(?:=>|:=|[:=])[ \t]{0,4}|(?<=-[\w-]{3,40})[ \t]+)["'`\\]{0,4})(?!\[|(?:string|number|boolean|null|undefined|true|false|none)\b)[^\s"'`\\,;&]+/gi
+
+/** In a record also what does not look like a secret is hidden where a text says that it is one. */
+const withoutNamed = (text: string): string => text.replaceAll(NAMED, `$1${BY_NAME}`)
+
+const typeOf = (value: Json): string => (value === null ? 'null' : typeof value)
+
+/** What a text takes as JSON in UTF-8, at most. */
+function printedBytes(text: string): number {
+  let bytes = text.length
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code < 0x20 || (code >= 0xd800 && code < 0xe000)) bytes += 5
+    else if (code > 0x7e || code === 0x22 || code === 0x5c) bytes += 2
+  }
+  return bytes
+}

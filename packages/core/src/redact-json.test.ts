@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Json, redactJson, redactJsonText } from './index.ts'
+import { type MadeSecret, madeSecrets } from './made-secrets.test-kit.ts'
+
+const [github] = madeSecrets() as readonly [MadeSecret]
+const SHOWN = '[redacted: GitHub token]'
+
+/** Every character as a number: JSON allows it, and so hides everything. */
+const hidden = (text: string): string =>
+  `"${[...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
+
+/** The value with every text replaced by its kind: what redaction must leave as it is. */
+function structureOf(value: Json): unknown {
+  if (Array.isArray(value)) return value.map(structureOf)
+  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? 'text' : value
+  return Object.values(value).map((item) => structureOf(item as Json))
+}
+
+const anySecret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+
+/** Random JSON with the secret somewhere in it: as a text or a name, however deep. */
+function jsonWith(secret: string): fc.Arbitrary<Json> {
+  const leaf = fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>
+  const planted = fc
+    .tuple(fc.constantFrom('', 'see "', 'é\n', '\\'), fc.constantFrom('', '"\\', '\n', ' ☃'))
+    .map(([before, behind]): Json => before + secret + behind)
+  const wrap = (inner: fc.Arbitrary<Json>): fc.Arbitrary<Json> =>
+    fc.oneof(
+      fc.tuple(leaf, inner).map(([a, b]): Json => [a, b]),
+      fc.tuple(fc.string(), inner, leaf).map(([name, value, other]): Json => ({ [name]: value, other })),
+      leaf.map((value): Json => ({ [secret]: value })),
+    )
+  return wrap(fc.oneof(planted, wrap(fc.oneof(planted, wrap(planted)))))
+}
+
+describe('redactJson and redactJsonText', () => {
+  it('leave nothing of a secret planted anywhere, and everything else as it was', () => {
+    const planted = anySecret.chain(({ secret, text = secret }) => fc.tuple(fc.constant(secret), jsonWith(text)))
+    fc.assert(
+      fc.property(planted, ([secret, json]) => {
+        const printed = JSON.stringify(json)
+        const within = JSON.stringify(secret).slice(1, -1)
+        const redacted = redactJson(json)
+        expect(JSON.stringify(redacted)).not.toContain(within)
+        expect(structureOf(redacted)).toEqual(structureOf(json))
+        const text = redactJsonText(printed)
+        expect(text).not.toContain(within)
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(redacted)))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('give back the very same where there is no secret', () => {
+    fc.assert(
+      fc.property(fc.jsonValue() as fc.Arbitrary<Json>, (json) => {
+        expect(redactJson(json)).toBe(json)
+        expect(redactJsonText(JSON.stringify(json, null, 1))).toBe(JSON.stringify(json, null, 1))
+      }),
+    )
+  })
+
+  it('find what is written as numbers of characters', () => {
+    expect(redactJsonText(`{"a":${hidden(github.secret)}, ${hidden(github.secret)} : 1}`)).toBe(
+      `{"a":"${SHOWN}", "${SHOWN}" : 1}`,
+    )
+  })
+
+  it('find it in JSON within a text, which stays JSON', () => {
+    const inner = `{"a":${hidden(github.secret)},"b":"\\"}"}`
+    const shown = `{"a":"${SHOWN}","b":"\\"}"}`
+    expect(redactJson({ body: inner })).toEqual({ body: shown })
+    expect(redactJsonText(JSON.stringify({ body: inner }))).toBe(JSON.stringify({ body: shown }))
+  })
+
+  it('know a secret by the name of its member, and only what looks like one', () => {
+    const secret = `a1${github.secret.slice(4, 30)}7`
+    const args = { apiKey: secret, db_password: 'correct horse battery', Authorization: `Basic ${secret}`, id: secret }
+    const shown = {
+      ...args,
+      apiKey: '[redacted: secret under its name]',
+      Authorization: 'Basic [redacted: login in a header]',
+    }
+    expect(redactJson(args)).toEqual(shown)
+    expect(redactJsonText(JSON.stringify(args))).toBe(JSON.stringify(shown))
+  })
+
+  it('keep every byte that is no secret', () => {
+    const json = `{ "n" : 12345678901234567890.10e1 , "n":1, "t":"\\u00e9\\/\\ud800", "k":["${github.secret}" ] }\n`
+    expect(redactJsonText(json)).toBe(json.replace(github.secret, SHOWN))
+  })
+
+  it('keep names apart that held different secrets', () => {
+    const [, second] = madeSecrets() as readonly [MadeSecret, MadeSecret]
+    const json = { [github.secret]: 1, [second.secret]: 2, __proto__: 3 }
+    expect(redactJson(json)).toEqual({ [SHOWN]: 1, [`${SHOWN} 2`]: 2 })
+    expect(JSON.parse(redactJsonText(JSON.stringify(json)))).toEqual({ [SHOWN]: 1, [`${SHOWN} 2`]: 2 })
+  })
+
+  it('keep a member named __proto__', () => {
+    const json = JSON.parse(`{"__proto__":{"a":"${github.secret}"}}`) as Json
+    expect(JSON.stringify(redactJson(json))).toBe(`{"__proto__":{"a":"${SHOWN}"}}`)
+  })
+
+  it('leave members alone that are excepted, at the outermost level only', () => {
+    const json = `{"state":"${github.secret}","in":{"state":"${github.secret}"}}`
+    expect(redactJsonText(json, new Set(['state']))).toBe(`{"state":"${github.secret}","in":{"state":"${SHOWN}"}}`)
+  })
+})

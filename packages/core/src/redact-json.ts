@@ -1,0 +1,93 @@
+import { type FoundSecret, findSecrets, redactSpans, redactText } from './find-secrets.ts'
+import type { Json, JsonObject } from './json.ts'
+import { jsonTexts } from './json-texts.ts'
+
+/** Secrets in the text of a member: its name may tell what the text alone does not. */
+export function secretsOfMember(name: string, text: string): readonly FoundSecret[] {
+  if (!TELLS.test(name)) return findSecrets(text)
+  const before = name.length + 1
+  return findSecrets(`${name}:${text}`)
+    .filter(({ end }) => end > before)
+    .map(({ kind, start, end }) => ({ kind, start: Math.max(0, start - before), end: end - before }))
+}
+
+/** A quick look at whether a shape might be announced by such a name. */
+const TELLS = /pass|secret|key$|token$|authorization$/i
+
+/** The same value with every secret in its texts and names replaced; the very same where there is none. */
+export function redactJson(value: Json): Json {
+  return redacted(value, '')
+}
+
+function redacted(value: Json, name: string): Json {
+  if (typeof value === 'string') return redactMember(name, value)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    const items = value.map((item: Json) => redacted(item, ''))
+    return items.some((item, at) => item !== value[at]) ? items : value
+  }
+  return redactedObject(value as JsonObject)
+}
+
+function redactedObject(object: JsonObject): JsonObject {
+  const names = new FreshNames()
+  const entries = Object.entries(object) as (readonly [string, Json])[]
+  let isChanged = false
+  const members = entries.map(([name, value]): readonly [string, Json] => {
+    const shown = names.redact(name)
+    const item = redacted(value, name)
+    isChanged ||= shown !== name || item !== value
+    return [shown, item]
+  })
+  // Defines what it is given: assigning to `__proto__` would not.
+  return isChanged ? Object.fromEntries(members) : object
+}
+
+/** Names with a secret in them must not become one and the same. */
+class FreshNames {
+  #count = 0
+
+  redact(name: string): string {
+    const shown = redactText(name)
+    if (shown === name) return name
+    this.#count++
+    return this.#count === 1 ? shown : `${shown} ${this.#count}`
+  }
+}
+
+function redactMember(name: string, text: string): string {
+  const found = secretsOfMember(name, text)
+  const shown = found.length === 0 ? text : redactSpans(text, found)
+  return mayHideJson(shown) ? redactJsonText(shown) : shown
+}
+
+/** Whether it is JSON within JSON whose escapes could hide something. */
+export function mayHideJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text) || !text.includes('\\u00')) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The same with proven JSON as text, of which nothing is touched but the texts that hold a secret. Members of the
+ * outermost object that are named in `except` are left alone.
+ */
+export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NAMES): string {
+  const names = new FreshNames()
+  let out = ''
+  let copied = 0
+  for (const { start, end, text, role, name, depth } of jsonTexts(json)) {
+    if (role === 'value' && depth === 1 && except.has(name)) continue
+    const shown = role === 'name' ? names.redact(text) : redactMember(name, text)
+    if (shown === text) continue
+    out += json.slice(copied, start) + JSON.stringify(shown)
+    copied = end
+  }
+  return copied === 0 ? json : out + json.slice(copied)
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set()

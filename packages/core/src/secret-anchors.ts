@@ -1,0 +1,169 @@
+import { type Anchor, anchorsOf, IS_FIRST, IS_LAST, PairTable, pairOf, threeHash } from './anchor-table.ts'
+import { SECRET_SHAPES, type SecretShape } from './secret-shapes.ts'
+
+export interface AnchorPlace {
+  readonly at: number
+  readonly shapes: readonly SecretShape[]
+}
+
+const NEAR_LENGTH = 48
+/** What must be seen of the text around a seam so that nothing which lies across it is missed. */
+const SEAM = 256
+
+/**
+ * Letters, digits and a little more may stand in JSON as the number of their character. Texts that do so are rare, and
+ * are looked at more closely whatever they say.
+ */
+const ESCAPED: Anchor = {
+  low: '\\u00',
+  high: '\\u00',
+  isWhole: false,
+  near: /^(?:2[0bdef]|3[0-9ad]|4[0-9a-f]|5[0-9af]|6[0-9a-f]|7[0-9a])/i,
+  shapes: [],
+}
+
+const TABLE = new PairTable()
+
+/** Filled when it is first needed: not every program looks for secrets. */
+function prepare(): void {
+  if (TABLE.isEmpty) for (const anchor of [...anchorsOf(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
+}
+
+/** Every place of a text where a secret may begin, in order. */
+export function anchorPlaces(text: string): readonly AnchorPlace[] {
+  prepare()
+  const { roles } = TABLE
+  const last = text.length - 1
+  const places: AnchorPlace[] = []
+  for (let at = 0; at < last; at += 2) {
+    const pair = ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)
+    const role = roles[pair] as number
+    if (role !== 0 && hasThreeInText(text, at, role)) addPlaces(text, at, places)
+  }
+  return places.length < 2 ? places : places.sort((a, b) => a.at - b.at)
+}
+
+function hasThreeInText(text: string, at: number, role: number): boolean {
+  const { threes } = TABLE
+  const a = text.charCodeAt(at)
+  const b = text.charCodeAt(at + 1)
+  if ((role & IS_FIRST) !== 0 && threes[threeHash(a, b, text.charCodeAt(at + 2))] === 1) return true
+  return (role & IS_LAST) !== 0 && threes[threeHash(text.charCodeAt(at - 1), a, b)] === 1
+}
+
+function addPlaces(text: string, at: number, places: AnchorPlace[]): void {
+  for (const { anchor, place } of TABLE.usesOf(pairOf(text.charCodeAt(at), text.charCodeAt(at + 1)))) {
+    const start = at - place
+    if (isInText(anchor, text, start) && (!anchor.isWhole || beginsWord(text, start)))
+      places.push({ at: start, shapes: anchor.shapes })
+  }
+}
+
+/** Whether JSON in these pieces may hold a secret: a quick look that errs on the side of yes. */
+export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
+  prepare()
+  let tail: Uint8Array | undefined
+  for (const part of parts) {
+    if (tail !== undefined && hasAnchor(joined(tail, part.subarray(0, SEAM)))) return true
+    if (hasAnchor(part)) return true
+    if (parts.length > 1) tail = (tail === undefined || part.length >= SEAM ? part : joined(tail, part)).subarray(-SEAM)
+  }
+  return false
+}
+
+function hasAnchor(bytes: Uint8Array): boolean {
+  const { roles } = TABLE
+  const { length } = bytes
+  let at = 0
+  for (const last = length - 7; at < last; at += 8) {
+    const a = roles[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] as number
+    const b = roles[((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)] as number
+    const c = roles[((bytes[at + 4] as number) << 8) | (bytes[at + 5] as number)] as number
+    const d = roles[((bytes[at + 6] as number) << 8) | (bytes[at + 7] as number)] as number
+    if ((a | b | c | d) !== 0 && hasAnchorWithin(bytes, at, at + 8)) return true
+  }
+  return hasAnchorWithin(bytes, at, length)
+}
+
+function hasAnchorWithin(bytes: Uint8Array, from: number, to: number): boolean {
+  const { roles } = TABLE
+  for (let at = from; at + 1 < to; at += 2) {
+    const role = roles[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] as number
+    if (role !== 0 && hasThreeInBytes(bytes, at, role) && isAnchored(bytes, at)) return true
+  }
+  return false
+}
+
+function hasThreeInBytes(bytes: Uint8Array, at: number, role: number): boolean {
+  const { threes } = TABLE
+  const a = bytes[at] as number
+  const b = bytes[at + 1] as number
+  // In this order: a look beyond an end once would make every later look slower.
+  if ((role & IS_FIRST) !== 0 && at + 2 < bytes.length && threes[threeHash(a, b, bytes[at + 2] as number)] === 1)
+    return true
+  return (role & IS_LAST) !== 0 && at > 0 && threes[threeHash(bytes[at - 1] as number, a, b)] === 1
+}
+
+function isAnchored(bytes: Uint8Array, at: number): boolean {
+  for (const { anchor, place } of TABLE.usesOf(pairOf(bytes[at] as number, bytes[at + 1] as number))) {
+    const start = at - place
+    if (!isInBytes(anchor, bytes, start) || (anchor.isWhole && !isWordStart(bytes, start))) continue
+    const end = start + anchor.low.length
+    if (anchor.near === undefined || anchor.near.test(latin1(bytes, end, end + NEAR_LENGTH))) return true
+  }
+  return false
+}
+
+function isInText({ low, high }: Anchor, text: string, start: number): boolean {
+  if (start < 0) return false
+  for (let at = 0; at < low.length; at++) {
+    const code = text.charCodeAt(start + at)
+    if (code !== low.charCodeAt(at) && code !== high.charCodeAt(at)) return false
+  }
+  return true
+}
+
+function isInBytes({ low, high }: Anchor, bytes: Uint8Array, start: number): boolean {
+  if (start < 0 || start + low.length > bytes.length) return false
+  for (let at = 0; at < low.length; at++) {
+    const code = bytes[start + at]
+    if (code !== low.charCodeAt(at) && code !== high.charCodeAt(at)) return false
+  }
+  return true
+}
+
+const WORD = /[A-Za-z0-9]/
+/** What ends in a letter or a digit and yet is none: an escape, a character of a URL, a colour. */
+const ESCAPE_BEFORE = /(?:\\[nrtbfv0]|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|%[0-9a-f]{2}|\[[\d;]{0,8}m)$/i
+const LONGEST_ESCAPE = 12
+
+/** A key does not begin within a word. That leaves base64 alone, but for the signs among its letters. */
+function beginsWord(text: string, start: number): boolean {
+  const before = text[start - 1]
+  if (before === undefined) return true
+  if (WORD.test(before)) return ESCAPE_BEFORE.test(text.slice(Math.max(0, start - LONGEST_ESCAPE), start))
+  return !'+/-_'.includes(before) || !endsBlob(text.slice(Math.max(0, start - BLOB_LENGTH), start))
+}
+
+const BLOB_LENGTH = 64
+
+/** Whether so much of what came before can only be base64. */
+function endsBlob(text: string): boolean {
+  if (text.length < BLOB_LENGTH || !/^[\w+/-]+$/.test(text)) return false
+  return /[0-9]/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text)
+}
+
+function isWordStart(bytes: Uint8Array, start: number): boolean {
+  const before = latin1(bytes, Math.max(0, start - BLOB_LENGTH), start)
+  return beginsWord(before, before.length)
+}
+
+const latin1 = (bytes: Uint8Array, from: number, to: number): string =>
+  String.fromCharCode.apply(undefined, bytes.subarray(from, to) as unknown as number[])
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length)
+  both.set(a)
+  both.set(b, a.length)
+  return both
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+// Tests may look inside.
+import { type MadeSecret, madeSecrets, scribe } from '../../../core/src/made-secrets.test-kit.ts'
+import { FrameReader } from '../upstream/frame-reader.ts'
+import type { Frame } from '../upstream/upstream.ts'
+import { redactFrame } from './redact-frame.ts'
+
+const [github] = madeSecrets() as readonly [MadeSecret]
+const SHOWN = '[redacted: GitHub token]'
+
+function frameOf(message: string | object, cuts: readonly number[] = []): Frame {
+  const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
+  const reader = new FrameReader(100_000_000)
+  const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length]
+  places.slice(1).forEach((end, at) => {
+    reader.feed(bytes.subarray(places[at], end))
+  })
+  const outcome = reader.finish()
+  if (outcome.kind !== 'frame') throw new Error(outcome.kind)
+  return outcome.frame
+}
+
+const textOf = ({ parts }: Frame): string => Buffer.concat(parts).toString()
+
+/** What a reader would say of the same bytes: the envelope must tell the truth about what it was left with. */
+function expectTrue(frame: Frame): void {
+  const { hasMethod, bytes, id, numericId, result, error, isError, resultType } = frameOf(textOf(frame)).envelope
+  expect(frame.envelope).toMatchObject({ hasMethod, bytes, id, numericId, result, error, isError, resultType })
+}
+
+const answer = (result: unknown): object => ({ jsonrpc: '2.0', id: 7, result })
+
+describe('redactFrame', () => {
+  it('gives back the very same where there is nothing', () => {
+    const plain = frameOf(answer({ content: [{ type: 'text', text: 'See https://a.example:80/b@c\n\u001b[1m' }] }))
+    expect(redactFrame(plain)).toBe(plain)
+    const escapes = frameOf('{"id":1,"result":{"a":"\\u0041\\u002B"}}')
+    expect(redactFrame(escapes)).toBe(escapes)
+  })
+
+  it('finds every kind wherever the pieces end, and tells the truth about what is left', () => {
+    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+    const cuts = fc.array(fc.nat(), { maxLength: 30 })
+    fc.assert(
+      fc.property(secret, fc.string(), cuts, ({ kind, secret, text = secret }, other, places) => {
+        const message = answer({ content: [{ type: 'text', text: `${other}\n${text}` }, { n: 1.5 }], isError: true })
+        const redacted = redactFrame(frameOf(message, places))
+        expect(textOf(redacted)).not.toContain(JSON.stringify(secret).slice(1, -1))
+        expect(textOf(redacted)).toContain(`[redacted: ${kind}`)
+        expect(redacted.envelope).toMatchObject({ isError: true, numericId: 7 })
+        expectTrue(redacted)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it.each([
+    ['the id before the result', `{"jsonrpc":"2.0","id":7,"result":{"a":"${github.secret}"}}`],
+    ['the id behind it', `{"result":{"a":"${github.secret}"},"jsonrpc":"2.0","id":7}`],
+    ['line breaks between', `{\n"id": 7,\r\n"result" : {"a":"${github.secret}","resultType":"complete"}\n}`],
+    ['an error', `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"bad key ${github.secret}"}}`],
+    ['numbers no parser keeps', `{"id":7,"result":{"n":12345678901234567890,"a":["${github.secret}"]}}`],
+  ])('keeps everything else byte for byte: %s', (_what, message) => {
+    const redacted = redactFrame(frameOf(message))
+    expect(textOf(redacted)).toBe(message.replace(github.secret, SHOWN))
+    expectTrue(redacted)
+  })
+
+  it('finds what escapes would hide', () => {
+    const written = [...github.secret].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+    expect(textOf(redactFrame(frameOf(`{"id":7,"result":{"a":"x ${written}"}}`)))).toBe(
+      `{"id":7,"result":{"a":"x ${SHOWN}"}}`,
+    )
+    const word = 'hunter22x'
+    const url = `{"id":7,"result":{"a":"https:\\/\\/me:${word}@host\\/"}}`
+    expect(textOf(redactFrame(frameOf(url)))).not.toContain(word)
+    const hook = `{"id":7,"result":{"a":"https:\\/\\/hooks.slack.com\\/services\\/T${scribe(1)('AB12', 30)}"}}`
+    expect(textOf(redactFrame(frameOf(hook)))).toContain('[redacted: Slack hook]')
+  })
+
+  it('leaves images alone, and the state that a client must give back', () => {
+    const image = frameOf(answer({ content: [{ type: 'image', data: randomBytes(3_000_000).toString('base64') }] }))
+    expect(redactFrame(image)).toBe(image)
+    const jwt = madeSecrets().find(({ kind }) => kind === 'JWT')?.secret
+    const asking = frameOf(answer({ resultType: 'input_required', requestState: jwt, inputRequests: { a: {} } }))
+    expect(redactFrame(asking)).toBe(asking)
+  })
+})
