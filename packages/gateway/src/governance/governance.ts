@@ -9,3 +9,6 @@ export {
 export { type ApprovalChange, Approvals } from './approvals.ts'
 export { type Pinnable, pinOf, reviewedText } from './definition-pin.ts'
 export { type Inferable, inferPolicy } from './infer-policy.ts'
+export { type ModeRecord, readMode } from './mode-file.ts'
+export { type ModeKeeper, openModeKeeper } from './mode-keeper.ts'
+export { type ModeWatch, openModeWatch } from './mode-watch.ts'
