@@ -63,6 +63,7 @@ export class ModeKeeper {
   readonly #owed: SallyportEvent[] = []
   #current: ModeRecord
   #version = 0
+  #tightenings = 0
   /** The version that the disk has. */
   #kept = 0
   #trouble: string | undefined
@@ -99,7 +100,8 @@ export class ModeKeeper {
   async change({ why = '', ...wish }: ModeWish): Promise<Mode> {
     const told = { ...wish, why: cutText(plainText(why).trim(), MAX_WHY) }
     if (isStricter(told.to, this.#current.mode)) return this.#tighten(told)
-    return this.#relaxing.take(() => this.#follow(told))
+    const seen = this.#tightenings
+    return this.#relaxing.take(() => this.#follow(told, seen))
   }
 
   /** Never relaxes, and never fails: what is not stricter is no news. */
@@ -122,8 +124,9 @@ export class ModeKeeper {
     return from
   }
 
-  /** Judged in its turn: what came before may have changed the mode. */
-  async #follow(wish: ToldWish): Promise<Mode> {
+  /** Judged in its turn, by what those before it left. Whoever wished it must have seen how strict the mode is. */
+  async #follow(wish: ToldWish, seen: number): Promise<Mode> {
+    this.#refuseOvertaken(wish, seen)
     const { mode: from } = this.#current
     if (isStricter(wish.to, from)) return this.#tighten(wish)
     if (wish.to === from) {
@@ -132,22 +135,21 @@ export class ModeKeeper {
     }
     const flaw = transitionFlaw(from, wish.to, 'person') ?? whyMissing(from, wish)
     if (flaw) throw flaw
-    await this.#relax(wish)
+    await this.#relax(wish, seen)
     return from
   }
 
-  async #relax(wish: ToldWish): Promise<void> {
+  async #relax(wish: ToldWish, seen: number): Promise<void> {
     const { mode: from } = this.#current
-    const version = this.#version
     const record = this.#recordFrom(wish)
     // Recorded first: there must be no relaxation that nobody can see afterwards.
     await this.#pay()
     await this.#recording.take(() => this.#options.record(eventOf(from, wish)))
     await this.#writing.take(async () => {
-      this.#requireVersion(version, wish)
+      this.#refuseOvertaken(wish, seen)
       await this.#writeRelaxed(record, from)
       // Whoever tightened it meanwhile writes behind us.
-      this.#requireVersion(version, wish)
+      this.#refuseOvertaken(wish, seen)
       this.#enter(record)
       this.#kept = this.#version
       this.#trouble = undefined
@@ -168,6 +170,7 @@ export class ModeKeeper {
   /** In memory first: a panic waits for no disk. */
   async #putInForce(wish: ToldWish): Promise<void> {
     this.#owed.push(eventOf(this.#current.mode, wish))
+    this.#tightenings++
     this.#enter(this.#recordFrom(wish))
     await this.#settle()
   }
@@ -244,8 +247,8 @@ export class ModeKeeper {
     this.#again.unref()
   }
 
-  #requireVersion(version: number, { to }: ToldWish): void {
-    if (this.#version === version) return
+  #refuseOvertaken({ to }: ToldWish, seen: number): void {
+    if (this.#tightenings === seen) return
     const { mode, by } = this.#current
     throw new SallyportError('MODE_REFUSED', `${to} was overtaken: ${by} has set ${mode} meanwhile.`, {
       hint: 'Look at `sallyport mode`, and decide again.',
