@@ -64,6 +64,8 @@ function detailText(event: LoggedEvent): string {
     case 'TOOLS_DISCOVERED':
     case 'CONFIG_RELOADED':
       return changes(event)
+    case 'MODE_CHANGED':
+      return `${event.from} → ${event.to} by ${event.by} (${event.via})${event.why && `: ${event.why}`}`
     case 'TOKEN_MINTED':
       return `profile ${event.profile}`
     case 'LOG_REPAIRED':

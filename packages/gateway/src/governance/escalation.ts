@@ -1,4 +1,4 @@
-import { type ErrorCode, formatDuration } from '@sallyport/core'
+import { type ErrorCode, formatDuration, type SallyportEvent } from '@sallyport/core'
 import type { EscalationSettings } from '../config/config.ts'
 import type { Proposal } from './mode-keeper.ts'
 import { SlidingWindow } from './sliding-window.ts'
@@ -61,6 +61,23 @@ export class Escalation {
     if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return
     this.#settings = settings
     this.reset()
+  }
+
+  /** What a whole event says, whoever records it. */
+  heed(event: SallyportEvent): void {
+    switch (event.type) {
+      case 'POLICY_DENIED':
+        return this.denied(event.error)
+      case 'TOOL_CALL_FAILED':
+        return this.failed(event.error)
+      case 'UPSTREAM_CONNECTED':
+      case 'UPSTREAM_RESTARTED':
+        return this.connected(event.server)
+      case 'UPSTREAM_LOST':
+        return this.lost(event.server)
+      default:
+        return undefined
+    }
   }
 
   denied(error: ErrorCode): void {

@@ -42,8 +42,9 @@ export function readMode(state: string): FoundMode {
   }
 }
 
-export const writeMode = (state: string, record: ModeRecord): Promise<void> =>
-  replaceFile(pathOf(state), `${JSON.stringify(record)}\n`, { mode: 0o600 })
+export async function writeMode(state: string, record: ModeRecord): Promise<void> {
+  await replaceFile(pathOf(state), `${JSON.stringify(record)}\n`, { mode: 0o600 })
+}
 
 /** Where no record fits any more there is often still room for none: a file that says nothing means LOCKDOWN. */
 export function emptyMode(state: string): void {

@@ -34,6 +34,5 @@ export function createWatchfulLog(log: EventLog, escalation: Escalation): EventL
 function heed(event: Recordable, escalation: Escalation): void {
   if ('members' in event) {
     if (event.members.startsWith(COMPLETED)) escalation.ended(event.members.includes(WELL) ? 'well' : 'badly')
-  } else if (event.type === 'POLICY_DENIED') escalation.denied(event.error)
-  else if (event.type === 'TOOL_CALL_FAILED') escalation.failed(event.error)
+  } else escalation.heed(event)
 }
