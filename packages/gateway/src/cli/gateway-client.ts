@@ -142,6 +142,11 @@ export class GatewayClient {
     return this.#ask({ method: 'PUT', path: '/api/mode', body: JSON.stringify({ ...wish, via: 'cli' }) })
   }
 
+  /** Of a gateway that runs: this needs nothing that it would have to load first. */
+  panic(why: string): Promise<ChangedMode> {
+    return this.#ask({ method: 'POST', path: `/panic${queryOf({ why, via: 'cli' })}` })
+  }
+
   async tokens(): Promise<readonly TokenView[]> {
     return (await this.#ask<{ tokens: TokenView[] }>({ method: 'GET', path: '/api/tokens' })).tokens
   }

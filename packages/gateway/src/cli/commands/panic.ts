@@ -22,7 +22,7 @@ export const panicCommand = defineCommand<PanicFlags>({
     const screen = createScreen(context, flags)
     const why = flags.why ?? 'panic'
     const { changed, age } = await withRecords(context, flags, async (client, found) => ({
-      changed: await client.setMode({ mode: 'LOCKDOWN', why }),
+      changed: await (found === 'running' ? client.panic(why) : client.setMode({ mode: 'LOCKDOWN', why })),
       age: found,
     }))
     if (screen.json) return screen.dataJson(changed)

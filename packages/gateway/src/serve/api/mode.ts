@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { MODES, NEXT_MODES } from '@sallyport/core'
-import type { ModeKeeper } from '../../governance/governance.ts'
+import { MODES } from '@sallyport/core'
 import type { AdminContext } from '../admin-context.ts'
+import { MODE_MEANS, modeView } from '../mode-view.ts'
 import { inputOf } from './invalid-input.ts'
 import { createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
 
@@ -24,12 +24,10 @@ const changedSchema = modeSchema
 export type ModeView = z.infer<typeof modeSchema>
 export type ChangedMode = z.infer<typeof changedSchema>
 
-const VIA = ['api', 'cli', 'web'] as const
-
 const modeBody = inputOf({
   mode: z.enum(MODES),
   why: z.string().max(1_000).optional().openapi({ description: 'Needed for whatever is less strict.' }),
-  via: z.enum(VIA).default('api').openapi({ description: 'By what means, for the record.' }),
+  via: z.enum(MODE_MEANS).default('api').openapi({ description: 'By what means, for the record.' }),
 })
 
 const getMode = createRoute({
@@ -55,7 +53,3 @@ export const modeRoutes = ({ mode: keeper }: AdminContext) =>
       const before = await keeper.change({ to, why, via, by: operatorOf(c.env).user })
       return c.json({ ...modeView(keeper), before }, 200)
     })
-
-function modeView({ current, trouble }: ModeKeeper): ModeView {
-  return { ...current, next: [...NEXT_MODES[current.mode]], ...(trouble !== undefined && { trouble }) }
-}
