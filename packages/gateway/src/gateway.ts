@@ -8,6 +8,7 @@ import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipe
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
+import { traceOf } from './trace-of.ts'
 import {
   builtInConfig,
   type ConversationNotice,
@@ -106,7 +107,6 @@ export class Gateway {
   }
 
   #modeChanged(): void {
-    this.governing.rules.forget()
     this.listings.forget()
     this.hub.listsChanged({ tools: true, resources: true, prompts: true })
   }
@@ -223,9 +223,8 @@ export class Gateway {
       this.#parts.onWarning(`gateway.${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
-    this.governing.modes.escalation.reload(settings.governance.escalation)
     const change = this.fleet.arrange(settings.servers, this.#own)
-    this.governing.rules.forget()
+    this.governing.reload()
     this.listings.forget()
     this.catalog.arrange(this.#order(), settings.gateway.naming)
     this.record({ type: 'CONFIG_RELOADED', ...change })
@@ -253,14 +252,13 @@ export class Gateway {
 
   async #shutDown(reason: string): Promise<void> {
     await this.#starting
-    this.governing.close(reason)
+    await this.governing.close(reason)
     this.sessions.endAll(reason)
     this.methods.close()
     await this.fleet.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
     this.gatekeeper.close()
     this.tokens.close()
-    await this.governing.modes.keeper.close()
     await this.#opened.watchdog.close()
     await this.store.close()
   }
@@ -296,6 +294,3 @@ export class Gateway {
     return [...this.#own, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
   }
 }
-
-export const traceOf = (error: unknown): string =>
-  error instanceof Error ? (error.stack ?? error.message) : String(error)

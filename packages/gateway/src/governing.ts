@@ -33,6 +33,7 @@ export class Governing {
       mode: () => this.modes.keeper.current,
       isTrusted: () => false,
     })
+    this.modes.keeper.onChange(() => this.rules.forget())
     this.approvals = new Approvals({
       record: (event) => this.#recordSynced(event),
       timeout: () => options.settings().governance.approvalTimeout,
@@ -50,8 +51,15 @@ export class Governing {
     await log.sync()
   }
 
-  close(reason: string): void {
+  /** Other settings are in force. */
+  reload(): void {
+    this.modes.escalation.reload(this.#options.settings().governance.escalation)
+    this.rules.forget()
+  }
+
+  async close(reason: string): Promise<void> {
     this.approvals.close(reason)
+    await this.modes.keeper.close()
   }
 }
 

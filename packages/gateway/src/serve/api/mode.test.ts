@@ -74,7 +74,7 @@ describe('panic', () => {
       expect((await ask(path, { method, body, headers: { authorization } })).status, path).toBe(403)
       expect((await ask(path, { method, body })).status, path).toBe(401)
     }
-    expect(gateway.mode.current.mode).toBe('NORMAL')
+    expect(gateway.governing.modes.keeper.current.mode).toBe('NORMAL')
   })
 
   it('cannot be caused by another page, nor by a link', async () => {
@@ -84,7 +84,7 @@ describe('panic', () => {
       bench.ask('/panic', { method: 'POST', headers: { cookie, ...headers } })
     expect((await post({})).status).toBe(403)
     expect((await bench.ask('/panic', { headers: { cookie } })).status).toBe(405)
-    expect(bench.gateway.mode.current.mode).toBe('NORMAL')
+    expect(bench.gateway.governing.modes.keeper.current.mode).toBe('NORMAL')
     expect((await post({ origin: bench.origin, 'x-sallyport': '1' })).status).toBe(200)
   })
 })
