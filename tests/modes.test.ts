@@ -87,7 +87,13 @@ describe('panic', () => {
       next: ['RECOVERY'],
     })
     expect(modeChanges(running.state)).toEqual(['NORMAL LOCKDOWN person'])
+    expect(await call(running.mcp, 'hostile_echo')).toMatch(/MODE_FORBIDS.*The mode is LOCKDOWN \(a key leaked\)/)
     expect(await slow, 'what was under way goes on to its end').toBe('done')
+    const records = running.records()
+    const later = records.slice(records.findIndex(({ type }) => type === 'MODE_CHANGED'))
+    const denied = new Set(later.flatMap(({ type, call_id }) => (type === 'POLICY_DENIED' ? [call_id] : [])))
+    expect(denied.size).toBeGreaterThan(0)
+    expect(later.filter(({ type, call_id }) => type === 'TOOL_CALL_STARTED' && !denied.has(call_id))).toEqual([])
   })
 
   it('is told to clients as changed lists', async () => {
@@ -237,6 +243,17 @@ describe('a disk that takes nothing', () => {
     expect(modeChanges(running.state)).toEqual(['NORMAL RECOVERY person'])
     expect((await run(running, 'mode', 'NORMAL', '--why', 'over')).code).toBe(0)
   })
+})
+
+it('each mode opens again what it leaves, once a person has gone there', async () => {
+  const running = await gateway()
+  expect(await call(running.mcp, 'hostile_echo')).toBe('{}')
+  await run(running, 'panic')
+  expect(await call(running.mcp, 'hostile_echo')).toContain('MODE_FORBIDS')
+  await run(running, 'mode', 'RECOVERY', '--why', 'looking')
+  expect(await call(running.mcp, 'sallyport_list_directory', { path: '.' })).not.toContain('MODE_FORBIDS')
+  await run(running, 'mode', 'NORMAL', '--why', 'over')
+  expect(await call(running.mcp, 'hostile_echo')).toBe('{}')
 })
 
 describe('escalation', () => {
