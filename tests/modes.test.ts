@@ -115,7 +115,8 @@ describe('panic', () => {
     const gone = once(first.child, 'exit')
     first.child.kill('SIGKILL')
     await gone
-    await gateway({ place })
+    const second = await gateway({ place })
+    expect(second.stderr()).toMatch(/The mode is LOCKDOWN, set by \S+ \(panic\)/)
     expect(await modeOf(place)).toMatchObject({ mode: 'LOCKDOWN', why: 'panic' })
   })
 

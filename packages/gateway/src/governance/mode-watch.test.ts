@@ -76,19 +76,26 @@ describe('what is recorded', () => {
     expect(keeper.current.mode).toBe('NORMAL')
   })
 
-  it('and cannot be raises it, and is still refused', async () => {
+  it('and cannot be raises it, and is still refused', () => {
     const { keeper, log, raw } = bench()
     raw.failure = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
     expect(() => log.append(ended(true))).toThrow('The disk is full.')
     expect(keeper.current.mode).toBe('LOCKDOWN')
+    raw.failure = undefined
+  })
+
+  it('and cannot be together with others raises it as well', async () => {
+    const { keeper, log, raw } = bench()
+    raw.failure = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
     expect(await log.appendSoon(ended(true))).toBe(raw.failure)
+    expect(keeper.current.mode).toBe('LOCKDOWN')
     raw.failure = undefined
   })
 
   it('counts anew after a person has relaxed the mode', async () => {
     const { keeper, log } = bench()
-    log.append(denied)
     await keeper.change({ to: 'ALERT', by: 'ann', via: 'cli' })
+    log.append(denied)
     await keeper.change({ to: 'NORMAL', by: 'ann', via: 'cli', why: 'seen' })
     log.append(denied)
     expect(keeper.current.mode).toBe('NORMAL')

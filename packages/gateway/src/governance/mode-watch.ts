@@ -32,7 +32,14 @@ export function openModeWatch({ state, log, settings, onTrouble }: ModeWatchOpti
   keeper.onChange(({ from, to }) => {
     if (isStricter(from, to)) escalation.reset()
   })
+  tellUnusual(keeper, onTrouble)
   return { keeper, escalation, log: createWatchfulLog(log, escalation) }
+}
+
+/** Whoever starts a gateway that refuses much should know why. */
+function tellUnusual({ current: { mode, by, why }, trouble }: ModeKeeper, onTrouble: (text: string) => void): void {
+  if (mode === 'NORMAL' || trouble !== undefined) return
+  onTrouble(`The mode is ${mode}, set by ${by}${why && ` (${why})`}. \`sallyport mode\` says more.`)
 }
 
 async function recordDurably(
