@@ -1,6 +1,6 @@
+import { quoteText } from './excerpt.ts'
 import { isDeeper, type Json, type JsonObject } from './json.ts'
 import type { CompilePattern, TextPattern } from './text-pattern.ts'
-import { quoteText } from './visible-text.ts'
 
 const SHOWN = 60
 const DEEPEST = 128

@@ -1,8 +1,8 @@
+import { quoteText } from './excerpt.ts'
 import type { Json } from './json.ts'
 import { sameJson } from './same-json.ts'
 import type { CompilePattern } from './text-pattern.ts'
 import type { ArgumentRule } from './tool-policy.ts'
-import { quoteText } from './visible-text.ts'
 
 /** Says what is wrong with a value, in words that follow the name of its field. */
 export type FieldCheck = (value: Json) => string | undefined

@@ -1,4 +1,5 @@
 import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
+import { quoteText } from './excerpt.ts'
 import { rememberLooks } from './follow-links.ts'
 import type { FoundPath } from './found-path.ts'
 import { type Located, locatePath } from './located-path.ts'
@@ -13,7 +14,6 @@ import {
 } from './path-patterns.ts'
 import type { Look, PathWorld } from './path-world.ts'
 import type { Ruled } from './tool-policy.ts'
-import { quoteText } from './visible-text.ts'
 
 export interface PathRules {
   /** When given, every path has to be in one of them; an empty list leaves none. */

@@ -178,11 +178,13 @@ function checkReach({ host, noAuth }: Port, allowRemote: boolean): void {
 
 /** What the admin plane may see and do of a gateway. */
 export function adminContextOf(gateway: Gateway, urls: () => readonly string[]): AdminContext {
-  const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet, sessions, store, tokens, logins, ids } =
-    gateway
+  const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
+  const { sessions, store, tokens, logins, governing, ids } = gateway
   return {
     version: VERSION,
-    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet, sessions, store, tokens, logins, ids },
+    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
+    ...{ sessions, store, tokens, logins, ids },
+    mode: governing.modes.keeper,
     get settings() {
       return gateway.settings
     },

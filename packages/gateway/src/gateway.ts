@@ -2,11 +2,13 @@ import { ALLOW, BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallypo
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
+import { fixedAtStart } from './fixed-settings.ts'
 import { Governing } from './governing.ts'
 import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
+import { traceOf } from './trace-of.ts'
 import {
   builtInConfig,
   type ConversationNotice,
@@ -84,7 +86,7 @@ export class Gateway {
     this.#context = this.#createContext()
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
-    this.governing = new Governing({ catalog: this.catalog, settings: () => this.#settings, store: this.store })
+    this.governing = this.#createGoverning()
     this.listings = this.#createListings()
     this.fleet = this.#openFleet()
     this.pipeline = this.#createPipeline()
@@ -97,10 +99,16 @@ export class Gateway {
     const { methods, sessions, onConversation } = this
     this.httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, onConversation })
     this.catalog.onChange((change) => this.hub.listsChanged(change))
+    this.governing.modes.keeper.onChange(() => this.#modeChanged())
   }
 
   readonly onConversation = (conversation: string, notice: ConversationNotice): void => {
     for (const upstream of this.fleet.all()) upstream.tell(conversation, notice)
+  }
+
+  #modeChanged(): void {
+    this.listings.forget()
+    this.hub.listsChanged({ tools: true, resources: true, prompts: true })
   }
 
   #createContext(): UpstreamContext {
@@ -115,6 +123,11 @@ export class Gateway {
     }
   }
 
+  #createGoverning(): Governing {
+    const { catalog, store, state } = this
+    return new Governing({ catalog, store, state, settings: () => this.#settings, onWarning: this.#parts.onWarning })
+  }
+
   #createListings(): Listings {
     const { policyOf, modeState } = this.governing.rules
     return new Listings({
@@ -127,7 +140,7 @@ export class Gateway {
   }
 
   #createPipeline(): Pipeline {
-    const { rules, limits, approvals } = this.governing
+    const { rules, limits, approvals, modes } = this.governing
     return new Pipeline({
       listings: this.listings,
       gauge: this.gauge,
@@ -136,7 +149,7 @@ export class Gateway {
       rulesOf: rules.rulesOf,
       check: () => ALLOW,
       mayApprove: () => false,
-      log: this.store.log,
+      log: modes.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
@@ -211,7 +224,7 @@ export class Gateway {
     this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
     const change = this.fleet.arrange(settings.servers, this.#own)
-    this.governing.rules.forget()
+    this.governing.reload()
     this.listings.forget()
     this.catalog.arrange(this.#order(), settings.gateway.naming)
     this.record({ type: 'CONFIG_RELOADED', ...change })
@@ -239,7 +252,7 @@ export class Gateway {
 
   async #shutDown(reason: string): Promise<void> {
     await this.#starting
-    this.governing.close(reason)
+    await this.governing.close(reason)
     this.sessions.endAll(reason)
     this.methods.close()
     await this.fleet.close()
@@ -263,7 +276,9 @@ export class Gateway {
 
   /** That our own tools are there is no news. */
   #happened(event: SallyportEvent): void {
-    if (!('server' in event && this.#own.has(event.server))) this.record(event)
+    if ('server' in event && this.#own.has(event.server)) return
+    this.governing.modes.escalation.heed(event)
+    this.record(event)
   }
 
   #discovered(server: string, catalogue: ServerCatalogue): void {
@@ -279,21 +294,3 @@ export class Gateway {
     return [...this.#own, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
   }
 }
-
-/** What the listening ports were opened with, as it is written. */
-const FIXED_AT_START = {
-  host: 'host',
-  port: 'port',
-  allowedHosts: 'allowed_hosts',
-  allowedOrigins: 'allowed_origins',
-} as const
-
-function fixedAtStart({ gateway: before }: Settings, { gateway: after }: Settings): readonly string[] {
-  const keys = Object.keys(FIXED_AT_START) as (keyof typeof FIXED_AT_START)[]
-  return keys
-    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
-    .map((key) => FIXED_AT_START[key])
-}
-
-export const traceOf = (error: unknown): string =>
-  error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Json, SallyportEvent, ToolsFile } from '@sallyport/core'
 import type { Catalog } from './catalog/catalog.ts'
 import type { Settings } from './config/config.ts'
-import { Approvals } from './governance/governance.ts'
+import { Approvals, type ModeWatch, openModeWatch } from './governance/governance.ts'
 import { RuleBook, ToolLimits } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
@@ -10,10 +10,13 @@ export interface GoverningOptions {
   readonly catalog: Catalog
   readonly settings: () => Settings
   readonly store: Store
+  readonly state: string
+  readonly onWarning: (text: string) => void
 }
 
 /** What people decided, and what it makes of each tool. */
 export class Governing {
+  readonly modes: ModeWatch
   readonly rules: RuleBook
   readonly approvals: Approvals
   readonly limits = new ToolLimits(() => performance.now())
@@ -21,13 +24,16 @@ export class Governing {
 
   constructor(options: GoverningOptions) {
     this.#options = options
+    const { state, store, settings, onWarning } = options
+    this.modes = openModeWatch({ state, log: store.log, settings, onTrouble: onWarning })
     this.rules = new RuleBook({
       catalog: options.catalog,
       file: () => NO_FILE,
       settings: () => options.settings().governance,
-      mode: () => ({ mode: 'NORMAL' }),
+      mode: () => this.modes.keeper.current,
       isTrusted: () => false,
     })
+    this.modes.keeper.onChange(() => this.rules.forget())
     this.approvals = new Approvals({
       record: (event) => this.#recordSynced(event),
       timeout: () => options.settings().governance.approvalTimeout,
@@ -45,8 +51,15 @@ export class Governing {
     await log.sync()
   }
 
-  close(reason: string): void {
+  /** Other settings are in force. */
+  reload(): void {
+    this.modes.escalation.reload(this.#options.settings().governance.escalation)
+    this.rules.forget()
+  }
+
+  async close(reason: string): Promise<void> {
     this.approvals.close(reason)
+    await this.modes.keeper.close()
   }
 }
 

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { makeFolder } from './disk/disk.ts'
-import { Gateway, type GatewayParts, type OpenedParts, traceOf } from './gateway.ts'
+import { Gateway, type GatewayParts, type OpenedParts } from './gateway.ts'
 import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
+import { traceOf } from './trace-of.ts'
 import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 

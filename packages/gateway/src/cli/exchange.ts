@@ -5,7 +5,7 @@ import { connectSocket } from '../serve/gateway-socket.ts'
 import { SILENCE, silentGateway } from './silent-gateway.ts'
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   /** JSON text. */
   readonly body?: string

@@ -1,9 +1,11 @@
-import { isJsonObject, SallyportError } from '@sallyport/core'
+import { isJsonObject, type Mode, SallyportError } from '@sallyport/core'
 import type {
   CallAnswer,
   CallProblem,
+  ChangedMode,
   EventView,
   Explanation,
+  ModeView,
   ServerView,
   Status,
   TokenView,
@@ -16,9 +18,12 @@ import type { ApiReply, ApiRequest, Exchange } from './exchange.ts'
 export type {
   CallAnswer,
   CallProblem,
+  ChangedMode,
   EventView,
   Explanation,
+  ModeView,
   ServerView,
+  Status,
   TokenView,
   ToolDetail,
   ToolView,
@@ -49,6 +54,11 @@ export interface EventQuery {
   readonly type?: string
   readonly trace?: string
   readonly limit?: number
+}
+
+export interface ModeWish {
+  readonly mode: Mode
+  readonly why?: string
 }
 
 export interface TokenWish {
@@ -122,6 +132,19 @@ export class GatewayClient {
 
   explain(id: string): Promise<Explanation> {
     return this.#ask({ method: 'GET', path: `/api/explain/${encodeURIComponent(id)}` })
+  }
+
+  mode(): Promise<ModeView> {
+    return this.#ask({ method: 'GET', path: '/api/mode' })
+  }
+
+  setMode(wish: ModeWish): Promise<ChangedMode> {
+    return this.#ask({ method: 'PUT', path: '/api/mode', body: JSON.stringify({ ...wish, via: 'cli' }) })
+  }
+
+  /** Of a gateway that runs: this needs nothing that it would have to load first. */
+  panic(why: string): Promise<ChangedMode> {
+    return this.#ask({ method: 'POST', path: `/panic${queryOf({ why, via: 'cli' })}` })
   }
 
   async tokens(): Promise<readonly TokenView[]> {

@@ -1,9 +1,10 @@
-import { SallyportError } from '@sallyport/core'
+import { SallyportError, type SallyportEvent } from '@sallyport/core'
 import { DEFAULT_SETTINGS, prepareState } from '../config/config.ts'
+import { type ModeKeeper, openModeKeeper } from '../governance/governance.ts'
 import { createApi } from '../serve/api/api.ts'
 import { createIds } from '../serve/serve.ts'
 import { type LocalTokens, openLocalTokens, standingPrincipal } from '../sessions/sessions.ts'
-import { lockState, openStore, type Store } from '../store/store.ts'
+import { type EventLog, lockState, openStore, type Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'
 import { createLocalExchange } from './exchange.ts'
@@ -25,7 +26,8 @@ export async function openRecordsHere({ process }: CliContext, state: string): P
   try {
     store = openStore({ state, durability: 'process' })
     const tokens = await openLocalTokens({ state, onTrouble })
-    return { client: clientOf(store, tokens), close: () => closeAll({ store: store as Store, tokens, lock }) }
+    const parts = { store, tokens, mode: openMode(state, store.log, onTrouble), lock }
+    return { client: clientOf(parts), close: () => closeAll(parts) }
   } catch (error) {
     await store?.close()
     lock.release()
@@ -33,29 +35,40 @@ export async function openRecordsHere({ process }: CliContext, state: string): P
   }
 }
 
+interface Parts {
+  readonly store: Store
+  readonly tokens: LocalTokens
+  readonly mode: ModeKeeper
+  readonly lock: { release(): void }
+}
+
+function openMode(state: string, log: EventLog, onTrouble: (text: string) => void): ModeKeeper {
+  const record = async (event: SallyportEvent): Promise<void> => {
+    log.append(event)
+    await log.sync()
+  }
+  return openModeKeeper({ state, now: () => new Date(), record, onTrouble })
+}
+
 type ApiContext = Parameters<typeof createApi>[0]
 
-/** Only the routes of records and tokens are asked here, and these need no more of a gateway. */
-function clientOf(store: Store, tokens: LocalTokens): GatewayClient {
-  const context: Pick<ApiContext, 'version' | 'settings' | 'store' | 'tokens' | 'ids' | 'record'> = {
+/** Only the routes of records, tokens and the mode are asked here, and these need no more of a gateway. */
+function clientOf({ store, tokens, mode }: Parts): GatewayClient {
+  const context: Pick<ApiContext, 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'ids' | 'record'> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
     store,
     tokens,
+    mode,
     ids: createIds(),
     record: (event) => store.log.append(event),
   }
   return new GatewayClient(createLocalExchange(createApi(context as ApiContext), standingPrincipal('operator')))
 }
 
-interface Parts {
-  readonly store: Store
-  readonly tokens: LocalTokens
-  readonly lock: { release(): void }
-}
-
-async function closeAll({ store, tokens, lock }: Parts): Promise<void> {
+async function closeAll({ store, tokens, mode, lock }: Parts): Promise<void> {
   tokens.close()
+  await mode.close()
   await store.close()
   lock.release()
 }

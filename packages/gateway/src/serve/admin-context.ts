@@ -1,6 +1,7 @@
 import type { SallyportEvent } from '@sallyport/core'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Home, Settings } from '../config/config.ts'
+import type { ModeKeeper } from '../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline } from '../pipeline/pipeline.ts'
 import type { LocalTokens, Logins } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
@@ -24,6 +25,7 @@ export interface AdminContext {
   readonly store: Store
   readonly tokens: LocalTokens
   readonly logins: Logins
+  readonly mode: ModeKeeper
   readonly ids: Ids
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]

@@ -119,9 +119,11 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
 
 function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, store, tokens, logins, ids } = gateway
+  const { sessions, store, tokens, logins, governing, ids } = gateway
   return {
-    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet, sessions, store, tokens, logins, ids },
+    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
+    ...{ sessions, store, tokens, logins, ids },
+    mode: governing.modes.keeper,
     version: '1.2.3',
     get settings() {
       return gateway.settings

@@ -6,6 +6,7 @@ import type { AdminContext } from './admin-context.ts'
 import { setAdminHeaders } from './admin-headers.ts'
 import { pathOf, type Routes } from './http-server.ts'
 import { LOGIN_PAGE } from './login-page.ts'
+import { servePanic } from './panic.ts'
 import { sendProblem } from './problem.ts'
 import { requireDescriptors } from './spare-descriptors.ts'
 import { sendUiFile } from './ui-files.ts'
@@ -66,6 +67,10 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
   if (path === '/login') return logIn(visit, context)
   if (principal === undefined) return turnAway(visit)
   if (path === '/logout') return logOut(visit, context)
+  if (path === '/panic') {
+    requireMethod(visit, ['POST'])
+    return servePanic({ request, response, principal, mode: context.mode })
+  }
   if (isApi(path)) return (await loadApi())(request, response, principal)
   requireMethod(visit, ['GET', 'HEAD'])
   return sendUiFile(response, path)

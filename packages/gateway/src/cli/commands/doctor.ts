@@ -2,6 +2,7 @@ import { SallyportError } from '@sallyport/core'
 import type { Check } from '../checks/check.ts'
 import { checkHome } from '../checks/home-checks.ts'
 import { checkMachine } from '../checks/machine-checks.ts'
+import { checkMode } from '../checks/mode-check.ts'
 import { checkPort } from '../checks/port-check.ts'
 import { checkServers } from '../checks/server-checks.ts'
 import { checkState } from '../checks/state-checks.ts'
@@ -40,7 +41,8 @@ async function examine(context: CliContext, flags: GlobalFlags): Promise<readonl
   const state = stateOf(context, flags)
   const gateway = await reachRunning(state)
   const status = await gateway?.status().catch(unlessSilent)
-  const stateChecks = await checkState({ state, running: status !== undefined })
+  const running = status && (await gateway?.mode())
+  const stateChecks = [...(await checkState({ state, running: status !== undefined })), checkMode({ state, running })]
   if (settings === undefined) return [...machine, ...checks, ...stateChecks]
   const { host, port } = settings.gateway
   const portCheck = await checkPort({ host, port, ours: status?.urls ?? [] })

@@ -10,6 +10,7 @@ import { eventRoutes } from './events.ts'
 import { explainRoutes } from './explain.ts'
 import { invalidInput } from './invalid-input.ts'
 import { loginLinkRoutes } from './login-links.ts'
+import { modeRoutes } from './mode.ts'
 import { documentRoutes } from './openapi-document.ts'
 import { type ApiEnv, operatorOf } from './routes.ts'
 import { serverRoutes } from './servers.ts'
@@ -23,6 +24,7 @@ export type { CallAnswer, CallProblem } from './call.ts'
 export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
+export type { ChangedMode, ModeView } from './mode.ts'
 export type { ServerView } from './server-view.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
@@ -53,6 +55,7 @@ export function createApi(context: AdminContext) {
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))
     .route('/api', tokenRoutes(context))
+    .route('/api', modeRoutes(context))
     .route('/api', loginLinkRoutes(context))
     .route('/api', documentRoutes(app, context.version))
 }

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { MODES } from '@sallyport/core'
 import type { AdminContext } from '../admin-context.ts'
 import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
 
@@ -11,6 +12,7 @@ const statusSchema = z
     home: z.object({ path: z.string(), origin: z.enum(['flag', 'environment', 'project', 'user']) }),
     state: z.string(),
     urls: z.array(z.string()).openapi({ description: 'Where clients reach it over HTTP.' }),
+    mode: z.enum(MODES),
     callsInFlight: z.number().int(),
     sessions: z.number().int(),
     servers: z.record(z.string(), z.number().int()).openapi({ description: 'How many servers are in each state.' }),
@@ -41,7 +43,7 @@ function statusOf(context: AdminContext): Status {
     home: { path: home.path, origin: home.origin },
     state,
     urls: [...context.urls()],
-
+    mode: context.mode.current.mode,
     callsInFlight: gauge.inFlight,
     sessions: sessions.size,
     servers: countStates(context),

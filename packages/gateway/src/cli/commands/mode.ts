@@ -1,0 +1,90 @@
+import { MODES, type Mode } from '@sallyport/core'
+import { agoText } from '../ago-text.ts'
+import { choiceOf } from '../choice.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import { localTime } from '../event-line.ts'
+import type { GatewayClient, ModeView } from '../gateway-client.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { MODE_MEANINGS } from '../mode-meaning.ts'
+import { withRecords } from '../reach-gateway.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import { visibleLine } from '../terminal-text.ts'
+
+interface ModeFlags {
+  readonly why?: string
+}
+
+export const modeCommand = defineCommand<ModeFlags, [Mode?]>({
+  brief: 'Show the mode in force, or set another',
+  description:
+    'NORMAL, DEGRADED, ALERT, RECOVERY and LOCKDOWN leave fewer and fewer tools. A less strict mode needs --why.\n' +
+    'Where no gateway runs, the next one begins in the mode that is set.',
+  examples: [
+    ['mode', 'The mode, since when, who set it and why'],
+    ['mode ALERT --why "odd calls of codex"', 'Only tools of low risk from now on'],
+    ['mode NORMAL --why "it was a test"', 'Back to work'],
+    ['panic', 'LOCKDOWN, at once'],
+  ],
+  flags: {
+    why: { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief: 'Why; agents are told it too' },
+  },
+  positional: {
+    kind: 'tuple',
+    parameters: [{ brief: `The mode to set: ${MODES.join(', ')}`, placeholder: 'mode', parse: modeOf, optional: true }],
+  },
+  run: (context, flags, mode) => {
+    const screen = createScreen(context, flags)
+    return mode === undefined ? show(context, flags, screen) : set(context, { flags, screen, mode })
+  },
+})
+
+async function show(context: CliContext, flags: GlobalFlags, screen: Screen): Promise<void> {
+  const { view, tools } = await withRecords(context, flags, async (client, age) => ({
+    view: await client.mode(),
+    tools: age === 'running' ? await countTools(client) : undefined,
+  }))
+  if (screen.json) return screen.dataJson({ ...view, ...(tools && { tools }) })
+  const open = tools && `${tools.open} of ${tools.all} can be called`
+  const facts = [...factsOf(view, context.now()), ['tools', open] as const]
+  screen.facts(facts.map(([name, value]) => ({ name, value })))
+  if (view.trouble !== undefined) screen.say(`! ${visibleLine(view.trouble)}`)
+}
+
+interface SetOptions {
+  readonly flags: ModeFlags & GlobalFlags
+  readonly screen: Screen
+  readonly mode: Mode
+}
+
+async function set(context: CliContext, { flags, screen, mode }: SetOptions): Promise<void> {
+  const { why } = flags
+  const changed = await withRecords(context, flags, (client) =>
+    client.setMode({ mode, ...(why !== undefined && { why }) }),
+  )
+  if (screen.json) return screen.dataJson(changed)
+  const was = changed.before === mode ? 'It was in force already' : `It was ${changed.before} before`
+  screen.say(`${mode} is in force. ${MODE_MEANINGS[mode]} ${was}.`)
+  if (changed.trouble !== undefined) screen.say(`! ${visibleLine(changed.trouble)}`)
+}
+
+async function countTools(client: GatewayClient): Promise<{ readonly open: number; readonly all: number }> {
+  const tools = await client.tools({})
+  return { open: tools.filter(({ offered }) => offered).length, all: tools.length }
+}
+
+function factsOf(view: ModeView, now: Date): readonly (readonly [string, string | undefined])[] {
+  return [
+    ['mode', view.mode],
+    ['means', MODE_MEANINGS[view.mode]],
+    ['since', `${localTime(view.since)} (${agoText(new Date(view.since), now)})`],
+    ['by', visibleLine(`${view.by} (${view.via})`)],
+    ['why', visibleLine(view.why) || undefined],
+    ['next', view.next.join(', ')],
+  ]
+}
+
+/** However it is typed; there is no other word that it could be. */
+function modeOf(text: string): Mode {
+  return choiceOf(MODES)(text.toUpperCase())
+}

@@ -1,0 +1,14 @@
+import type { Mode } from '@sallyport/core'
+
+/** What each mode leaves, in one line. */
+export const MODE_MEANINGS: Readonly<Record<Mode, string>> = {
+  NORMAL: 'Every tool can be called that its rules allow.',
+  ALERT: 'Something looks wrong: by default only tools of low risk can be called.',
+  DEGRADED: 'Something is broken: by default no tools of high risk can be called.',
+  LOCKDOWN: 'Only essential READ tools can be called, each with approval.',
+  RECOVERY: 'Only READ tools can be called.',
+}
+
+/** How a person gets from LOCKDOWN back to work. */
+export const WAY_BACK =
+  'To go back: `sallyport mode RECOVERY --why "…"`, look around, then `sallyport mode NORMAL --why "…"`.'

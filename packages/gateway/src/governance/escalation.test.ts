@@ -1,0 +1,219 @@
+import type { ErrorCode } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import type { EscalationSettings } from '../config/config.ts'
+import { Escalation } from './escalation.ts'
+import type { Proposal } from './mode-keeper.ts'
+
+const MINUTE = 60_000
+
+const SETTINGS: EscalationSettings = {
+  policyViolations: { count: 3, window: 10 * MINUTE, to: 'ALERT' },
+  toolErrors: { rate: 0.5, least: 4, window: 10 * MINUTE, to: 'DEGRADED' },
+  upstreamFlapping: { count: 2, window: 10 * MINUTE, to: 'DEGRADED' },
+  auditFailing: { lasting: 30_000, to: 'LOCKDOWN' },
+}
+
+function bench(settings: Partial<EscalationSettings> = {}) {
+  const proposals: Proposal[] = []
+  const clock = { now: 0 }
+  const escalation = new Escalation({
+    settings: { ...SETTINGS, ...settings },
+    now: () => clock.now,
+    propose: (proposal) => proposals.push(proposal),
+  })
+  const times = (count: number, act: () => void): void => Array.from({ length: count }).forEach(act)
+  return { escalation, proposals, clock, times }
+}
+
+describe('calls that break the rules', () => {
+  it('make the mode stricter when they are enough within the window', () => {
+    const { escalation, proposals, clock } = bench()
+    escalation.denied('CALL_DENIED')
+    clock.now = 5 * MINUTE
+    escalation.denied('SECRET_REFUSED')
+    expect(proposals).toEqual([])
+    clock.now = 10 * MINUTE
+    escalation.denied('ARGUMENTS_FORBIDDEN')
+    expect(proposals).toEqual([{ to: 'ALERT', why: '3 calls broke the rules within 10 min' }])
+  })
+
+  it('do not when the first has left the window', () => {
+    const { escalation, proposals, clock } = bench()
+    escalation.denied('CALL_DENIED')
+    clock.now = 10 * MINUTE + 10_000
+    escalation.denied('CALL_DENIED')
+    escalation.denied('CALL_DENIED')
+    expect(proposals).toEqual([])
+    escalation.denied('CALL_DENIED')
+    expect(proposals).toHaveLength(1)
+  })
+
+  it('are counted anew after they fired', () => {
+    const { escalation, proposals, times } = bench()
+    times(8, () => escalation.denied('CALL_DENIED'))
+    expect(proposals).toHaveLength(2)
+    escalation.denied('CALL_DENIED')
+    expect(proposals).toHaveLength(3)
+  })
+
+  it.each<ErrorCode>([
+    'MODE_FORBIDS',
+    'OVERLOADED',
+    'RATE_LIMITED',
+    'ARGUMENTS_INVALID',
+    'APPROVAL_REQUIRED',
+    'APPROVAL_EXPIRED',
+  ])('are not those refused with %s', (code) => {
+    const { escalation, proposals, times } = bench()
+    times(50, () => escalation.denied(code))
+    expect(proposals).toEqual([])
+  })
+})
+
+describe('failing tools', () => {
+  it('make the mode stricter at the rate that is set, once there are calls enough', () => {
+    const { escalation, proposals } = bench()
+    escalation.ended('badly')
+    escalation.ended('well')
+    escalation.ended('badly')
+    expect(proposals).toEqual([])
+    escalation.ended('well')
+    expect(proposals).toEqual([{ to: 'DEGRADED', why: '2 of 4 calls failed within 10 min' }])
+  })
+
+  it('do nothing below that rate', () => {
+    const { escalation, proposals, times } = bench()
+    times(6, () => escalation.ended('well'))
+    times(5, () => escalation.ended('badly'))
+    expect(proposals).toEqual([])
+    escalation.failed('UPSTREAM_DIED')
+    expect(proposals).toEqual([{ to: 'DEGRADED', why: '6 of 12 calls failed within 10 min' }])
+  })
+
+  it('are forgotten with the window', () => {
+    const { escalation, proposals, clock, times } = bench()
+    times(3, () => escalation.ended('badly'))
+    clock.now = 11 * MINUTE
+    escalation.ended('badly')
+    expect(proposals).toEqual([])
+  })
+
+  it('fire never for calls that all end well, even at a rate of nothing', () => {
+    const { escalation, proposals, times } = bench({ toolErrors: { rate: 0, least: 1, window: MINUTE, to: 'ALERT' } })
+    times(10, () => escalation.ended('well'))
+    expect(proposals).toEqual([])
+  })
+
+  it.each<ErrorCode>(['CALL_CANCELLED', 'TOOL_UNKNOWN'])('are not blamed for %s', (code) => {
+    const { escalation, proposals, times } = bench()
+    times(50, () => escalation.failed(code))
+    expect(proposals).toEqual([])
+  })
+})
+
+describe('a server that comes and goes', () => {
+  it('makes the mode stricter, and is named', () => {
+    const { escalation, proposals } = bench()
+    for (const server of ['a', 'b', 'a']) {
+      escalation.connected(server)
+      escalation.lost(server)
+    }
+    expect(proposals).toEqual([{ to: 'DEGRADED', why: 'the server a was lost 2 times within 10 min' }])
+  })
+
+  it('is not one that cannot be started at all', () => {
+    const { escalation, proposals, times } = bench()
+    times(50, () => escalation.lost('missing'))
+    expect(proposals).toEqual([])
+  })
+
+  it('is not many that are lost once', () => {
+    const { escalation, proposals } = bench()
+    for (let at = 0; at < 50; at++) {
+      escalation.connected(`s${at}`)
+      escalation.lost(`s${at}`)
+    }
+    expect(proposals).toEqual([])
+  })
+})
+
+describe('a log that takes no records', () => {
+  it('makes the mode stricter when that lasts', () => {
+    const { escalation, proposals, clock } = bench()
+    escalation.unrecorded()
+    clock.now = 29_999
+    escalation.unrecorded()
+    expect(proposals).toEqual([])
+    clock.now = 30_000
+    escalation.unrecorded()
+    expect(proposals).toEqual([{ to: 'LOCKDOWN', why: 'no record could be written for 30.0 s' }])
+    clock.now = 59_999
+    escalation.unrecorded()
+    expect(proposals).toHaveLength(1)
+  })
+
+  it('begins anew with every record that gets in', () => {
+    const { escalation, proposals, clock } = bench()
+    escalation.unrecorded()
+    clock.now = 20_000
+    escalation.recorded()
+    clock.now = 40_000
+    escalation.unrecorded()
+    clock.now = 69_999
+    escalation.unrecorded()
+    expect(proposals).toEqual([])
+  })
+})
+
+describe('the settings', () => {
+  it('switch each trigger off', () => {
+    const off = {
+      policyViolations: undefined,
+      toolErrors: undefined,
+      upstreamFlapping: undefined,
+      auditFailing: undefined,
+    }
+    const { escalation, proposals, clock } = bench(off)
+    for (clock.now = 0; clock.now < MINUTE; clock.now += 500) {
+      escalation.denied('CALL_DENIED')
+      escalation.ended('badly')
+      escalation.connected('a')
+      escalation.lost('a')
+      escalation.unrecorded()
+    }
+    expect(proposals).toEqual([])
+  })
+
+  it('that changed begin to count anew, those that did not go on', () => {
+    const { escalation, proposals } = bench()
+    escalation.denied('CALL_DENIED')
+    escalation.denied('CALL_DENIED')
+    escalation.reload({ ...SETTINGS })
+    escalation.denied('CALL_DENIED')
+    expect(proposals).toHaveLength(1)
+    escalation.denied('CALL_DENIED')
+    escalation.reload({ ...SETTINGS, policyViolations: { count: 2, window: MINUTE, to: 'LOCKDOWN' } })
+    escalation.denied('CALL_DENIED')
+    expect(proposals).toHaveLength(1)
+    escalation.denied('CALL_DENIED')
+    expect(proposals[1]).toMatchObject({ to: 'LOCKDOWN' })
+  })
+})
+
+it('a person who relaxes the mode makes everything begin anew', () => {
+  const { escalation, proposals, clock } = bench()
+  escalation.denied('CALL_DENIED')
+  escalation.denied('CALL_DENIED')
+  escalation.ended('badly')
+  escalation.connected('a')
+  escalation.lost('a')
+  escalation.unrecorded()
+  escalation.reset()
+  clock.now = 30_000
+  escalation.denied('CALL_DENIED')
+  escalation.ended('badly')
+  escalation.connected('a')
+  escalation.lost('a')
+  escalation.unrecorded()
+  expect(proposals).toEqual([])
+})

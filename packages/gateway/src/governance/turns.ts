@@ -1,0 +1,10 @@
+/** Work that is done one after the other, whatever becomes of what came before. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  take<Value>(work: () => Promise<Value>): Promise<Value> {
+    const mine = this.#last.then(work)
+    this.#last = mine.catch(() => undefined)
+    return mine
+  }
+}

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { logIn, openAdminBench } from '../admin.test-kit.ts'
+
+describe('the mode', () => {
+  it('is shown, set, kept and recorded with who did it and why', async () => {
+    const { api, gateway } = await openAdminBench()
+    expect((await api('/api/mode')).body).toMatchObject({ mode: 'NORMAL', next: expect.arrayContaining(['ALERT']) })
+    const put = await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT', why: 'odd calls' } })
+    expect(put.status).toBe(200)
+    expect(put.body).toMatchObject({ mode: 'ALERT', via: 'api', why: 'odd calls', before: 'NORMAL' })
+    const { before: _before, ...shown } = put.body
+    expect((await api('/api/mode')).body).toEqual(shown)
+    expect((await api('/api/status')).body.mode).toBe('ALERT')
+    expect(JSON.parse(readFileSync(join(gateway.state, 'mode.json'), 'utf8')).mode).toBe('ALERT')
+    expect(await gateway.store.find({ types: ['MODE_CHANGED'] })).toMatchObject([
+      { from: 'NORMAL', to: 'ALERT', by: shown.by, via: 'api', why: 'odd calls' },
+    ])
+  })
+
+  it('that may not follow is refused with what can, and one without a reason with what is missing', async () => {
+    const { api } = await openAdminBench()
+    await api('/api/mode', { method: 'PUT', body: { mode: 'LOCKDOWN' } })
+    const back = await api('/api/mode', { method: 'PUT', body: { mode: 'NORMAL', why: 'over' } })
+    expect({ status: back.status, ...back.body.error }).toMatchObject({ status: 409, code: 'MODE_REFUSED' })
+    const silent = await api('/api/mode', { method: 'PUT', body: { mode: 'RECOVERY' } })
+    expect({ status: silent.status, ...silent.body.error }).toMatchObject({ status: 400, code: 'INVALID_PARAMS' })
+    expect((await api('/api/mode')).body.mode).toBe('LOCKDOWN')
+  })
+
+  it.each([
+    {},
+    { mode: 'alert' },
+    { mode: 'ALERT', why: 5 },
+    { mode: 'ALERT', via: 'magic' },
+    { mode: 'ALERT', by: 'somebody else' },
+    { mode: 'ALERT', why: 'x'.repeat(1_001) },
+  ])('is not set by %j', async (body) => {
+    const { api } = await openAdminBench()
+    expect((await api('/api/mode', { method: 'PUT', body })).status).toBe(400)
+    expect((await api('/api/mode')).body.mode).toBe('NORMAL')
+  })
+
+  it('is told to whoever watches the lists, and decided anew for each', async () => {
+    const { api, gateway } = await openAdminBench()
+    const told = new Promise((resolve) => {
+      gateway.hub.add({ wants: { tools: true, resources: false, prompts: false }, tell: resolve })
+    })
+    await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT' } })
+    expect(await told).toEqual({ method: 'notifications/tools/list_changed' })
+  })
+})
+
+describe('panic', () => {
+  it('is LOCKDOWN, also for who asks twice', async () => {
+    const { api } = await openAdminBench()
+    const first = await api('/panic?why=a%20key%20leaked', { method: 'POST' })
+    expect(first.body).toMatchObject({ mode: 'LOCKDOWN', why: 'a key leaked', via: 'api', before: 'NORMAL' })
+    const second = await api('/panic?via=cli', { method: 'POST' })
+    expect(second.body).toMatchObject({ mode: 'LOCKDOWN', why: 'a key leaked', via: 'api', before: 'LOCKDOWN' })
+  })
+
+  it('and the mode are the operator’s alone', async () => {
+    const { ask, agentToken, gateway } = await openAdminBench()
+    const authorization = `Bearer ${agentToken}`
+    const tries: [string, string][] = [
+      ['/panic', 'POST'],
+      ['/api/mode', 'PUT'],
+      ['/api/mode', 'GET'],
+    ]
+    for (const [path, method] of tries) {
+      const body = method === 'PUT' ? { mode: 'LOCKDOWN' } : undefined
+      expect((await ask(path, { method, body, headers: { authorization } })).status, path).toBe(403)
+      expect((await ask(path, { method, body })).status, path).toBe(401)
+    }
+    expect(gateway.governing.modes.keeper.current.mode).toBe('NORMAL')
+  })
+
+  it('cannot be caused by another page, nor by a link', async () => {
+    const bench = await openAdminBench()
+    const cookie = await logIn(bench)
+    const post = (headers: Record<string, string>) =>
+      bench.ask('/panic', { method: 'POST', headers: { cookie, ...headers } })
+    expect((await post({})).status).toBe(403)
+    expect((await bench.ask('/panic', { headers: { cookie } })).status).toBe(405)
+    expect(bench.gateway.governing.modes.keeper.current.mode).toBe('NORMAL')
+    expect((await post({ origin: bench.origin, 'x-sallyport': '1' })).status).toBe(200)
+  })
+})

@@ -1,0 +1,55 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { MODES } from '@sallyport/core'
+import type { AdminContext } from '../admin-context.ts'
+import { MODE_MEANS, modeView } from '../mode-view.ts'
+import { inputOf } from './invalid-input.ts'
+import { createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+
+const modeSchema = z
+  .object({
+    mode: z.enum(MODES),
+    since: z.iso.datetime(),
+    by: z.string().openapi({ description: '`automatic` where no person set it.' }),
+    via: z.string(),
+    why: z.string().openapi({ description: 'Empty where nobody said.' }),
+    next: z.array(z.enum(MODES)).openapi({ description: 'Where a person can go from here.' }),
+    trouble: z.string().optional().openapi({ description: 'Why a restart may not bring back exactly this.' }),
+  })
+  .openapi('Mode')
+
+const changedSchema = modeSchema
+  .extend({ before: z.enum(MODES).openapi({ description: 'What was in force; the same where nothing changed.' }) })
+  .openapi('ChangedMode')
+
+export type ModeView = z.infer<typeof modeSchema>
+export type ChangedMode = z.infer<typeof changedSchema>
+
+const modeBody = inputOf({
+  mode: z.enum(MODES),
+  why: z.string().max(1_000).optional().openapi({ description: 'Needed for whatever is less strict.' }),
+  via: z.enum(MODE_MEANS).default('api').openapi({ description: 'By what means, for the record.' }),
+})
+
+const getMode = createRoute({
+  method: 'get',
+  path: '/mode',
+  summary: 'The mode in force',
+  responses: { 200: jsonOf(modeSchema, 'The mode, who set it and why.'), ...PROBLEMS },
+})
+
+const putMode = createRoute({
+  method: 'put',
+  path: '/mode',
+  summary: 'Set the mode',
+  request: { body: { required: true, content: { 'application/json': { schema: modeBody } } } },
+  responses: { 200: jsonOf(changedSchema, 'It is in force.'), ...PROBLEMS },
+})
+
+export const modeRoutes = ({ mode: keeper }: AdminContext) =>
+  createRoutes()
+    .openapi(getMode, (c) => c.json(modeView(keeper), 200))
+    .openapi(putMode, async (c) => {
+      const { mode: to, why, via } = c.req.valid('json')
+      const before = await keeper.change({ to, why, via, by: operatorOf(c.env).user })
+      return c.json({ ...modeView(keeper), before }, 200)
+    })

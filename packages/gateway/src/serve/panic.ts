@@ -1,0 +1,20 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '@sallyport/core'
+import type { ModeKeeper } from '../governance/governance.ts'
+import { MODE_MEANS, modeView } from './mode-view.ts'
+
+export interface PanicOptions {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly principal: Principal
+  readonly mode: ModeKeeper
+}
+
+/** LOCKDOWN without the API: that may have to be loaded first, which takes time and descriptors that a flood may have taken. */
+export async function servePanic({ request, response, principal, mode }: PanicOptions): Promise<void> {
+  const query = new URLSearchParams(request.url?.split('?')[1])
+  const via = MODE_MEANS.find((means) => means === query.get('via')) ?? 'api'
+  const before = await mode.change({ to: 'LOCKDOWN', by: principal.user, via, why: query.get('why') ?? 'panic' })
+  const body = JSON.stringify({ ...modeView(mode), before })
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
+}

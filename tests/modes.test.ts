@@ -1,0 +1,311 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { LegacyClient, modernRequest } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { errorOf, type Outcome, runCommand } from './run-command.ts'
+import {
+  endProcess,
+  MAIN,
+  makePlace,
+  type Place,
+  REPOSITORY,
+  type RunningGateway,
+  type RunOptions,
+  readRecords,
+  runGateway,
+} from './run-gateway.ts'
+
+const HOSTILE = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
+const CONFIG = {
+  gateway: { startup_wait: '50s' },
+  mcp_servers: { hostile: { command: 'node', args: [HOSTILE], exclude_tools: ['die'] } },
+}
+
+async function gateway(options: RunOptions = { config: CONFIG }): Promise<RunningGateway> {
+  const running = await runGateway(options)
+  onTestFinished(() => running.stop())
+  return running
+}
+
+function emptyPlace(): Place {
+  const place = makePlace()
+  onTestFinished(() => place.remove())
+  return place
+}
+
+const run = ({ home, state }: Place, ...args: readonly string[]): Promise<Outcome> =>
+  runCommand([...args, '--home', home, '--state', state])
+
+async function modeOf(place: Place): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await run(place, 'mode', '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+const modeChanges = (state: string): readonly string[] =>
+  readRecords(state)
+    .filter(({ type }) => type === 'MODE_CHANGED')
+    .map(({ from, to, by }) => `${from} ${to} ${by === 'automatic' ? 'automatic' : 'person'}`)
+
+async function call(mcp: string, name: string, args: object = {}): Promise<string> {
+  const { message } = await modernRequest(mcp, 'tools/call', { name, arguments: args })
+  return message.result?.content?.[0]?.text ?? JSON.stringify(message)
+}
+
+/** Calls one after the other until it is told to stop. */
+function keepCalling(mcp: string) {
+  let stopped = false
+  const calling = Promise.all(
+    Array.from({ length: 20 }, async () => {
+      while (!stopped) await call(mcp, 'hostile_echo', { text: 'x' })
+    }),
+  )
+  return async (): Promise<void> => {
+    stopped = true
+    await calling
+  }
+}
+
+describe('panic', () => {
+  it('is in force before it is answered, while other terminals call and wait', async () => {
+    const running = await gateway()
+    const slow = call(running.mcp, 'hostile_sleep', { ms: 1_500 })
+    const stop = keepCalling(running.mcp)
+    onTestFinished(stop)
+    const told = await run(running, 'panic', '--why', 'a key leaked')
+    expect(told).toMatchObject({ code: 0, stdout: '' })
+    expect(told.stderr).toMatch(/^LOCKDOWN is in force\. .*\nTo go back: `sallyport mode RECOVERY/)
+    expect(await modeOf(running)).toMatchObject({
+      mode: 'LOCKDOWN',
+      via: 'cli',
+      why: 'a key leaked',
+      next: ['RECOVERY'],
+    })
+    expect(modeChanges(running.state)).toEqual(['NORMAL LOCKDOWN person'])
+    expect(await call(running.mcp, 'hostile_echo')).toMatch(/MODE_FORBIDS.*The mode is LOCKDOWN \(a key leaked\)/)
+    expect(await slow, 'what was under way goes on to its end').toBe('done')
+    const records = running.records()
+    const later = records.slice(records.findIndex(({ type }) => type === 'MODE_CHANGED'))
+    const denied = new Set(later.flatMap(({ type, call_id }) => (type === 'POLICY_DENIED' ? [call_id] : [])))
+    expect(denied.size).toBeGreaterThan(0)
+    expect(later.filter(({ type, call_id }) => type === 'TOOL_CALL_STARTED' && !denied.has(call_id))).toEqual([])
+  })
+
+  it('is told to clients as changed lists', async () => {
+    const running = await gateway()
+    const client = await LegacyClient.open(running.mcp)
+    const headers = { accept: 'text/event-stream', 'mcp-session-id': client.session }
+    const listening = await fetch(running.mcp, { headers })
+    const reader = listening.body?.pipeThrough(new TextDecoderStream()).getReader()
+    onTestFinished(async () => reader?.cancel())
+    await run(running, 'panic')
+    let heard = ''
+    while (!heard.includes('notifications/tools/list_changed')) heard += (await reader?.read())?.value ?? ''
+  })
+
+  it('survives a kill at the moment it was answered', async () => {
+    const place = emptyPlace()
+    const first = await gateway({ place })
+    expect((await run(place, 'panic')).code).toBe(0)
+    const gone = once(first.child, 'exit')
+    first.child.kill('SIGKILL')
+    await gone
+    const second = await gateway({ place })
+    expect(second.stderr()).toMatch(/The mode is LOCKDOWN, set by \S+ \(panic\)/)
+    expect(await modeOf(place)).toMatchObject({ mode: 'LOCKDOWN', why: 'panic' })
+  })
+
+  it('works where connections have left no descriptors for the API', async () => {
+    const place = emptyPlace()
+    const serve = [
+      process.execPath,
+      MAIN,
+      'serve',
+      '--home',
+      place.home,
+      '--state',
+      place.state,
+      '--port',
+      '0',
+      '--json',
+    ]
+    const child = spawn('sh', ['-c', 'ulimit -n 200 && exec "$0" "$@"', ...serve], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    onTestFinished(() => endProcess(child))
+    const [line] = await once(createInterface({ input: child.stdout }), 'line')
+    const { port, hostname } = new URL(JSON.parse(line).url)
+    const idle: Socket[] = []
+    onTestFinished(() => idle.forEach((socket) => void socket.destroy()))
+    for (let count = 0; count < 100; count++) {
+      const socket = connect(Number(port), hostname).on('error', () => {})
+      idle.push(socket)
+      await once(socket, 'connect')
+    }
+    expect(errorOf(await run(place, 'servers', '--json')).code).toBe('OVERLOADED')
+    expect(await run(place, 'panic')).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(join(place.state, 'mode.json'), 'utf8')).mode).toBe('LOCKDOWN')
+  })
+
+  it('in two terminals at once is one change', async () => {
+    const running = await gateway()
+    const told = await Promise.all([run(running, 'panic'), run(running, 'panic'), run(running, 'panic')])
+    expect(told.map(({ code }) => code)).toEqual([0, 0, 0])
+    expect(modeChanges(running.state)).toEqual(['NORMAL LOCKDOWN person'])
+  })
+})
+
+describe('without a gateway', () => {
+  it('the mode is set for the next one, and recorded', async () => {
+    const place = emptyPlace()
+    expect(await modeOf(place)).toMatchObject({ mode: 'NORMAL' })
+    expect((await run(place, 'mode', 'alert', '--why', 'before the weekend')).code).toBe(0)
+    expect(modeChanges(place.state)).toEqual(['NORMAL ALERT person'])
+    const running = await gateway({ place })
+    const headers = { authorization: `Bearer ${running.token('operator')}` }
+    const status = (await (await fetch(`${running.url}/api/status`, { headers })).json()) as { mode: string }
+    expect(status.mode).toBe('ALERT')
+  })
+
+  it('two commands at once follow one another', async () => {
+    const place = emptyPlace()
+    const told = await Promise.all([run(place, 'mode', 'ALERT'), run(place, 'panic')])
+    const codes = told.map(({ code }) => code)
+    // What came after LOCKDOWN may not follow it.
+    expect([
+      [0, 0],
+      [4, 0],
+    ]).toContainEqual(codes)
+    expect(await modeOf(place)).toMatchObject({ mode: 'LOCKDOWN' })
+    const [first] = codes
+    expect(modeChanges(place.state)).toEqual(
+      first === 0 ? ['NORMAL ALERT person', 'ALERT LOCKDOWN person'] : ['NORMAL LOCKDOWN person'],
+    )
+  })
+})
+
+describe('a damaged file', () => {
+  it('means LOCKDOWN, is told at the start and by doctor, and a person gets out of it', async () => {
+    const place = emptyPlace()
+    expect((await run(place, 'mode', 'ALERT')).code).toBe(0)
+    writeFileSync(join(place.state, 'mode.json'), '{"mode":"NOR')
+    const doctor = await run(place, 'doctor')
+    expect(doctor.code).toBe(6)
+    expect(doctor.stdout).toMatch(/✗ mode .*mode\.json is not a JSON object: the next gateway begins in LOCKDOWN/)
+    const running = await gateway({ place })
+    expect(running.stderr()).toMatch(/mode\.json is not a JSON object, so that LOCKDOWN is in force\. .*mode RECOVERY/)
+    const shown = await run(place, 'mode', '--json')
+    expect(JSON.parse(shown.stdout)).toMatchObject({ mode: 'LOCKDOWN', by: 'automatic' })
+    expect((await run(place, 'mode', 'RECOVERY', '--why', 'looked at it')).code).toBe(0)
+    expect((await run(place, 'mode', 'NORMAL', '--why', 'it was the editor')).code).toBe(0)
+    expect(await modeOf(place)).toMatchObject({ mode: 'NORMAL', why: 'it was the editor' })
+  })
+})
+
+describe('a disk that takes nothing', () => {
+  const limit = ({ child }: RunningGateway, bytes: number | 'unlimited'): Buffer =>
+    execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${bytes}:unlimited`])
+
+  it('cannot keep LOCKDOWN from being in force, nor from surviving a restart', async () => {
+    const place = emptyPlace()
+    const first = await gateway({ place })
+    expect((await run(place, 'mode', 'ALERT')).code).toBe(0)
+    limit(first, 0)
+    const told = await run(place, 'panic', '--json')
+    expect(told.code).toBe(0)
+    expect(JSON.parse(told.stdout)).toMatchObject({
+      mode: 'LOCKDOWN',
+      before: 'ALERT',
+      trouble: expect.stringMatching(/in force, but could not be kept: .*EFBIG.*bring it back without who set it/),
+    })
+    const gone = once(first.child, 'exit')
+    first.child.kill('SIGKILL')
+    await gone
+    await gateway({ place })
+    expect((await run(place, 'mode')).stdout).toMatch(/^mode +LOCKDOWN$/m)
+  })
+
+  it('keeps a laxer mode from being in force, and what was owed follows when there is room', async () => {
+    const running = await gateway({})
+    limit(running, 0)
+    expect((await run(running, 'mode', 'RECOVERY')).code).toBe(0)
+    const refused = await run(running, 'mode', 'NORMAL', '--why', 'over', '--json')
+    expect([refused.code, errorOf(refused).code]).toEqual([5, 'AUDIT_UNAVAILABLE'])
+    limit(running, 'unlimited')
+    await eventually(
+      () => run(running, 'mode', '--json'),
+      ({ stdout }) => JSON.parse(stdout).trouble === undefined,
+    )
+    expect(modeChanges(running.state)).toEqual(['NORMAL RECOVERY person'])
+    expect((await run(running, 'mode', 'NORMAL', '--why', 'over')).code).toBe(0)
+  })
+})
+
+it('each mode opens again what it leaves, once a person has gone there', async () => {
+  const running = await gateway()
+  expect(await call(running.mcp, 'hostile_echo')).toBe('{}')
+  await run(running, 'panic')
+  expect(await call(running.mcp, 'hostile_echo')).toContain('MODE_FORBIDS')
+  await run(running, 'mode', 'RECOVERY', '--why', 'looking')
+  expect(await call(running.mcp, 'sallyport_list_directory', { path: '.' })).not.toContain('MODE_FORBIDS')
+  await run(running, 'mode', 'NORMAL', '--why', 'over')
+  expect(await call(running.mcp, 'hostile_echo')).toBe('{}')
+})
+
+describe('escalation', () => {
+  it('puts ALERT in force when an agent keeps trying what it may not do, and only a person takes it back', async () => {
+    const running = await gateway()
+    for (let count = 0; count < 29; count++) await call(running.mcp, 'hostile_die')
+    expect(await modeOf(running)).toMatchObject({ mode: 'NORMAL' })
+    expect(await call(running.mcp, 'hostile_die')).toContain('CALL_DENIED')
+    expect(await modeOf(running)).toMatchObject({
+      mode: 'ALERT',
+      by: 'automatic',
+      why: '30 calls broke the rules within 10 min',
+    })
+    expect(modeChanges(running.state)).toEqual(['NORMAL ALERT automatic'])
+    expect((await run(running, 'mode', 'NORMAL', '--why', 'my own test')).code).toBe(0)
+    await call(running.mcp, 'hostile_die')
+    expect(await modeOf(running), 'what was forgiven does not count again').toMatchObject({ mode: 'NORMAL' })
+  })
+
+  it('puts DEGRADED in force when half of the calls fail', async () => {
+    const running = await gateway()
+    for (let count = 0; count < 25; count++) {
+      await call(running.mcp, 'hostile_echo')
+      await call(running.mcp, 'hostile_tool_error')
+    }
+    expect(await modeOf(running)).toMatchObject({ mode: 'DEGRADED', why: '25 of 50 calls failed within 10 min' })
+  })
+})
+
+describe('the command line', () => {
+  it('says which mode was meant, what is missing, and what can follow, each with its exit code', async () => {
+    const place = emptyPlace()
+    const slip = await run(place, 'mode', 'LOKDOWN', '--json')
+    expect([slip.code, errorOf(slip).message]).toEqual([2, expect.stringContaining('Did you mean "LOCKDOWN"?')])
+    await run(place, 'panic')
+    const leap = await run(place, 'mode', 'NORMAL', '--why', 'over', '--json')
+    expect([leap.code, errorOf(leap)]).toMatchObject([
+      4,
+      { code: 'MODE_REFUSED', hint: expect.stringContaining('RECOVERY') },
+    ])
+    const silent = await run(place, 'mode', 'RECOVERY', '--json')
+    expect([silent.code, errorOf(silent).hint]).toEqual([2, expect.stringContaining('--why')])
+  })
+
+  it('shows how many tools the mode leaves, and doctor says that it is not NORMAL', async () => {
+    const running = await gateway()
+    await eventually(
+      () => run(running, 'mode'),
+      ({ stdout }) => /^tools +[1-9]\d* of [1-9]\d* can be called$/m.test(stdout),
+    )
+    await run(running, 'mode', 'ALERT', '--why', 'odd calls')
+    expect((await run(running, 'doctor')).stdout).toMatch(/! mode +ALERT is in force, set by \S+: odd calls/)
+  })
+})
