@@ -7,6 +7,7 @@ import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipe
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
 import {
   builtInConfig,
   type ConversationNotice,
@@ -36,6 +37,7 @@ export interface OpenedParts {
   readonly gatekeeper: Gatekeeper
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
+  readonly telemetry: Telemetry
   readonly marks: { readonly state: string; readonly run: string }
 }
 
@@ -60,6 +62,7 @@ export class Gateway {
   readonly gatekeeper: Gatekeeper
   readonly logins: Logins
   readonly builtIns: McpServer
+  readonly telemetry: Telemetry
   readonly #parts: GatewayParts
   readonly #opened: OpenedParts
   readonly #shelf: CatalogueShelf
@@ -79,6 +82,7 @@ export class Gateway {
     this.tokens = opened.tokens
     this.gatekeeper = opened.gatekeeper
     this.builtIns = opened.builtIns
+    this.telemetry = opened.telemetry
     this.logins = createLogins()
     this.#shelf = new CatalogueShelf(parts.store.catalogues)
     this.#context = this.#createContext()
@@ -139,6 +143,7 @@ export class Gateway {
       log: this.store.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
+      observer: this.telemetry.calls,
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
     })
   }
@@ -207,7 +212,7 @@ export class Gateway {
     if (this.#closing !== undefined) return
     for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
     for (const key of fixedAtStart(this.#settings, settings))
-      this.#parts.onWarning(`gateway.${key} has changed; that takes effect at the next start.`)
+      this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
     const change = this.fleet.arrange(settings.servers, this.#own)
@@ -225,6 +230,7 @@ export class Gateway {
 
   /** What cannot be recorded here concerns no call; it is told, not lost silently. */
   record(event: SallyportEvent): void {
+    this.telemetry.happened(event)
     try {
       this.store.log.append(event)
     } catch (error) {
@@ -247,6 +253,7 @@ export class Gateway {
     this.gatekeeper.close()
     this.tokens.close()
     await this.#opened.watchdog.close()
+    await this.telemetry.close()
     await this.store.close()
   }
 
@@ -280,19 +287,20 @@ export class Gateway {
   }
 }
 
-/** What the listening ports were opened with, as it is written. */
-const FIXED_AT_START = {
-  host: 'host',
-  port: 'port',
-  allowedHosts: 'allowed_hosts',
-  allowedOrigins: 'allowed_origins',
-} as const
+/** What the listening ports and those who watch were opened with, as it is written. */
+const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
+  'gateway.host': ({ gateway }) => gateway.host,
+  'gateway.port': ({ gateway }) => gateway.port,
+  'gateway.allowed_hosts': ({ gateway }) => gateway.allowedHosts,
+  'gateway.allowed_origins': ({ gateway }) => gateway.allowedOrigins,
+  telemetry: ({ telemetry }) => telemetry,
+}
 
-function fixedAtStart({ gateway: before }: Settings, { gateway: after }: Settings): readonly string[] {
-  const keys = Object.keys(FIXED_AT_START) as (keyof typeof FIXED_AT_START)[]
-  return keys
-    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
-    .map((key) => FIXED_AT_START[key])
+function fixedAtStart(before: Settings, after: Settings): readonly string[] {
+  const changed = Object.entries(FIXED_AT_START).filter(
+    ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
+  )
+  return changed.map(([key]) => key)
 }
 
 export const traceOf = (error: unknown): string =>

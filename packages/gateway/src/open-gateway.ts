@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from './disk/disk.ts'
 import { Gateway, type GatewayParts, type OpenedParts, traceOf } from './gateway.ts'
 import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
+import { openTelemetry } from './telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
@@ -22,7 +23,9 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     const marks = createMarks(state)
     const watchdog = openWatchdog({ runMark: marks.run, environment, onTrouble: onWarning })
     undo.push(() => watchdog.close())
-    const gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, marks })
+    const telemetry = await openTelemetry({ ...loaded.settings.telemetry, version: VERSION, environment, onWarning })
+    undo.push(() => telemetry.close())
+    const gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, telemetry, marks })
     gateway.recall()
     return gateway
   } catch (error) {

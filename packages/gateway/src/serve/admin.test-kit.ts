@@ -128,6 +128,7 @@ function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
     },
     urls: () => urls,
     record: (event) => gateway.record(event),
+    metrics: () => undefined,
   }
 }
 

@@ -61,6 +61,7 @@ export class SegmentedLog implements EventLog {
   #abandoned = false
   #owed: EventText | undefined
   #closed = false
+  #failures = 0
   #grown = (): void => {}
 
   constructor(options: EventLogOptions, { segment, fd, size, nextSeq, tornBytes, chain }: OpenedLog) {
@@ -79,10 +80,16 @@ export class SegmentedLog implements EventLog {
     if (tornBytes > 0) this.#repaired(tornBytes)
   }
 
+  get failures(): number {
+    return this.#failures
+  }
+
   append(event: Recordable): void {
     this.#gathering.flush()
     const failure = this.#attempt([eventText(event)])
-    if (failure !== undefined) throw failure
+    if (failure === undefined) return
+    this.#failures++
+    throw failure
   }
 
   appendSoon(event: Recordable): Promise<WriteOutcome> {
@@ -134,8 +141,10 @@ export class SegmentedLog implements EventLog {
   /** In one write; where that fails each record is tried alone, so that only those fail which do not get in. */
   #writeAll(events: readonly EventText[]): readonly WriteOutcome[] {
     const failure = this.#attempt(events)
-    if (failure === undefined || events.length === 1) return events.map(() => failure)
-    return events.map((event) => this.#attempt([event]))
+    const isSettled = failure === undefined || events.length === 1
+    const outcomes = events.map((event) => (isSettled ? failure : this.#attempt([event])))
+    this.#failures += outcomes.filter((outcome) => outcome !== undefined).length
+    return outcomes
   }
 
   #attempt(events: readonly EventText[]): WriteOutcome {

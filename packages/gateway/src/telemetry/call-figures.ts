@@ -52,7 +52,7 @@ export class CallFigures implements CallObserver {
   })
 
   begin(call: ObservedCall): CallWatch {
-    return new Stopwatch(this, this.#labelsOf(call.offer), call.method)
+    return new Stopwatch(this, call)
   }
 
   families(): readonly MetricFamily[] {
@@ -65,11 +65,12 @@ export class CallFigures implements CallObserver {
     this.#decisions.add([], seconds)
   }
 
-  answered({ server }: CallLabels, seconds: number): void {
-    this.#upstreamDurations.add([server], seconds)
+  answered(offer: ObservedCall['offer'], seconds: number): void {
+    this.#upstreamDurations.add([this.#labelsOf(offer).server], seconds)
   }
 
-  ended({ labels: { server, tool }, method, verdict, end, seconds }: EndedCall): void {
+  ended({ offer, method, verdict, end, seconds }: EndedCall): void {
+    const { server, tool } = this.#labelsOf(offer)
     const wasDenied = isDenial(end, verdict)
     this.#calls.add([server, tool, method, verdict, wasDenied ? 'denied' : end.outcome])
     if (wasDenied) return this.#denials.add([end.code ?? ''])
@@ -106,7 +107,7 @@ interface CallLabels {
 }
 
 interface EndedCall {
-  readonly labels: CallLabels
+  readonly offer: ObservedCall['offer']
   readonly method: string
   readonly verdict: Decision['outcome']
   readonly end: CallEnd
@@ -115,21 +116,21 @@ interface EndedCall {
 
 class Stopwatch implements CallWatch {
   readonly #figures: CallFigures
-  readonly #labels: CallLabels
-  readonly #method: string
   readonly #begunAt = performance.now()
+  #meant: ObservedCall
   #sentAt = 0
-  #verdict: Decision['outcome'] = 'allow'
+  #verdict: Decision['outcome'] | undefined
 
-  constructor(figures: CallFigures, labels: CallLabels, method: string) {
+  constructor(figures: CallFigures, call: ObservedCall) {
     this.#figures = figures
-    this.#labels = labels
-    this.#method = method
+    this.#meant = call
   }
 
-  decided({ outcome }: Decision): void {
+  decided({ outcome }: Decision, meant: ObservedCall): void {
+    // Later ones come after waiting for people.
+    if (this.#verdict === undefined) this.#figures.decided(secondsSince(this.#begunAt))
+    this.#meant = meant
     this.#verdict = outcome
-    this.#figures.decided(secondsSince(this.#begunAt))
   }
 
   sent(): undefined {
@@ -137,12 +138,12 @@ class Stopwatch implements CallWatch {
   }
 
   answered(): void {
-    this.#figures.answered(this.#labels, secondsSince(this.#sentAt))
+    this.#figures.answered(this.#meant.offer, secondsSince(this.#sentAt))
   }
 
   ended(end: CallEnd): void {
-    const [labels, method, verdict] = [this.#labels, this.#method, this.#verdict]
-    this.#figures.ended({ labels, method, verdict, end, seconds: secondsSince(this.#begunAt) })
+    const { offer, method } = this.#meant
+    this.#figures.ended({ offer, method, verdict: this.#verdict ?? 'deny', end, seconds: secondsSince(this.#begunAt) })
   }
 }
 

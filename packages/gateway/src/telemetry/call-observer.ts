@@ -38,7 +38,8 @@ export interface ObservedServer {
 
 /** Follows one call. Every call passes here: nothing of it may throw, or wait. */
 export interface CallWatch {
-  decided(decision: Decision): void
+  /** By these rules, about the call that is meant. Told again where that does not stand: what allows least is what counts. */
+  decided(decision: Decision, meant: ObservedCall): void
   /** It leaves for its server now. What that is to be told of our part in the trace, if we have one. */
   sent(server: ObservedServer | undefined): JsonObject | undefined
   answered(end: CallEnd): void
@@ -58,9 +59,9 @@ export function joinObservers(first: CallObserver | undefined, second: CallObser
 
 function joinWatches(first: CallWatch, second: CallWatch): CallWatch {
   return {
-    decided(decision) {
-      first.decided(decision)
-      second.decided(decision)
+    decided(decision, meant) {
+      first.decided(decision, meant)
+      second.decided(decision, meant)
     },
     sent(server) {
       const trace = first.sent(server)

@@ -82,9 +82,9 @@ class SpanWatch implements CallWatch {
     this.#parts = parts
   }
 
-  decided({ outcome, decisive }: Decision): void {
+  decided({ outcome, decisive }: Decision, { offer }: ObservedCall): void {
     const { span } = this.#parts
-    span.setAttribute('sallyport.verdict', outcome)
+    span.setAttributes({ 'sallyport.verdict': outcome, 'sallyport.tool': labelText(offer.recordName) })
     if (decisive) span.setAttribute('sallyport.step', decisive.step)
   }
 
