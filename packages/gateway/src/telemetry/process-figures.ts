@@ -43,18 +43,16 @@ export class ProcessFigures {
       return []
     }
     const lag = this.#lag
+    // Beginning anew costs it two rounds: one that has seen nothing yet is left to go on.
+    if (lag.count === 0) return []
     // The timer's own interval is in each value.
     const seconds = (value: number): number => Math.max(0, value / NANOSECONDS - LAG_RESOLUTION / 1_000)
-    const [p50, p99, most] = [lag.percentile(50), lag.percentile(99), lag.max].map(seconds)
-    const isEmpty = lag.count === 0
+    const [p50 = 0, p99 = 0, most = 0] = [lag.percentile(50), lag.percentile(99), lag.max].map(seconds)
     lag.reset()
-    if (isEmpty) return []
     return [
-      gauge('nodejs_eventloop_lag_p50_seconds', 'How late timers were since the last scrape: half of them.', [
-        [p50 ?? 0],
-      ]),
-      gauge('nodejs_eventloop_lag_p99_seconds', 'The same: all but one in a hundred.', [[p99 ?? 0]]),
-      gauge('nodejs_eventloop_lag_max_seconds', 'The same: the worst.', [[most ?? 0]]),
+      gauge('nodejs_eventloop_lag_p50_seconds', 'How late timers were since the last scrape: half of them.', [[p50]]),
+      gauge('nodejs_eventloop_lag_p99_seconds', 'The same: all but one in a hundred.', [[p99]]),
+      gauge('nodejs_eventloop_lag_max_seconds', 'The same: the worst.', [[most]]),
     ]
   }
 }
