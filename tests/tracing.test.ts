@@ -1,15 +1,16 @@
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { type ModernUpstream, openModernUpstream } from './modern-upstream.ts'
 import { type CollectedSpan, type OtlpCollector, openOtlpCollector } from './otlp-collector.ts'
 import { eventually } from './processes.ts'
-import { endProcess, type RunningGateway, runGateway } from './run-gateway.ts'
+import { endProcess, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
 const TRACE = 'a'.repeat(32)
 const PARENT = 'b'.repeat(16)
 const SECRET = 'hush-hush-4711'
 
-const tools = ['fine', 'broken', 'refused'].map((name) => ({ name, inputSchema: { type: 'object' } }))
+const tools = ['fine', 'broken', 'hidden'].map((name) => ({ name, inputSchema: { type: 'object' } }))
 const results = {
   fine: { content: [{ type: 'text', text: SECRET }] },
   broken: { isError: true, content: [{ type: 'text', text: SECRET }] },
@@ -22,6 +23,12 @@ const hasty = (endpoint: string, more: Record<string, string> = {}) => ({
   OTEL_METRIC_EXPORT_INTERVAL: '100',
   ...more,
 })
+
+const untilListed = (gateway: RunningGateway, ...names: readonly string[]): Promise<unknown> =>
+  eventually(
+    async () => JSON.stringify((await modernRequest(gateway.mcp, 'tools/list')).message),
+    (list) => names.every((name) => list.includes(name)),
+  )
 
 const serverSpan = (spans: readonly CollectedSpan[]): CollectedSpan =>
   spans.find(({ kind }) => kind === 2) as CollectedSpan
@@ -42,12 +49,19 @@ describe('calls with OpenTelemetry', () => {
     modern = await openModernUpstream({ tools, results })
     legacy = await openModernUpstream({ tools, results, discoverStatus: () => 404 })
     gateway = await runGateway({
-      config: { mcp_servers: { modern: { url: modern.url }, legacy: { url: legacy.url } } },
+      config: {
+        mcp_servers: {
+          modern: { url: modern.url, exclude_tools: ['hidden'] },
+          legacy: { url: legacy.url },
+          rough: { command: process.execPath, args: [join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')] },
+        },
+      },
       env: hasty(collector.url, {
         OTEL_SERVICE_NAME: 'the-gateway',
         OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
       }),
     })
+    await untilListed(gateway, 'modern_fine', 'legacy_fine', 'rough_echo')
   })
 
   afterAll(async () => {
@@ -130,18 +144,33 @@ describe('calls with OpenTelemetry', () => {
   })
 
   it.each([
-    ['modern_broken', 'tool_error', undefined],
-    ['nowhere_fine', undefined, undefined],
-  ])('of %s end with the error %s', async (name, type) => {
+    ['modern_broken', 'tool_error', {}],
+    ['rough_tool_error', 'tool_error', {}],
+    ['rough_error', '-32050', { 'rpc.response.status_code': '-32050' }],
+    ['rough_die', 'UPSTREAM_DIED', { 'sallyport.error.code': 'UPSTREAM_DIED' }],
+  ])('of %s end with the error %s, on both spans', async (name, type, more) => {
     const trace = freshTrace()
     const _meta = { traceparent: parentOf(trace) }
     await modernRequest(gateway.mcp, 'tools/call', { name, arguments: {}, _meta })
-    if (type === undefined) return
     const spans = await collector.trace(trace, 2)
     for (const span of spans) {
       expect(span.attributes['error.type']).toBe(type)
       expect(span.status).toEqual({ code: 2 })
     }
+    expect(serverSpan(spans).attributes).toMatchObject(more)
+  })
+
+  it('that are refused are a span of ours alone, with the step that refused them', async () => {
+    const trace = freshTrace()
+    const _meta = { traceparent: parentOf(trace) }
+    await modernRequest(gateway.mcp, 'tools/call', { name: 'modern_hidden', arguments: {}, _meta })
+    const [span, ...more] = await collector.trace(trace, 1)
+    expect(more).toEqual([])
+    expect(span).toMatchObject({
+      kind: 2,
+      status: { code: 2 },
+      attributes: { 'sallyport.verdict': 'deny', 'sallyport.step': 'select', 'error.type': 'CALL_DENIED' },
+    })
   })
 
   it('never tell what was asked or answered', async () => {
@@ -154,16 +183,22 @@ describe('calls with OpenTelemetry', () => {
   })
 
   it('are measured on both sides, in the buckets of the conventions', async () => {
-    const of = (metric: string) =>
-      collector.points().filter((point) => point.metric === metric && point.attributes['error.type'] === 'tool_error')
+    await modernRequest(gateway.mcp, 'tools/call', { name: 'modern_broken', arguments: {} })
+    const of = (side: string, tool: string) =>
+      collector
+        .points()
+        .findLast(
+          ({ metric, attributes }) =>
+            metric === `mcp.${side}.operation.duration` && attributes['gen_ai.tool.name'] === tool,
+        )
     const [server, client] = await eventually(
-      () => [of('mcp.server.operation.duration').at(-1), of('mcp.client.operation.duration').at(-1)],
+      () => [of('server', 'modern_broken'), of('client', 'broken')],
       ([first, second]) => first !== undefined && second !== undefined,
     )
-    expect(server).toMatchObject({
-      attributes: { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'modern_broken' },
-    })
-    expect(client?.attributes).toMatchObject({ 'server.address': '127.0.0.1', 'gen_ai.tool.name': 'broken' })
+    const error = { 'mcp.method.name': 'tools/call', 'error.type': 'tool_error' }
+    expect(server?.attributes).toMatchObject(error)
+    expect(client?.attributes).toMatchObject({ ...error, 'server.address': '127.0.0.1' })
+    expect(server?.count).toBeGreaterThan(0)
     expect(client?.attributes).not.toHaveProperty('sallyport.session')
     expect(server?.bounds).toEqual([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300])
   })
@@ -189,6 +224,7 @@ describe('a collector in trouble', () => {
     const env = hasty(collector.url, { OTEL_EXPORTER_OTLP_TIMEOUT: '600000', OTEL_METRIC_EXPORT_INTERVAL: '600000' })
     const gateway = await runGateway({ config: { mcp_servers: { up: { url: upstream.url } } }, env })
     closers.push(() => gateway.stop())
+    await untilListed(gateway, 'up_fine')
     return gateway
   }
 

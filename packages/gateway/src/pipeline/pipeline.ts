@@ -224,6 +224,7 @@ export class Pipeline {
 
   /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
   recordUnknown(asked: UnknownCall, error: SallyportError): void {
+    this.#options.observer?.unknown(asked.method)
     // Nothing was done and nothing is given away: the refusal stands where it cannot be recorded.
     this.#recordNow(unknownRecord(asked, error))
   }

@@ -32,6 +32,11 @@ export class CallFigures implements CallObserver {
     help: 'Calls that were allowed and got no answer of their server.',
     labels: ['server', 'code'],
   })
+  readonly #unknown = new Counters({
+    name: 'sallyport_unknown_calls',
+    help: 'Calls of what nobody offers.',
+    labels: ['method'],
+  })
   readonly #durations = new Histograms({
     name: 'sallyport_call_duration_seconds',
     help: 'Calls that were allowed, from coming in to being answered.',
@@ -55,8 +60,12 @@ export class CallFigures implements CallObserver {
     return new Stopwatch(this, call)
   }
 
+  unknown(method: string): void {
+    this.#unknown.add([method])
+  }
+
   families(): readonly MetricFamily[] {
-    const counted = [this.#calls, this.#denials, this.#failures]
+    const counted = [this.#calls, this.#denials, this.#failures, this.#unknown]
     const timed = [this.#durations, this.#upstreamDurations, this.#decisions]
     return [...counted, ...timed].map((figures) => figures.family())
   }

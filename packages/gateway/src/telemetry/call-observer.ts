@@ -49,12 +49,22 @@ export interface CallWatch {
 /** Whoever wants to know of every call. */
 export interface CallObserver {
   begin(call: ObservedCall): CallWatch
+  /** Somebody asked for what nobody offers. The name is the caller's invention, and is not told. */
+  unknown(method: string): void
 }
 
-export function joinObservers(first: CallObserver | undefined, second: CallObserver | undefined) {
+export function joinObservers(
+  first: CallObserver | undefined,
+  second: CallObserver | undefined,
+): CallObserver | undefined {
   if (!first || !second) return first ?? second
-  const joined: CallObserver = { begin: (call) => joinWatches(first.begin(call), second.begin(call)) }
-  return joined
+  return {
+    begin: (call) => joinWatches(first.begin(call), second.begin(call)),
+    unknown(method) {
+      first.unknown(method)
+      second.unknown(method)
+    },
+  }
 }
 
 function joinWatches(first: CallWatch, second: CallWatch): CallWatch {
