@@ -101,6 +101,8 @@ describe('/metrics', () => {
     expect(valueIn(told, 'sallyport_call_duration_seconds_count', { server: 'rough' })).toBe(6)
     expect(valueIn(told, 'sallyport_upstream_duration_seconds_count', { server: 'rough' })).toBe(6)
     expect(valueIn(told, 'sallyport_decision_duration_seconds_count')).toBe(7)
+    expect(valueIn(told, 'sallyport_mode', { mode: 'NORMAL' })).toBe(1)
+    expect(valueIn(told, 'sallyport_approvals_pending')).toBe(0)
     expect(valueIn(told, 'sallyport_unknown_calls_total', { method: 'tools/call' })).toBe(1)
     expect(valueIn(told, 'sallyport_audit_write_failures_total')).toBe(0)
   })

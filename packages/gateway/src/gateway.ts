@@ -2,6 +2,7 @@ import { ALLOW, BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallypo
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
+import { fixedAtStart } from './fixed-at-start.ts'
 import { Governing } from './governing.ts'
 import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
@@ -88,7 +89,7 @@ export class Gateway {
     this.#context = this.#createContext()
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
-    this.governing = new Governing({ catalog: this.catalog, settings: () => this.#settings, store: this.store })
+    this.governing = this.#createGoverning()
     this.listings = this.#createListings()
     this.fleet = this.#openFleet()
     this.pipeline = this.#createPipeline()
@@ -117,6 +118,12 @@ export class Gateway {
       now: () => Date.now(),
       random: () => Math.random(),
     }
+  }
+
+  #createGoverning(): Governing {
+    const { catalog, store, telemetry } = this
+    const onEvent = (event: SallyportEvent): void => telemetry.happened(event)
+    return new Governing({ catalog, store, settings: () => this.#settings, onEvent })
   }
 
   #createListings(): Listings {
@@ -285,22 +292,6 @@ export class Gateway {
   #order(): readonly string[] {
     return [...this.#own, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
   }
-}
-
-/** What the listening ports and those who watch were opened with, as it is written. */
-const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
-  'gateway.host': ({ gateway }) => gateway.host,
-  'gateway.port': ({ gateway }) => gateway.port,
-  'gateway.allowed_hosts': ({ gateway }) => gateway.allowedHosts,
-  'gateway.allowed_origins': ({ gateway }) => gateway.allowedOrigins,
-  telemetry: ({ telemetry }) => telemetry,
-}
-
-function fixedAtStart(before: Settings, after: Settings): readonly string[] {
-  const changed = Object.entries(FIXED_AT_START).filter(
-    ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
-  )
-  return changed.map(([key]) => key)
 }
 
 export const traceOf = (error: unknown): string =>

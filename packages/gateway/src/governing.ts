@@ -10,6 +10,8 @@ export interface GoverningOptions {
   readonly catalog: Catalog
   readonly settings: () => Settings
   readonly store: Store
+  /** What was recorded. */
+  readonly onEvent: (event: SallyportEvent) => void
 }
 
 /** What people decided, and what it makes of each tool. */
@@ -43,6 +45,7 @@ export class Governing {
     const { log } = this.#options.store
     log.append(event)
     await log.sync()
+    this.#options.onEvent(event)
   }
 
   close(reason: string): void {

@@ -152,7 +152,7 @@ class Stopwatch implements CallWatch {
 
   ended(end: CallEnd): void {
     const { offer, method } = this.#meant
-    this.#figures.ended({ offer, method, verdict: this.#verdict ?? 'deny', end, seconds: secondsSince(this.#begunAt) })
+    this.#figures.ended({ offer, method, verdict: this.#verdict ?? 'allow', end, seconds: secondsSince(this.#begunAt) })
   }
 }
 

@@ -87,7 +87,8 @@ class SpanWatch implements CallWatch {
 
   decided({ outcome, decisive }: Decision, { offer }: ObservedCall): void {
     const { span } = this.#parts
-    span.setAttributes({ 'sallyport.verdict': outcome, 'sallyport.tool': labelText(offer.recordName) })
+    span.setAttribute('sallyport.verdict', outcome)
+    if (offer.kind === 'tool') span.setAttribute('sallyport.tool', labelText(offer.recordName))
     if (decisive) span.setAttribute('sallyport.step', decisive.step)
   }
 

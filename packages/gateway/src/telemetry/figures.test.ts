@@ -13,6 +13,11 @@ function openFigures(): Figures {
   return figures
 }
 
+const approval = {
+  ...{ approval: 'q1', call_id: 'c1', trace_id: 't1', user: 'ann', agent: 'codex', profile: 'reviewer', session: 's1' },
+  ...{ server: 'files', method: 'tools/call', tool_name: 'mcp__files__rm', is_mcp: true },
+}
+
 const read = (figures: Figures, readings: Readings = IDLE) => readExposition(figures.expose(readings, undefined).text)
 
 describe('the figures of calls', () => {
@@ -35,11 +40,12 @@ describe('the figures of calls', () => {
 
   it('tell a refusal from a failure, by the decision or by who was asked', () => {
     const figures = openFigures()
-    const refused = figures.calls.begin(observedCall('rm'))
-    refused.decided({ outcome: 'deny', verdicts: [] })
+    const call = observedCall('rm')
+    const refused = figures.calls.begin(call)
+    refused.decided({ outcome: 'deny', verdicts: [] }, call)
     refused.ended({ outcome: 'failed', code: 'MODE_FORBIDS' })
-    const asked = figures.calls.begin(observedCall('rm'))
-    asked.decided({ outcome: 'ask', verdicts: [] })
+    const asked = figures.calls.begin(call)
+    asked.decided({ outcome: 'ask', verdicts: [] }, call)
     asked.ended({ outcome: 'failed', code: 'APPROVAL_DENIED' })
     const told = read(figures)
     expect(valueIn(told, 'sallyport_denials_total', { code: 'MODE_FORBIDS' })).toBe(1)
@@ -47,6 +53,19 @@ describe('the figures of calls', () => {
     expect(valueIn(told, 'sallyport_calls_total', { verdict: 'ask', outcome: 'denied' })).toBe(1)
     expect(told.has('sallyport_call_failures_total')).toBe(false)
     expect(told.has('sallyport_call_duration_seconds')).toBe(false)
+  })
+
+  it('are about the call that is meant, and about what allowed least', () => {
+    const figures = openFigures()
+    const watch = figures.calls.begin(observedCall('mcp-exec'))
+    const meant = observedCall('inner')
+    watch.decided({ outcome: 'allow', verdicts: [] }, meant)
+    watch.decided({ outcome: 'deny', verdicts: [] }, meant)
+    watch.ended({ outcome: 'failed', code: 'MODE_FORBIDS' })
+    const told = read(figures)
+    const labels = { tool: 'mcp__files__inner', verdict: 'deny', outcome: 'denied' }
+    expect(valueIn(told, 'sallyport_calls_total', labels)).toBe(1)
+    expect(valueIn(told, 'sallyport_decision_duration_seconds_count')).toBe(1)
   })
 
   it('take no more than so many tools, however many there are', () => {
@@ -126,7 +145,12 @@ describe('the other figures', () => {
     const figures = openFigures()
     figures.happened({ type: 'UPSTREAM_RESTARTED', server: 'files', attempt: 1, took_ms: 5 })
     figures.happened({ type: 'UPSTREAM_LOST', server: 'files', reason: 'it died' })
-    expect(valueIn(read(figures), 'sallyport_upstream_restarts_total', { server: 'files' })).toBe(1)
+    figures.happened({ ...approval, type: 'APPROVAL_ANSWERED', answer: 'once', by: 'ann', via: 'cli' })
+    figures.happened({ ...approval, type: 'APPROVAL_EXPIRED', reason: 'nobody came' })
+    const told = read(figures)
+    expect(valueIn(told, 'sallyport_upstream_restarts_total', { server: 'files' })).toBe(1)
+    expect(valueIn(told, 'sallyport_approvals_total', { answer: 'once' })).toBe(1)
+    expect(valueIn(told, 'sallyport_approvals_total', { answer: 'expired' })).toBe(1)
   })
 
   it('say what the process takes', () => {
