@@ -152,7 +152,8 @@ function clientSide({ carrier, client }: ObservedCall): Attributes {
 }
 
 function serverSide(server: ObservedServer | undefined): Attributes {
-  if (server?.url === undefined) return server && server.kind !== 'built-in' ? { 'network.transport': 'pipe' } : {}
+  if (server === undefined || server.kind === 'built-in') return {}
+  if (server.url === undefined || !URL.canParse(server.url)) return { 'network.transport': 'pipe' }
   const { hostname, port, protocol } = new URL(server.url)
   const known = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
   return { 'network.transport': 'tcp', 'server.address': hostname, 'server.port': known }

@@ -64,8 +64,10 @@ export class OtlpSender {
         return await this.#once(url, body, signal)
       } catch (error) {
         if (this.#isLastChance || signal.aborted || (error instanceof Refused && error.isFinal)) throw error
+        await wait(pause, undefined, { signal, ref: false }).catch(() => {
+          throw error
+        })
       }
-      await wait(pause, undefined, { signal, ref: false })
     }
     return this.#once(url, body, signal)
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { otlpTarget } from './otlp-target.ts'
+import { createSampler } from './sampler.ts'
 
 const CONFIGURED = { endpoint: 'http://collector:4318', headers: { authorization: 'Bearer config' } }
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example/base/' }
@@ -34,6 +35,20 @@ describe('where telemetry is sent', () => {
       metricInterval: 60_000,
       timeout: 10_000,
     })
+  })
+
+  it('gets the traces that the sampler of the specification keeps, and all where nobody knows it', () => {
+    const samplerOf = (environment: Record<string, string>) => otlpTarget(CONFIGURED, environment)?.sampler
+    expect(samplerOf({})).toEqual({ name: 'parentbased_always_on', ratio: 1 })
+    const ratio = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }
+    expect(samplerOf(ratio)).toEqual({ name: 'parentbased_traceidratio', ratio: 0.25 })
+    expect(samplerOf({ OTEL_TRACES_SAMPLER_ARG: '7' })?.ratio).toBe(1)
+    const describe = (name: string) => createSampler({ name, ratio: 0.25 }).toString()
+    expect(describe('always_off')).toBe('AlwaysOffSampler')
+    expect(describe('always_on')).toBe('AlwaysOnSampler')
+    expect(describe('traceidratio')).toBe('TraceIdRatioBased{0.25}')
+    expect(describe('parentbased_always_off')).toContain('root=AlwaysOffSampler')
+    expect(describe('nonsense')).toContain('root=AlwaysOnSampler')
   })
 
   it('can be switched off as the specification says', () => {

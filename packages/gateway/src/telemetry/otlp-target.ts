@@ -14,6 +14,8 @@ export interface OtlpTarget {
   readonly timeout: number
   readonly traceDelay: number
   readonly metricInterval: number
+  /** Which traces that begin here are kept. */
+  readonly sampler: { readonly name: string; readonly ratio: number }
 }
 
 export interface OtlpSettings {
@@ -24,6 +26,7 @@ export interface OtlpSettings {
 const DEFAULT_TIMEOUT = 10_000
 const DEFAULT_TRACE_DELAY = 5_000
 const DEFAULT_METRIC_INTERVAL = 60_000
+const DEFAULT_SAMPLER = 'parentbased_always_on'
 
 /** The home's word comes first; without it the standard variables count, if they name an endpoint. */
 export function otlpTarget(settings: OtlpSettings | undefined, environment: Environment): OtlpTarget | undefined {
@@ -43,6 +46,10 @@ export function otlpTarget(settings: OtlpSettings | undefined, environment: Envi
     timeout: milliseconds(environment, 'OTEL_EXPORTER_OTLP_TIMEOUT', DEFAULT_TIMEOUT),
     traceDelay: milliseconds(environment, 'OTEL_BSP_SCHEDULE_DELAY', DEFAULT_TRACE_DELAY),
     metricInterval: milliseconds(environment, 'OTEL_METRIC_EXPORT_INTERVAL', DEFAULT_METRIC_INTERVAL),
+    sampler: {
+      name: given(environment, 'OTEL_TRACES_SAMPLER') ?? DEFAULT_SAMPLER,
+      ratio: ratioIn(given(environment, 'OTEL_TRACES_SAMPLER_ARG')),
+    },
   }
 }
 
@@ -92,4 +99,9 @@ function headersIn(text: string): Headers {
 function milliseconds(environment: Environment, name: string, otherwise: number): number {
   const value = Number(given(environment, name) ?? otherwise)
   return Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : otherwise
+}
+
+function ratioIn(text = '1'): number {
+  const ratio = Number(text)
+  return ratio >= 0 && ratio <= 1 ? ratio : 1
 }

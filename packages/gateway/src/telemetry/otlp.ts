@@ -7,6 +7,7 @@ import type { CallObserver } from './call-observer.ts'
 import { CallSpans } from './call-spans.ts'
 import { OtlpSender } from './otlp-sender.ts'
 import type { OtlpTarget } from './otlp-target.ts'
+import { createSampler } from './sampler.ts'
 
 export interface OtlpOptions {
   readonly target: OtlpTarget
@@ -35,6 +36,7 @@ export function openOtlp({ target, version, onWarning }: OtlpOptions): Otlp {
   let recorded: string | undefined
   const traces = new TracerProvider({
     resource,
+    sampler: createSampler(target.sampler),
     spanProcessors: target.traces ? [batching(spansTo(target.traces, sender), target)] : [],
     idGenerator: {
       generateTraceId: () => recorded ?? ids.generateTraceId(),
