@@ -110,6 +110,7 @@ describe('the figures of calls', () => {
         expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(names.length)
         readExposition(open, 'open')
       }),
+      { numRuns: 50 },
     )
   })
 

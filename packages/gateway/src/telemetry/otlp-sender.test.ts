@@ -47,14 +47,18 @@ describe('sending telemetry', () => {
     }
   })
 
-  it('gives up in time on one that never answers, and on an answer that never ends only its connection', async () => {
+  it('gives up in time on a collector that never answers', async () => {
     const silent = await openCollector(() => {})
     const { sender, warnings } = openSender(50)
     await expect(sender.post(silent, BODY)).rejects.toThrow()
     expect(warnings).toEqual([expect.stringContaining('it does not answer in time')])
+  })
+
+  it('does not wait for the end of an answer that has none', async () => {
     const endless = await openCollector((response) => void response.writeHead(200).write('x'))
+    const { sender, warnings } = openSender()
     await sender.post(endless, BODY)
-    expect(warnings[1]).toContain('reaches')
+    expect(warnings).toEqual([])
   })
 
   it('ends at once when it is closed, in an attempt and between two', async () => {
