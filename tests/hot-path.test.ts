@@ -27,9 +27,9 @@ describe(`${promise('GW-22')} the hot path`, () => {
       await endProcess(gateway.child)
       const scripts = loadedScripts(coverage)
       expect(scripts.some((url) => url.includes('/gateway/dist/cli/joined/'))).toBe(true)
-      expect(scripts.filter((url) => /node_modules\/(zod|hono|@hono|@modelcontextprotocol|jose)\//.test(url))).toEqual(
-        [],
-      )
+      expect(
+        scripts.filter((url) => /node_modules\/(zod|hono|@hono|@modelcontextprotocol|@opentelemetry|jose)\//.test(url)),
+      ).toEqual([])
     } finally {
       await gateway.stop()
       rmSync(coverage, { recursive: true, force: true })

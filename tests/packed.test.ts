@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
 import { ROOT } from './repository.ts'
 
 const run = promisify(execFile)
@@ -48,6 +49,13 @@ describe('the packed gateway', () => {
     }
   })
 
+  it('says what to install where OpenTelemetry is wanted, and serves without it', async () => {
+    const { child, words } = await serveDemo(sallyport(), folder, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
+    await stop(child)
+    expect(child.exitCode).toBe(0)
+    expect(words()).toContain(`npm install ${PACKAGES.join(' ')}`)
+  })
+
   it('can be imported by a program', async () => {
     const program = "const { createGateway } = await import('sallyport'); console.log(typeof createGateway)"
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder })
@@ -86,15 +94,20 @@ async function pack(repository: string): Promise<string> {
 interface Served {
   readonly child: ChildProcess
   readonly ready: { readonly url: string }
+  readonly words: () => string
 }
 
 /** With a home of its own: whatever goes wrong here, the user's own homes and states stay untouched. */
-async function serveDemo(command: string, cwd: string): Promise<Served> {
-  const env = { PATH: process.env.PATH, HOME: join(cwd, 'home') }
+async function serveDemo(command: string, cwd: string, more: Record<string, string> = {}): Promise<Served> {
+  const env = { PATH: process.env.PATH, HOME: join(cwd, 'home'), ...more }
   const args = ['serve', '--demo', '--port', '0', '--json']
-  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let words = ''
+  child.stderr.on('data', (text) => {
+    words += String(text)
+  })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  return { child, ready: JSON.parse(line) }
+  return { child, ready: JSON.parse(line), words: () => words }
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ERRORS, type ErrorKind } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
 import { filesBelow, ROOT, textOf } from './repository.ts'
 
 const papers = filesBelow('.').filter((path) => path.endsWith('.md'))
@@ -36,11 +37,22 @@ describe('docs/errors.md', () => {
 })
 
 describe('the decision about runtime dependencies', () => {
-  it('has a row for each package that is installed with the gateway, and for no other', () => {
-    const { dependencies } = JSON.parse(textOf('packages/gateway/package.json')) as { dependencies: object }
+  const manifest = JSON.parse(textOf('packages/gateway/package.json')) as Record<string, Record<string, string>>
+
+  it('has a row for each package that is installed with the gateway or beside it, and for no other', () => {
+    const { dependencies, peerDependencies } = manifest
     const rows = rowsOf('docs/decisions/0006-runtime-dependencies.md')
     const named = rows.flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name))
-    expect(named.sort()).toEqual(Object.keys(dependencies).sort())
+    expect(named.sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort())
+  })
+
+  it('is right that those beside it are for whoever wants them, and that the line to install them is true', () => {
+    const { peerDependencies = {}, peerDependenciesMeta, devDependencies = {} } = manifest
+    const names = Object.keys(peerDependencies)
+    expect(peerDependenciesMeta).toEqual(Object.fromEntries(names.map((name) => [name, { optional: true }])))
+    expect(names.map((name) => peerDependencies[name])).toEqual(names.map((name) => `~${devDependencies[name]}`))
+    expect(PACKAGES).toEqual(names.map((name) => `${name}@${devDependencies[name]}`))
+    expect(textOf('docs/telemetry.md')).toContain(`npm install ${PACKAGES.join(' ')}`)
   })
 
   it('is right that core has none and kit has core alone', () => {

@@ -18,6 +18,20 @@ export default defineConfig({
   },
   ssr: {
     noExternal: ['@sallyport/core', '@sallyport/kit', '@stricli/core', 'yaml'],
-    external: ['libsql', 'undici', 'jose', 'hono', '@hono/node-server', '@hono/zod-openapi', 'zod', 're2js'],
+    external: [
+      'libsql',
+      'undici',
+      'jose',
+      'hono',
+      '@hono/node-server',
+      '@hono/zod-openapi',
+      'zod',
+      're2js',
+      '@opentelemetry/api',
+      '@opentelemetry/otlp-transformer',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-metrics',
+      '@opentelemetry/sdk-trace',
+    ],
   },
 })

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import { isLoopback } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
+import { readingsOf } from './readings.ts'
 import {
   type AdminContext,
   createAdmin,
@@ -190,6 +191,7 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     },
     urls,
     record: (event) => gateway.record(event),
+    metrics: (accept) => gateway.telemetry.expose(() => readingsOf(gateway), accept),
   }
 }
 

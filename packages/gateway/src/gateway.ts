@@ -1,13 +1,15 @@
 import { ALLOW, BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
-import { describeIssue, type Environment, type Home, type LoadedSettings, type Settings } from './config/config.ts'
+import { describeIssue, type Home, type LoadedSettings, type Settings } from './config/config.ts'
 import { fixedAtStart } from './fixed-settings.ts'
+import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { Governing } from './governing.ts'
 import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
 import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
 import { traceOf } from './trace-of.ts'
 import {
   builtInConfig,
@@ -19,27 +21,8 @@ import {
   type ServerCatalogue,
   sweepProcesses,
   type UpstreamContext,
-  type Watchdog,
 } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
-
-export interface GatewayParts {
-  readonly home: Home
-  readonly state: string
-  readonly loaded: LoadedSettings
-  readonly environment: Environment
-  readonly store: Store
-  readonly onWarning: (text: string) => void
-}
-
-/** What has to be opened, can fail, and must be closed again. */
-export interface OpenedParts {
-  readonly tokens: LocalTokens
-  readonly gatekeeper: Gatekeeper
-  readonly watchdog: Watchdog
-  readonly builtIns: McpServer
-  readonly marks: { readonly state: string; readonly run: string }
-}
 
 /** The gateway without its doors: everything between a request that was read and the servers behind. */
 export class Gateway {
@@ -62,6 +45,7 @@ export class Gateway {
   readonly gatekeeper: Gatekeeper
   readonly logins: Logins
   readonly builtIns: McpServer
+  readonly telemetry: Telemetry
   readonly #parts: GatewayParts
   readonly #opened: OpenedParts
   readonly #shelf: CatalogueShelf
@@ -81,6 +65,7 @@ export class Gateway {
     this.tokens = opened.tokens
     this.gatekeeper = opened.gatekeeper
     this.builtIns = opened.builtIns
+    this.telemetry = opened.telemetry
     this.logins = createLogins()
     this.#shelf = new CatalogueShelf(parts.store.catalogues)
     this.#context = this.#createContext()
@@ -124,8 +109,10 @@ export class Gateway {
   }
 
   #createGoverning(): Governing {
-    const { catalog, store, state } = this
-    return new Governing({ catalog, store, state, settings: () => this.#settings, onWarning: this.#parts.onWarning })
+    const { catalog, store, state, telemetry } = this
+    const { onWarning } = this.#parts
+    const onEvent = (event: SallyportEvent): void => telemetry.happened(event)
+    return new Governing({ catalog, store, state, settings: () => this.#settings, onWarning, onEvent })
   }
 
   #createListings(): Listings {
@@ -152,6 +139,7 @@ export class Gateway {
       log: modes.log,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
+      observer: this.telemetry.calls,
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
     })
   }
@@ -220,7 +208,7 @@ export class Gateway {
     if (this.#closing !== undefined) return
     for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
     for (const key of fixedAtStart(this.#settings, settings))
-      this.#parts.onWarning(`gateway.${key} has changed; that takes effect at the next start.`)
+      this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
     const change = this.fleet.arrange(settings.servers, this.#own)
@@ -238,6 +226,7 @@ export class Gateway {
 
   /** What cannot be recorded here concerns no call; it is told, not lost silently. */
   record(event: SallyportEvent): void {
+    this.telemetry.happened(event)
     try {
       this.store.log.append(event)
     } catch (error) {
@@ -260,6 +249,7 @@ export class Gateway {
     this.gatekeeper.close()
     this.tokens.close()
     await this.#opened.watchdog.close()
+    await this.telemetry.close()
     await this.store.close()
   }
 

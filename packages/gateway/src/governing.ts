@@ -12,6 +12,8 @@ export interface GoverningOptions {
   readonly store: Store
   readonly state: string
   readonly onWarning: (text: string) => void
+  /** What was recorded. */
+  readonly onEvent: (event: SallyportEvent) => void
 }
 
 /** What people decided, and what it makes of each tool. */
@@ -49,6 +51,7 @@ export class Governing {
     const { log } = this.#options.store
     log.append(event)
     await log.sync()
+    this.#options.onEvent(event)
   }
 
   /** Other settings are in force. */

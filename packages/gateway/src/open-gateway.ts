@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { makeFolder } from './disk/disk.ts'
-import { Gateway, type GatewayParts, type OpenedParts } from './gateway.ts'
+import { Gateway } from './gateway.ts'
+import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
+import { openTelemetry } from './telemetry/telemetry.ts'
 import { traceOf } from './trace-of.ts'
 import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
@@ -23,7 +25,9 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     const marks = createMarks(state)
     const watchdog = openWatchdog({ runMark: marks.run, environment, onTrouble: onWarning })
     undo.push(() => watchdog.close())
-    const gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, marks })
+    const telemetry = await openTelemetry({ ...loaded.settings.telemetry, version: VERSION, environment, onWarning })
+    undo.push(() => telemetry.close())
+    const gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, telemetry, marks })
     gateway.recall()
     return gateway
   } catch (error) {

@@ -26,6 +26,9 @@ export function createWatchfulLog(log: EventLog, escalation: Escalation): EventL
       else escalation.unrecorded()
       return failure
     },
+    get failures() {
+      return log.failures
+    },
     watch: (listener) => log.watch(listener),
     sync: () => log.sync(),
   }

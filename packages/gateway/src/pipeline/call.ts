@@ -20,6 +20,10 @@ export interface Call {
   readonly headers?: readonly string[] | undefined
   /** The trace context that came with the transport and not with the message. */
   readonly trace?: JsonObject | undefined
+  /** Our own part in the trace, for the server: there only where we take part. */
+  readonly span?: JsonObject | undefined
+  /** What the request came over; none where a program of ours calls. */
+  readonly carrier?: 'http' | 'lines' | undefined
   readonly cancellation: Cancellation
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */

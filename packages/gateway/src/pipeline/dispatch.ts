@@ -38,6 +38,7 @@ function requestOf(call: Call, params: JsonObject, ask: AskClient | undefined): 
     session: ownerOf(call.principal),
     headers: mirroredHeaders(call),
     trace: call.trace,
+    span: call.span,
     client: call.client,
     ask,
     cancellation: call.cancellation,

@@ -31,6 +31,7 @@ export function frameOf(message: JsonObject | string): Frame {
 export class MemoryLog implements EventLog {
   readonly events: SallyportEvent[] = []
   failure: Error | undefined
+  readonly failures = 0
   syncing: () => Promise<void> = () => Promise.resolve()
 
   append(event: Recordable): void {

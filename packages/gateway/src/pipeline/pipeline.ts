@@ -2,10 +2,12 @@ import { type Decision, type ModeState, openGate, type Principal, SallyportError
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
+import type { CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { type AskClient, canBeAsked, type QuestionAnswer, type Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
 import type { Answer, Call } from './call.ts'
+import { endOf, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
 import { approvalQuestion, canShow, readApproval } from './client-approval.ts'
 import { dispatch } from './dispatch.ts'
@@ -69,6 +71,8 @@ export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsO
   readonly upstream: (server: string) => Upstream | undefined
   /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
   readonly onBug: (error: SallyportError) => void
+  /** Wants to know of every call. */
+  readonly observer?: CallObserver | undefined
 }
 
 /**
@@ -90,16 +94,24 @@ export class Pipeline {
   }
 
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
-  async run(asked: Call): Promise<Answer> {
-    const judged = this.#judge.judge(asked)
-    const first = judged instanceof Promise ? await judged : judged
-    const trial = first.decision.outcome === 'ask' ? await this.#ask(asked, first) : first
-    if (trial instanceof SallyportError) return this.#refuse(first, trial)
-    if (trial.decision.outcome !== 'allow') return this.#refuse(trial)
-    return this.#perform(asked, trial)
+  run(asked: Call): Promise<Answer> {
+    const watch = this.#options.observer?.begin(asked)
+    const answered = this.#decideAndPerform(asked, watch)
+    return watch ? tellEnd(answered, watch) : answered
   }
 
-  async #perform(asked: Call, trial: Trial): Promise<Answer> {
+  async #decideAndPerform(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
+    const judged = this.#judge.judge(asked)
+    const first = judged instanceof Promise ? await judged : judged
+    watch?.decided(first.decision, first.case.call)
+    const trial = first.decision.outcome === 'ask' ? await this.#ask(asked, first) : first
+    if (trial instanceof SallyportError) return this.#refuse(first, trial)
+    if (trial.decision.outcome === 'allow') return this.#perform(asked, trial, watch)
+    watch?.decided(trial.decision, trial.case.call)
+    return this.#refuse(trial)
+  }
+
+  async #perform(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
     const { gauge, tools } = this.#options
     const { call, rules } = trial.case
     const { recordName } = call.offer
@@ -110,11 +122,14 @@ export class Pipeline {
       const unrecorded = this.#grave(await this.#record(startedRecord(trial)))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
       // A lockdown counts from the next dispatch on.
-      const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial)
+      const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial, watch)
       if (overruled) return overruled
       const syncing = this.#sync()
       const startedAt = performance.now()
-      const said = await dispatch(asked, this.#options.upstream(asked.offer.server), this.#askerOf(call))
+      const upstream = this.#options.upstream(asked.offer.server)
+      const span = watch?.sent(upstream?.config)
+      const said = await dispatch(span ? { ...asked, span } : asked, upstream, this.#askerOf(call))
+      watch?.answered(endOf(said))
       const latency = performance.now() - startedAt
       const answer = isRefusal(said) ? await this.#heed(trial, said) : said
       const unsynced = syncing && (await syncing)
@@ -161,9 +176,11 @@ export class Pipeline {
   }
 
   /** The rules changed while the start was recorded. What they no longer allow is not sent. */
-  async #overruled(asked: Call, { case: { grant } }: Trial): Promise<Answer | undefined> {
-    const now = await this.#judge.judge(asked, grant)
-    return now.decision.outcome === 'allow' ? undefined : this.#refuse(now)
+  async #overruled(asked: Call, { case: before }: Trial, watch?: CallWatch): Promise<Answer | undefined> {
+    const now = await this.#judge.judge(asked, before.grant)
+    if (now.decision.outcome === 'allow') return undefined
+    watch?.decided(now.decision, now.case.call)
+    return this.#refuse(now)
   }
 
   /** A server may have rules of its own: what they stop was denied, as if by one of ours. */
@@ -207,6 +224,7 @@ export class Pipeline {
 
   /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
   recordUnknown(asked: UnknownCall, error: SallyportError): void {
+    this.#options.observer?.unknown(asked.method)
     // Nothing was done and nothing is given away: the refusal stands where it cannot be recorded.
     this.#recordNow(unknownRecord(asked, error))
   }

@@ -5,6 +5,7 @@ import type { ModeKeeper } from '../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline } from '../pipeline/pipeline.ts'
 import type { LocalTokens, Logins } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
+import type { Exposition } from '../telemetry/telemetry.ts'
 import type { Fleet } from '../upstream/upstream.ts'
 import type { Ids } from './ids.ts'
 import type { LegacySessions } from './legacy-sessions.ts'
@@ -30,4 +31,6 @@ export interface AdminContext {
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]
   record(event: SallyportEvent): void
+  /** What /metrics answers; undefined where it is off. */
+  metrics(accept: string | undefined): Exposition | undefined
 }

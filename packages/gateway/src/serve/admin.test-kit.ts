@@ -130,6 +130,7 @@ function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
     },
     urls: () => urls,
     record: (event) => gateway.record(event),
+    metrics: () => undefined,
   }
 }
 

@@ -19,6 +19,8 @@ interface Visit {
 
 type ApiListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => Promise<void>
 
+const METRICS = '/metrics'
+
 type LoadApi = (context: AdminContext) => Promise<ApiListener>
 
 /** So many files are open at once while the API is loaded. */
@@ -71,6 +73,7 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
     requireMethod(visit, ['POST'])
     return servePanic({ request, response, principal, mode: context.mode })
   }
+  if (path === METRICS) return sendMetrics(visit, context)
   if (isApi(path)) return (await loadApi())(request, response, principal)
   requireMethod(visit, ['GET', 'HEAD'])
   return sendUiFile(response, path)
@@ -93,11 +96,22 @@ function logOut(visit: Visit, { logins }: AdminContext): void {
 }
 
 function turnAway({ request, response, path }: Visit): void {
-  if (!isApi(path) && (request.method === 'GET' || request.method === 'HEAD')) return sendLoginPage(response)
+  if (!isApi(path) && path !== METRICS && (request.method === 'GET' || request.method === 'HEAD'))
+    return sendLoginPage(response)
   response.setHeader('www-authenticate', 'Bearer')
   throw new SallyportError('UNAUTHENTICATED', 'This needs the operator’s token or a login.', {
     hint: 'Run `sallyport ui` for a login link.',
   })
+}
+
+function sendMetrics(visit: Visit, { metrics }: AdminContext): void {
+  requireMethod(visit, ['GET', 'HEAD'])
+  const { request, response } = visit
+  const told = metrics(request.headers.accept)
+  if (told === undefined)
+    throw new SallyportError('ROUTE_UNKNOWN', 'There are no figures here: telemetry.prometheus is false.')
+  const { type, text } = told
+  response.writeHead(200, { 'content-type': type, vary: 'accept', 'content-length': Buffer.byteLength(text) }).end(text)
 }
 
 function requireMethod({ request, response, path }: Visit, allowed: readonly string[]): void {

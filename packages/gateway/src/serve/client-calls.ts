@@ -96,6 +96,7 @@ export class ClientCalls {
       params: run.params,
       headers: carrier && request.era === 'modern' ? foreignParamHeaders(run.offer, carrier) : undefined,
       trace: traceOf(carrier, run.params),
+      carrier: carrier ? 'http' : 'lines',
       client: run.client,
       cancellation: run.cancellation,
       onProgress: run.progressed,

@@ -1,12 +1,12 @@
 import { type BigIntStats, ftruncateSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { type LoggedEvent, SallyportError } from '@sallyport/core'
-import { diskFix, diskReason } from '../disk/disk.ts'
 import { type ChainEnd, sealAgain, sealWrite, statingBefore } from './chain.ts'
 import { Gathering, type WriteOutcome } from './gathering.ts'
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import type { LogHead } from './log-head.ts'
+import { logUnavailable } from './log-unavailable.ts'
 import { eventText, formatRecord } from './record-line.ts'
 import type { EventLog, EventText, Recordable } from './records.ts'
 import { type Position, type Segment, segmentAt } from './segment.ts'
@@ -61,6 +61,7 @@ export class SegmentedLog implements EventLog {
   #abandoned = false
   #owed: EventText | undefined
   #closed = false
+  failures = 0
   #grown = (): void => {}
 
   constructor(options: EventLogOptions, { segment, fd, size, nextSeq, tornBytes, chain }: OpenedLog) {
@@ -82,7 +83,9 @@ export class SegmentedLog implements EventLog {
   append(event: Recordable): void {
     this.#gathering.flush()
     const failure = this.#attempt([eventText(event)])
-    if (failure !== undefined) throw failure
+    if (failure === undefined) return
+    this.failures++
+    throw failure
   }
 
   appendSoon(event: Recordable): Promise<WriteOutcome> {
@@ -134,8 +137,10 @@ export class SegmentedLog implements EventLog {
   /** In one write; where that fails each record is tried alone, so that only those fail which do not get in. */
   #writeAll(events: readonly EventText[]): readonly WriteOutcome[] {
     const failure = this.#attempt(events)
-    if (failure === undefined || events.length === 1) return events.map(() => failure)
-    return events.map((event) => this.#attempt([event]))
+    const isSettled = failure === undefined || events.length === 1
+    const outcomes = events.map((event) => (isSettled ? failure : this.#attempt([event])))
+    this.failures += outcomes.filter((outcome) => outcome !== undefined).length
+    return outcomes
   }
 
   #attempt(events: readonly EventText[]): WriteOutcome {
@@ -176,13 +181,13 @@ export class SegmentedLog implements EventLog {
     } catch (cause) {
       this.#torn = true
       this.#cutTorn()
-      throw unavailable(this.#segment.path, cause)
+      throw logUnavailable(this.#segment.path, cause)
     }
   }
 
   #prepare(): void {
     if (this.#torn && !this.#cutTorn())
-      throw unavailable(this.#segment.path, new Error('the rest of a failed write cannot be removed'))
+      throw logUnavailable(this.#segment.path, new Error('the rest of a failed write cannot be removed'))
     if (performance.now() - this.#named.at > NAMED_FOR) this.#keepName()
     // Records without a value of their own get it in their own file.
     if ((this.#size >= this.#segmentBytes && this.#chain.open === '') || this.#abandoned) this.#startSegment()
@@ -215,7 +220,7 @@ export class SegmentedLog implements EventLog {
       this.#size = rescued.bytes.length
       this.#chain = rescued.chain
     } catch (cause) {
-      throw unavailable(segment.path, cause)
+      throw logUnavailable(segment.path, cause)
     }
   }
 
@@ -289,11 +294,4 @@ interface NamedUpTo {
   readonly size: number
   readonly chain: ChainEnd
   readonly at: number
-}
-
-function unavailable(path: string, cause: unknown): SallyportError {
-  return new SallyportError('AUDIT_UNAVAILABLE', `The event log ${path} cannot be written: ${diskReason(cause)}.`, {
-    hint: `${diskFix(cause)} Recording goes on by itself once that is done.`,
-    cause,
-  })
 }

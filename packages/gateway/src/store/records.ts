@@ -26,6 +26,8 @@ export type Recordable = SallyportEvent | EventText
 
 /** The durable, append-only order of everything that happened. */
 export interface EventLog {
+  /** How many records could not be written. */
+  readonly failures: number
   /** Written (not only buffered) when it returns. Throws AUDIT_UNAVAILABLE when it cannot be. */
   append(event: Recordable): void
   /** Written together with all else of this turn of the event loop when it resolves: with why it is not, where it is not. */

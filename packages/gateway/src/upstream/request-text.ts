@@ -32,10 +32,10 @@ function member(key: string, value: unknown): string {
 }
 
 function metaOf(id: number, request: LinkRequest, { era, clientInfo }: Sender): JsonObject | undefined {
-  const { method, params, client, onProgress, trace } = request
+  const { method, params, client, onProgress, trace, span } = request
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
-  if (theirs && isModern && saysAll(theirs) && !onProgress && !trace) return theirs
+  if (theirs && isModern && saysAll(theirs) && !onProgress && !trace && !span) return theirs
   // Without a prototype: a client's key "__proto__" is a key like any other.
   const ours: Record<string, unknown> = Object.create(null)
   for (const key in theirs)
@@ -47,6 +47,7 @@ function metaOf(id: number, request: LinkRequest, { era, clientInfo }: Sender): 
     ours[META.logLevel] ??= client?.logLevel
     Object.assign(ours, trace)
   }
+  Object.assign(ours, span)
   // Their token is theirs: to us the server speaks of ours.
   if (onProgress) ours.progressToken = id
   for (const _any in ours) return ours as JsonObject

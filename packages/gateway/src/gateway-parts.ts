@@ -1,0 +1,25 @@
+import type { McpServer } from '@sallyport/kit'
+import type { Environment, Home, LoadedSettings } from './config/config.ts'
+import type { Gatekeeper, LocalTokens } from './sessions/sessions.ts'
+import type { Store } from './store/store.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
+import type { Watchdog } from './upstream/upstream.ts'
+
+export interface GatewayParts {
+  readonly home: Home
+  readonly state: string
+  readonly loaded: LoadedSettings
+  readonly environment: Environment
+  readonly store: Store
+  readonly onWarning: (text: string) => void
+}
+
+/** What has to be opened, can fail, and must be closed again. */
+export interface OpenedParts {
+  readonly tokens: LocalTokens
+  readonly gatekeeper: Gatekeeper
+  readonly watchdog: Watchdog
+  readonly builtIns: McpServer
+  readonly telemetry: Telemetry
+  readonly marks: { readonly state: string; readonly run: string }
+}

@@ -1,0 +1,36 @@
+import { isJsonObject } from '@sallyport/core'
+import type { CallEnd, CallWatch } from '../telemetry/telemetry.ts'
+import { type Frame, parseFrame } from '../upstream/upstream.ts'
+import type { Answer } from './call.ts'
+
+/** Of a larger error nobody needs to know the code so much. */
+const MOST_BYTES = 10_000
+
+/** What those who watch get to know of an answer: nothing of its words. */
+export function endOf(answer: Answer): CallEnd {
+  if (answer.kind === 'failure') return { outcome: 'failed', code: answer.error.code }
+  const { envelope } = answer.frame
+  const { bytes } = envelope
+  if (envelope.error !== undefined) return { outcome: 'rpc_error', rpcCode: rpcCodeOf(answer.frame), bytes }
+  return { outcome: envelope.isError ? 'tool_error' : 'success', bytes }
+}
+
+function rpcCodeOf(frame: Frame): number | undefined {
+  if (frame.envelope.bytes > MOST_BYTES) return undefined
+  const { error } = parseFrame(frame)
+  return isJsonObject(error) && Number.isInteger(error.code) ? (error.code as number) : undefined
+}
+
+/** Tells how the call ended before its answer leaves, also where a bug of ours ends it. */
+export function tellEnd(answered: Promise<Answer>, watch: CallWatch): Promise<Answer> {
+  return answered.then(
+    (answer) => {
+      watch.ended(endOf(answer))
+      return answer
+    },
+    (error: unknown) => {
+      watch.ended({ outcome: 'failed', code: 'INTERNAL' })
+      throw error
+    },
+  )
+}

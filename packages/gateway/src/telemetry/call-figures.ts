@@ -1,0 +1,167 @@
+import type { Decision } from '@sallyport/core'
+import type { CallEnd, CallObserver, CallWatch, ObservedCall } from './call-observer.ts'
+import { isDenial } from './denial.ts'
+import { labelText } from './label-text.ts'
+import { Counters, Histograms, type MetricFamily } from './metric-family.ts'
+
+/** Servers may have as many tools as they like; what is more than this is counted together. */
+export const MOST_TOOLS = 500
+const MOST_SERVERS = 200
+const OTHER = 'other'
+
+const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const DECISION_BOUNDS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1]
+
+/** What was counted of calls. */
+export class CallFigures implements CallObserver {
+  readonly #tools = new Set<string>()
+  readonly #servers = new Set<string>()
+  readonly #labels = new WeakMap<ObservedCall['offer'], CallLabels>()
+  readonly #calls = new Counters({
+    name: 'sallyport_calls',
+    help: 'Calls that have ended.',
+    labels: ['server', 'tool', 'method', 'verdict', 'outcome'],
+  })
+  readonly #denials = new Counters({
+    name: 'sallyport_denials',
+    help: 'Calls that were refused.',
+    labels: ['code'],
+  })
+  readonly #failures = new Counters({
+    name: 'sallyport_call_failures',
+    help: 'Calls that were allowed and got no answer of their server.',
+    labels: ['server', 'code'],
+  })
+  readonly #unknown = new Counters({
+    name: 'sallyport_unknown_calls',
+    help: 'Calls of what nobody offers.',
+    labels: ['method'],
+  })
+  readonly #durations = new Histograms({
+    name: 'sallyport_call_duration_seconds',
+    help: 'Calls that were allowed, from coming in to being answered.',
+    labels: ['server'],
+    bounds: CALL_BOUNDS,
+  })
+  readonly #upstreamDurations = new Histograms({
+    name: 'sallyport_upstream_duration_seconds',
+    help: 'The part of calls that their server took.',
+    labels: ['server'],
+    bounds: CALL_BOUNDS,
+  })
+  readonly #decisions = new Histograms({
+    name: 'sallyport_decision_duration_seconds',
+    help: 'How long deciding took, without waiting for people.',
+    labels: [],
+    bounds: DECISION_BOUNDS,
+  })
+
+  begin(call: ObservedCall): CallWatch {
+    return new Stopwatch(this, call)
+  }
+
+  unknown(method: string): void {
+    this.#unknown.add([method])
+  }
+
+  families(): readonly MetricFamily[] {
+    const counted = [this.#calls, this.#denials, this.#failures, this.#unknown]
+    const timed = [this.#durations, this.#upstreamDurations, this.#decisions]
+    return [...counted, ...timed].map((figures) => figures.family())
+  }
+
+  decided(seconds: number): void {
+    this.#decisions.add([], seconds)
+  }
+
+  answered(offer: ObservedCall['offer'], seconds: number): void {
+    this.#upstreamDurations.add([this.#labelsOf(offer).server], seconds)
+  }
+
+  ended({ offer, method, verdict, end, seconds }: EndedCall): void {
+    const { server, tool } = this.#labelsOf(offer)
+    const wasDenied = isDenial(end, verdict)
+    this.#calls.add([server, tool, method, verdict, wasDenied ? 'denied' : end.outcome])
+    if (wasDenied) return this.#denials.add([end.code ?? ''])
+    if (end.outcome === 'failed') this.#failures.add([server, end.code ?? ''])
+    this.#durations.add([server], seconds)
+  }
+
+  /** Also for what concerns a server and no call of it. */
+  serverLabel(server: string): string {
+    const label = labelText(server)
+    return isAdmitted(this.#servers, label, MOST_SERVERS) ? label : OTHER
+  }
+
+  #labelsOf(offer: ObservedCall['offer']): CallLabels {
+    const known = this.#labels.get(offer)
+    if (known) return known
+    const server = this.serverLabel(offer.server)
+    const labels = { server, tool: this.#toolLabel(server, offer) }
+    this.#labels.set(offer, labels)
+    return labels
+  }
+
+  /** A resource has no label: its URI is as good as an argument. */
+  #toolLabel(server: string, { kind, recordName }: ObservedCall['offer']): string {
+    if (kind !== 'tool' && kind !== 'prompt') return ''
+    const label = labelText(recordName)
+    return isAdmitted(this.#tools, `${server}\n${label}`, MOST_TOOLS) ? label : OTHER
+  }
+}
+
+interface CallLabels {
+  readonly server: string
+  readonly tool: string
+}
+
+interface EndedCall {
+  readonly offer: ObservedCall['offer']
+  readonly method: string
+  readonly verdict: Decision['outcome']
+  readonly end: CallEnd
+  readonly seconds: number
+}
+
+class Stopwatch implements CallWatch {
+  readonly #figures: CallFigures
+  readonly #begunAt = performance.now()
+  #meant: ObservedCall
+  #sentAt = 0
+  #verdict: Decision['outcome'] | undefined
+
+  constructor(figures: CallFigures, call: ObservedCall) {
+    this.#figures = figures
+    this.#meant = call
+  }
+
+  decided({ outcome }: Decision, meant: ObservedCall): void {
+    // Later ones come after waiting for people.
+    if (this.#verdict === undefined) this.#figures.decided(secondsSince(this.#begunAt))
+    this.#meant = meant
+    this.#verdict = outcome
+  }
+
+  sent(): undefined {
+    this.#sentAt = performance.now()
+  }
+
+  answered(): void {
+    this.#figures.answered(this.#meant.offer, secondsSince(this.#sentAt))
+  }
+
+  ended(end: CallEnd): void {
+    const { offer, method } = this.#meant
+    this.#figures.ended({ offer, method, verdict: this.#verdict ?? 'allow', end, seconds: secondsSince(this.#begunAt) })
+  }
+}
+
+const secondsSince = (moment: number): number => (performance.now() - moment) / 1_000
+
+/** Whether a value has, or gets, a place of its own. */
+function isAdmitted(known: Set<string>, value: string, most: number): boolean {
+  if (known.has(value)) return true
+  if (known.size >= most) return false
+  known.add(value)
+  return true
+}

@@ -1,0 +1,120 @@
+/** One line of figures: a name's suffix, labels and a value. */
+export interface Sample {
+  readonly suffix: '' | '_total' | '_bucket' | '_sum' | '_count'
+  readonly labels: readonly Label[]
+  readonly value: number
+}
+
+export type Label = readonly [name: string, value: string]
+
+/** Figures of one name, as they stand at the moment. */
+export interface MetricFamily {
+  /** Without the suffix of counters. */
+  readonly name: string
+  readonly help: string
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly samples: readonly Sample[]
+}
+
+type FamilyHead = Pick<MetricFamily, 'name' | 'help'> & { readonly labels: readonly string[] }
+
+/** What is so at the moment. */
+export function gauge(name: string, help: string, readings: readonly Reading[]): MetricFamily {
+  return { name, help, kind: 'gauge', samples: readings.map(([value, ...labels]) => ({ suffix: '', labels, value })) }
+}
+
+export type Reading = readonly [value: number, ...labels: readonly Label[]]
+
+/** What was counted elsewhere. */
+export function counted(name: string, help: string, readings: readonly Reading[]): MetricFamily {
+  const samples = readings.map(([value, ...labels]) => ({ suffix: '_total' as const, labels, value }))
+  return { name, help, kind: 'counter', samples }
+}
+
+/** Values cannot hold a line break: see labelText. */
+const keyOf = (values: readonly string[]): string => values.join('\n')
+
+/** Counts, one for each combination of label values. Whoever adds sees to it that there are not too many. */
+export class Counters {
+  readonly #head: FamilyHead
+  readonly #counts = new Map<string, { readonly values: readonly string[]; count: number }>()
+
+  constructor(head: FamilyHead) {
+    this.#head = head
+  }
+
+  add(values: readonly string[]): void {
+    const key = keyOf(values)
+    const known = this.#counts.get(key)
+    if (known) known.count++
+    else this.#counts.set(key, { values, count: 1 })
+  }
+
+  family(): MetricFamily {
+    const { name, help, labels } = this.#head
+    const samples = [...this.#counts.values()].map(({ values, count }) => ({
+      suffix: '_total' as const,
+      labels: labelled(labels, values),
+      value: count,
+    }))
+    return { name, help, kind: 'counter', samples }
+  }
+}
+
+interface Distribution {
+  readonly values: readonly string[]
+  /** How many fell up to each bound and above the one before it; the last are those above all bounds. */
+  readonly counts: number[]
+  sum: number
+}
+
+/** How long things took, in buckets. */
+export class Histograms {
+  readonly #head: FamilyHead
+  readonly #bounds: readonly number[]
+  readonly #distributions = new Map<string, Distribution>()
+
+  constructor({ bounds, ...head }: FamilyHead & { readonly bounds: readonly number[] }) {
+    this.#head = head
+    this.#bounds = bounds
+  }
+
+  add(values: readonly string[], seconds: number): void {
+    const key = keyOf(values)
+    let known = this.#distributions.get(key)
+    if (known === undefined) {
+      known = { values, counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 }
+      this.#distributions.set(key, known)
+    }
+    let bucket = 0
+    while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] as number)) bucket++
+    known.counts[bucket] = (known.counts[bucket] as number) + 1
+    known.sum += seconds
+  }
+
+  family(): MetricFamily {
+    const { name, help } = this.#head
+    const samples = [...this.#distributions.values()].flatMap((distribution) => this.#samplesOf(distribution))
+    return { name, help, kind: 'histogram', samples }
+  }
+
+  #samplesOf({ values, counts, sum }: Distribution): readonly Sample[] {
+    const labels = labelled(this.#head.labels, values)
+    let total = 0
+    const buckets = counts.map((count, index): Sample => {
+      total += count
+      const bound: Label = ['le', boundText(this.#bounds[index])]
+      return { suffix: '_bucket', labels: [...labels, bound], value: total }
+    })
+    return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }]
+  }
+}
+
+const labelled = (names: readonly string[], values: readonly string[]): readonly Label[] =>
+  names.map((name, index) => [name, values[index] ?? ''])
+
+/** OpenMetrics wants a whole number to be recognised as one that could have been broken. */
+function boundText(bound: number | undefined): string {
+  if (bound === undefined) return '+Inf'
+  return Number.isInteger(bound) ? `${bound}.0` : String(bound)
+}

@@ -1,0 +1,113 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { setTimeout as wait } from 'node:timers/promises'
+import { messageOf } from '@sallyport/core'
+
+export interface SenderOptions {
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeout: number
+  readonly onWarning: (text: string) => void
+}
+
+/** A collector that answers with one of these may take the same later (OTLP specification, "Failures"). */
+const RETRYABLE = new Set([429, 502, 503, 504])
+const PAUSES = [1_000, 2_000]
+
+class Refused extends Error {
+  readonly isFinal: boolean
+  constructor(status: number) {
+    super(`it answered ${status}`)
+    this.isFinal = !RETRYABLE.has(status)
+  }
+}
+
+/**
+ * Posts OTLP as JSON. The exporters of OpenTelemetry cannot be stopped in the middle of an attempt or of a pause between
+ * two, and would hold the process while their collector hangs.
+ */
+export class OtlpSender {
+  readonly #options: SenderOptions
+  readonly #closing = new AbortController()
+  readonly #agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) }
+  #isLastChance = false
+  #isFailing = false
+
+  constructor(options: SenderOptions) {
+    this.#options = options
+  }
+
+  /** Rejects when the collector did not take it in time. */
+  async post(url: URL, body: Uint8Array): Promise<void> {
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(this.#options.timeout)])
+    try {
+      await this.#attempt(url, body, signal)
+      this.#noteWay(url, undefined)
+    } catch (error) {
+      this.#noteWay(url, error)
+      throw error
+    }
+  }
+
+  /** What is sent from now on gets one attempt: nobody waits for a second. */
+  hurry(): void {
+    this.#isLastChance = true
+  }
+
+  close(): void {
+    this.#closing.abort()
+    for (const agent of Object.values(this.#agents)) agent.destroy()
+  }
+
+  async #attempt(url: URL, body: Uint8Array, signal: AbortSignal): Promise<void> {
+    for (const pause of PAUSES) {
+      try {
+        return await this.#once(url, body, signal)
+      } catch (error) {
+        if (this.#isLastChance || signal.aborted || (error instanceof Refused && error.isFinal)) throw error
+        await wait(pause, undefined, { signal, ref: false }).catch(() => {
+          throw error
+        })
+      }
+    }
+    return this.#once(url, body, signal)
+  }
+
+  #once(url: URL, body: Uint8Array, signal: AbortSignal): Promise<void> {
+    const isSecure = url.protocol === 'https:'
+    const options: RequestOptions = {
+      method: 'POST',
+      headers: { ...this.#options.headers, 'content-type': 'application/json', 'content-length': body.length },
+      agent: this.#agents[isSecure ? 'https:' : 'http:'],
+      signal,
+    }
+    return new Promise((resolve, reject) => {
+      const request = (isSecure ? httpsRequest : httpRequest)(url, options, (response) => {
+        judge(response).then(resolve, reject)
+      })
+      request.on('error', reject)
+      request.end(body)
+    })
+  }
+
+  /** Told when it begins and when it ends; a collector that is away for a night must not fill a log. */
+  #noteWay({ origin }: URL, error: unknown): void {
+    if (this.#closing.signal.aborted || this.#isFailing === (error !== undefined)) return
+    this.#isFailing = error !== undefined
+    const { onWarning } = this.#options
+    if (this.#isFailing) onWarning(`Telemetry does not reach ${origin}: ${reasonOf(error)}. It is dropped meanwhile.`)
+    else onWarning(`Telemetry reaches ${origin} again.`)
+  }
+}
+
+async function judge(response: IncomingMessage): Promise<void> {
+  const { statusCode = 0 } = response
+  // Unread, an answer would keep its connection; what it says beyond the status helps nobody here.
+  response.on('error', () => {}).resume()
+  if (statusCode < 200 || statusCode > 299) throw new Refused(statusCode)
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return 'it does not answer in time'
+  if (error instanceof Error && error.name === 'AbortError') return 'it does not answer in time'
+  return messageOf(error)
+}
