@@ -4,6 +4,7 @@ import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { anything, either, type JsonSchema, list, object, optional, record, type ValueOf } from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
 import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
+import { snakeCase } from './spelling.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
 export const PROTECTING_SECTIONS = ['agents', 'governance', 'include', 'isolation', 'sandbox'] as const
@@ -123,8 +124,3 @@ function bothSpellings([key, schema]: [string, JsonSchema]): [string, JsonSchema
     [snakeCase(key), spelled],
   ]
 }
-
-export const snakeCase = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
-export const camelCase = (key: string): string =>
-  key.replaceAll(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())

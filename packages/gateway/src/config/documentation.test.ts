@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { ERRORS } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { sectionsSchema, serverSchema, snakeCase } from './config-schema.ts'
+import { sectionsSchema, serverSchema } from './config-schema.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { DOCKER_VARIABLES } from './docker-variables.ts'
 import { KNOWN_VARIABLES } from './environment.ts'
 import { load } from './home.test-kit.ts'
 import { COMMON_KEYS } from './server-keys.ts'
+import { snakeCase } from './spelling.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 import { BUILT_IN_SERVER, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
-import { camelCase, PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
+import { PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
 import { DEFAULT_AUDIT, DEFAULT_GOVERNANCE, DEFAULT_TELEMETRY } from './defaults.ts'
 import { createDockerDefault, DOCKER_ID, readDockerGateway } from './docker-gateway-entry.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
@@ -16,6 +16,7 @@ import type { Part } from './schema.ts'
 import { readServer } from './server-entry.ts'
 import { type CommonEntry, PROTECTING_SERVER_KEYS } from './server-keys.ts'
 import type { ServerConfig, Settings } from './settings.ts'
+import { camelCase } from './spelling.ts'
 import { validate } from './validate.ts'
 
 export interface ConfigText {

@@ -1,4 +1,4 @@
-import { formatDuration, parseDuration } from '@sallyport/core'
+import { formatDuration, isJsonObject, type Json, type JsonObject, parseDuration } from '@sallyport/core'
 import { anything, leaf, list, type OptionalPart, optional, type Part } from './schema.ts'
 
 /** The longest time that a timer can hold (2^31 - 1 ms), in whole days. */
@@ -112,6 +112,37 @@ export function oneOf<const Value extends string>(values: readonly Value[]): Par
     jsonSchema: { type: 'string', enum: values },
     candidates: values,
     convert: (given) => values.find((value) => value === given),
+  })
+}
+
+/** One of some words, in any case. */
+export function anyCase<const Value extends string>(values: readonly Value[]): Part<Value> {
+  const written = values.flatMap((value) => [value, value.toLowerCase(), value.toUpperCase()])
+  return leaf({
+    expected: `one of ${values.join(', ')}`,
+    jsonSchema: { type: 'string', enum: [...new Set(written)] },
+    candidates: values,
+    convert: (given) =>
+      typeof given === 'string' ? values.find((value) => value.toLowerCase() === given.toLowerCase()) : undefined,
+  })
+}
+
+/** Any number but those that JSON does not have. */
+export const finiteNumber: Part<number> = leaf({
+  expected: 'a number',
+  jsonSchema: { type: 'number' },
+  convert: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined),
+})
+
+/** Any value that JSON can carry. */
+export const json: Part<Json> = { read: (value) => ({ ok: true, value: value as Json }), jsonSchema: () => ({}) }
+
+/** A mapping that others read. */
+export function mapping(expected: string): Part<JsonObject> {
+  return leaf({
+    expected,
+    jsonSchema: { type: 'object' },
+    convert: (value) => (isJsonObject(value) ? value : undefined),
   })
 }
 

@@ -29,7 +29,7 @@ type OptionalKey<Members extends Shape> = {
 }[keyof Members]
 
 type ObjectValue<Members extends Shape> = {
-  readonly [Key in OptionalKey<Members>]?: ValueOf<Members[Key]>
+  readonly [Key in OptionalKey<Members>]?: Exclude<ValueOf<Members[Key]>, undefined>
 } & { readonly [Key in Exclude<keyof Members, OptionalKey<Members>>]: ValueOf<Members[Key]> }
 
 export type Reading<Value> =
@@ -142,14 +142,18 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
   }
 }
 
-/** One part or the other. */
+/** One part or the other; what stands inside is known when one of them has an inside. */
 export function either<First extends Part, Second extends Part>(
   expected: string,
   first: First,
   second: Second,
 ): Part<ValueOf<First> | ValueOf<Second>> {
   type Value = ValueOf<First> | ValueOf<Second>
+  const shape = first.shape ?? second.shape
+  const member = first.member ?? second.member
   return {
+    ...(shape && { shape }),
+    ...(member && { member }),
     read: (given) => {
       const readings = [first.read(given), second.read(given)] as readonly Reading<Value>[]
       return readings.find(({ ok }) => ok) ?? readings.find(isNear) ?? refuse({ expected })

@@ -1,0 +1,107 @@
+import { closest, didYouMean, isJsonObject, type PolicyFields } from '@sallyport/core'
+import { quote } from './config-issue.ts'
+import { policySchema } from './policy-schema.ts'
+import { anything, type Part, type PartIssue, type Shape, type Step } from './schema.ts'
+import { camelCase, snakeCase } from './spelling.ts'
+
+/** Something that is wrong in what a person wrote about a tool. */
+export interface PolicyIssue {
+  /** As it is written. */
+  readonly path: readonly Step[]
+  readonly problem: string
+  /** A warning leaves the rest in force. */
+  readonly severity: 'error' | 'warning'
+}
+
+export interface PolicyReading {
+  /** Only to be used when no issue is an error. */
+  readonly fields: PolicyFields
+  readonly issues: readonly PolicyIssue[]
+}
+
+/** How a value is named in a problem. */
+export type DescribeValue = (value: unknown, path: readonly Step[]) => string
+
+/** Reads the fields of one tool out of a plain value, with every key in either spelling. It does not throw. */
+export function readPolicyFields(value: unknown, describe: DescribeValue = describeWritten): PolicyReading {
+  const issues: PolicyIssue[] = []
+  const respelled = respell({ value, path: [] }, policySchema, issues)
+  const reading = policySchema.read(respelled)
+  if (reading.ok) return { fields: reading.value, issues }
+  for (const issue of reading.issues) {
+    const { found, path } = findWritten(value, issue.path)
+    const problem = `expected ${issue.expected}; got ${describe(found, path)}.${guess(issue, found)}`
+    issues.push({ path, problem, severity: 'error' })
+  }
+  return { fields: {}, issues }
+}
+
+interface Located {
+  readonly value: unknown
+  readonly path: readonly Step[]
+}
+
+/** The same value with the keys of the schema in one spelling, and without those it does not have. */
+function respell({ value, path }: Located, part: Part, issues: PolicyIssue[]): unknown {
+  const { shape, member = anything } = part.unwrap?.() ?? part
+  const inside = (step: Step, inner: unknown, of: Part): unknown =>
+    respell({ value: inner, path: [...path, step] }, of, issues)
+  // Also what keeps a value of any depth from being followed further down than the schema goes.
+  if (shape === undefined && member === anything) return value
+  if (Array.isArray(value)) return value.map((item, index) => inside(index, item, member))
+  if (!isJsonObject(value)) return value
+  if (shape === undefined)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(key, inner, member)]))
+  const known = new Map<string, unknown>()
+  for (const [key, inner] of Object.entries(value)) {
+    const spelled = camelCase(key)
+    const of = Object.hasOwn(shape, spelled) ? shape[spelled] : undefined
+    if (of === undefined) issues.push(unknownKey([...path, key], key, shape))
+    else if (known.has(spelled)) issues.push(twin([...path, key]))
+    else known.set(spelled, inside(key, inner, of))
+  }
+  return Object.fromEntries(known)
+}
+
+function unknownKey(path: readonly Step[], key: string, shape: Shape): PolicyIssue {
+  const best = closest(key, Object.keys(shape))
+  const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
+  const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
+  // A rule for an argument whose only word is misspelt would let everything pass.
+  if (path.length > 1) return { path, problem: `this is no rule for an argument.${suggestion}`, severity: 'error' }
+  return { path, problem: `this key is not known and is ignored.${suggestion}`, severity: 'warning' }
+}
+
+const twin = (path: readonly Step[]): PolicyIssue => ({
+  path,
+  problem: 'the same key stands here in another spelling. Keep one of them.',
+  severity: 'error',
+})
+
+/** What stands at a path of the schema, and the path as it is written. */
+function findWritten(
+  value: unknown,
+  path: readonly Step[],
+): { readonly found: unknown; readonly path: readonly Step[] } {
+  let found = value
+  const written: Step[] = []
+  for (const step of path) {
+    if (typeof found !== 'object' || found === null) break
+    const key = Object.hasOwn(found, step) ? step : Object.keys(found).find((own) => camelCase(own) === step)
+    if (key === undefined) break
+    found = (found as Readonly<Record<Step, unknown>>)[key]
+    written.push(key)
+  }
+  return { found, path: written }
+}
+
+function describeWritten(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  if (value === '') return 'an empty text'
+  return typeof value === 'string' ? quote(value) : String(value)
+}
+
+const guess = ({ candidates }: PartIssue, found: unknown): string =>
+  candidates === undefined || typeof found !== 'string' ? '' : didYouMean(found, candidates)
