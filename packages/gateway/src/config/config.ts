@@ -25,6 +25,8 @@ export type {
   StdioServerConfig,
   TelemetrySettings,
 } from './settings.ts'
+export { camelCase } from './spelling.ts'
 export { prepareState } from './state-folder.ts'
 export { recordTrust, requireTrust, type Trust, trustOf } from './trust.ts'
 export { type SettingsChange, watchSettings } from './watch-settings.ts'
+export { yamlProblem } from './yaml-problem.ts'
