@@ -131,7 +131,12 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
     shape,
     read: (given) => {
       if (!isMapping(given)) return refuse({ expected })
-      const members = parts.map(([step, part]) => ({ step, part, value: ownValue(given, step) }))
+      const members: Member[] = []
+      for (const [step, part] of parts) {
+        const value = ownValue(given, step)
+        // Most keys of most mappings are absent, and a mapping may be one of thousands.
+        if (value !== undefined || part.unwrap === undefined) members.push({ step, part, value })
+      }
       return readMembers(members, (entries) => Object.fromEntries(entries.filter(isGiven)) as Value)
     },
     jsonSchema: () => ({
