@@ -35,7 +35,7 @@ function cutPairs(value: YamlValue, end: number, source: LinedText): readonly Cu
 }
 
 /** The line of `...`, or the one after the last. */
-function documentEnd(source: LinedText): number {
+export function documentEnd(source: LinedText): number {
   const marked = source.indents.findIndex(
     (indent, line) => indent === 0 && /^\.\.\.\s*(?:#|$)/.test(lineText(source, line)),
   )

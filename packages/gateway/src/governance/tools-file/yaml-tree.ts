@@ -20,6 +20,8 @@ export interface YamlPair {
   readonly target: YamlValue
   /** It comes from a merge key (`<<`). */
   readonly inherited: boolean
+  /** Its value is written as `*name`. */
+  readonly aliased: boolean
 }
 
 export interface YamlProblem {
@@ -109,7 +111,7 @@ class TreeBuilder {
       if (keyNode?.anchor !== undefined) this.build(keyNode, depth + 1)
       const target = this.build(value as ParsedNode | null, depth + 1)
       if (key === '<<' && isScalar(keyNode) && keyNode.type === 'PLAIN') merged = this.#mergeable(target, at)
-      else pairs.set(key, { key, at, target, inherited: false })
+      else pairs.set(key, { key, at, target, inherited: false, aliased: isAlias(value) })
     }
     for (const { pairs: given } of merged ?? []) {
       for (const pair of given?.values() ?? [])
