@@ -40,8 +40,7 @@ export const MAX_KEY_LENGTH = 1_024
 const KEY = new RegExp(`^(?:([A-Za-z_][\\w./*?-]*)|(${QUOTED})|'([^'\\u0000-\\u001f]*)'):(?= |$)`)
 const NO_VALUE = /^ *(?: #.*)?$/
 
-/** The end of the document's head. */
-const DOCUMENT_START = /^--- *(?: #.*)?$/
+const DOCUMENT_END = /^\.\.\.(?: |$)/
 
 interface KeyLine {
   readonly key: string
@@ -62,8 +61,6 @@ interface OpenSection {
   readonly name: string
   readonly line: number
   end: number
-  /** Whether its entries are to be told apart: `tools` with nothing on the line of its key. */
-  readonly cut: boolean
 }
 
 interface OpenEntry extends KeyLine {
@@ -75,22 +72,24 @@ interface Scan {
   readonly source: LinedText
   readonly sections: OpenSection[]
   readonly entries: OpenEntry[]
+  /** Inside of `tools`, if nothing stands on the line of its key. */
+  isCutting: boolean
   /** The indentation of the entries, once there is one. */
   level: number
 }
 
 /**
- * Cuts by indentation alone, without looking into the entries; nothing where that is not certain.
+ * Cuts by indentation alone, without looking into the entries; nothing where that cannot be right.
  *
- * Whether it is right has still to be seen: text in quotes that goes on over several lines may hold what looks like a key.
+ * Whether it is right is for the parser to say: text in quotes that goes on over several lines may hold what looks like
+ * a key, and a key may be written in a way that is not known here.
  */
 export function scanOutline(source: LinedText, memo: LineMemo): Outline | undefined {
-  const scan: Scan = { source, sections: [], entries: [], level: 0 }
+  const scan: Scan = { source, sections: [], entries: [], isCutting: false, level: 0 }
   const { indents } = source
   for (let line = 0; line < indents.length; line++) {
     const indent = indents[line] ?? BLANK
     if (indent === BLANK || indent === COMMENT) continue
-    if (indent === TABBED) return undefined
     const isCut = indent === 0 ? cutSection(scan, line) : cutEntry(scan, line, indent)
     if (!isCut) return undefined
   }
@@ -102,22 +101,23 @@ export function scanOutline(source: LinedText, memo: LineMemo): Outline | undefi
   return { sections, entries }
 }
 
-function cutSection({ source, sections, entries }: Scan, line: number): boolean {
+/** False where the cuts that were made may be wrong. */
+function cutSection(scan: Scan, line: number): boolean {
+  const { source, sections, entries } = scan
   const written = lineText(source, line)
-  if (sections.length === 0 && DOCUMENT_START.test(written)) return true
   const found = readKeyLine(written)
-  if (found === undefined) return false
   const before = sections.at(-1)
+  if (found === undefined && !DOCUMENT_END.test(written)) return !scan.isCutting
   const entry = entries.at(-1)
   if (before !== undefined) before.end = line
-  if (before?.cut === true && entry !== undefined) entry.end = line
-  sections.push({ name: found.key, line, end: source.starts.length, cut: found.key === 'tools' && found.alone })
+  if (scan.isCutting && entry !== undefined) entry.end = line
+  scan.isCutting = found?.key === 'tools' && found.alone
+  if (found !== undefined) sections.push({ name: found.key, line, end: source.starts.length })
   return true
 }
 
 function cutEntry(scan: Scan, line: number, indent: number): boolean {
-  const section = scan.sections.at(-1)
-  if (section === undefined || !section.cut) return section !== undefined
+  if (!scan.isCutting || indent === TABBED) return true
   if (scan.level === 0) scan.level = indent
   if (indent > scan.level) return true
   const found = indent === scan.level ? readKeyLine(lineText(scan.source, line).slice(indent)) : undefined
@@ -138,9 +138,9 @@ function readPlainFields(source: LinedText, entry: EntryLines, memo: LineMemo): 
   let level = 0
   for (let line = entry.line + 1; line < entry.end; line++) {
     const indent = indentOf(source, line)
-    if (indent < 0) continue
+    if (indent === BLANK || indent === COMMENT) continue
     if (level === 0) level = indent
-    if (indent !== level) return undefined
+    if (indent !== level || indent === TABBED) return undefined
     const written = readMemorised(lineText(source, line).slice(indent), memo)
     if (written === undefined || hasKey(fields, written.key)) return undefined
     fields.push({ line, indent, written })
