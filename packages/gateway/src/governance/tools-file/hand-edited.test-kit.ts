@@ -170,10 +170,13 @@ const anchored = body.map(
 
 const entry = fc.oneof({ weight: 8, arbitrary: blockEntry }, oddEntry, { weight: 1, arbitrary: anchored })
 
-const entries = fc.array(fc.tuple(some(comment), entry), { maxLength: 6 }).map(
+/** Rarely, one that stands there already. */
+const numbered = fc.tuple(some(comment), entry, fc.integer({ min: 0, max: 30 }))
+
+const entries = fc.array(numbered, { maxLength: 6 }).map(
   (list) =>
     (step: number): Lines =>
-      list.flatMap(([before, make], n) => [...before, ...make(n, step)]),
+      list.flatMap(([before, make, twin], n) => [...before, ...make(twin === 0 ? 0 : n, step)]),
 )
 
 const toolsSection = fc.oneof(

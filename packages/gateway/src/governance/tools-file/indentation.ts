@@ -16,7 +16,8 @@ export function indentation(file: ParsedFile): Indentation {
   const sections = [...(file.root.pairs?.values() ?? [])].map(({ target }) => columnOf(target, file))
   const sectionLevel = spaces(sections.find((column) => column !== undefined && column > 0))
   const cuts = file.entries.filter(({ cut }) => cut !== undefined)
-  const level = spaces(cuts[0]?.cut?.indent) ?? sectionLevel ?? USUAL
+  const toolsLevel = cuts[0]?.cut?.indent ?? columnOf(file.root.pairs?.get('tools')?.target, file)
+  const level = spaces(toolsLevel) ?? sectionLevel ?? USUAL
   const step = spaces(cuts.map((entry) => stepOf(entry, file)).findLast((width) => width !== undefined))
   return { level, step: step ?? level }
 }

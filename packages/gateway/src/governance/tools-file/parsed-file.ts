@@ -51,8 +51,8 @@ function findLoneReturn(text: string): YamlProblem | undefined {
  * open there, so that the entries in between could be left out without another meaning for the rest.
  */
 function parseInPart(source: LinedText, outline: Outline): ParsedFile | undefined {
-  const { sections, entries: cuts } = outline
-  const { text, originalOffset } = createResidue(source, cuts)
+  const { sections, entries: scanned } = outline
+  const { text, originalOffset } = createResidue(source, scanned)
   const reading = readYaml(text)
   if (!reading.ok) return undefined
   const { root } = reading
@@ -60,9 +60,11 @@ function parseInPart(source: LinedText, outline: Outline): ParsedFile | undefine
   const lineOf = ({ at }: YamlPair): number => lineAt(source, originalOffset(at))
   const expected = sections.map(({ name, line }) => ({ key: name, line }))
   if (!isCutAt(root, expected, lineOf)) return undefined
-  const left = cuts.filter(({ fields }) => fields === undefined)
-  if (cuts.length > 0 && !isCutAt(tools, left, lineOf)) return undefined
-  if (new Set(cuts.map(({ key }) => key)).size < cuts.length) return undefined
+  const left = scanned.filter(({ fields }) => fields === undefined)
+  if (scanned.length > 0 && !isCutAt(tools, left, lineOf)) return undefined
+  if (new Set(scanned.map(({ key }) => key)).size < scanned.length) return undefined
+  // Where nothing was cut by line, nothing was left out either.
+  const cuts = scanned.length > 0 ? scanned : outlineOf(root, source).entries
   return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset }
 }
 

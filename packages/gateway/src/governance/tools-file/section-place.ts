@@ -54,8 +54,8 @@ function isUnwritten({ node, value }: YamlValue): boolean {
 }
 
 /** The column of the first key of a mapping in block style. */
-export function columnOf(value: YamlValue, { source, originalOffset }: ParsedFile): number | undefined {
-  if (!isBlockMap(value) || value.node === null) return undefined
+export function columnOf(value: YamlValue | undefined, { source, originalOffset }: ParsedFile): number | undefined {
+  if (value === undefined || value.node === null || !isBlockMap(value)) return undefined
   const offset = originalOffset(value.node.range[0])
   return offset - startOf(source, lineAt(source, offset))
 }
