@@ -15,10 +15,10 @@ const SINGLE = "'[^'\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufeff]*'"
 const WORD = '[A-Za-z_/][\\w./*-]*'
 const ITEM = `(?:${QUOTED}|${SINGLE}|${WORD})`
 const LIST = `\\[ *(?:${ITEM}(?: *, *${ITEM})*)? *\\]`
-/** No colon and no hash, which could end it; not the beginning of a number. */
-const PROSE = "[A-Za-z_](?:[\\w .,;()/'+=?*-]*[\\w.,;()/'+=?*-])?"
+/** No colon and no hash, which could end it; not the beginning of a number; and no second space, for the sake of time. */
+const PROSE = "[A-Za-z_][\\w.,;()/'+=?*-]*(?: [\\w.,;()/'+=?*-]+)*"
 const WHOLE = '0|[1-9][0-9]{0,14}'
-const COMMENT = '(?: +#.*)?'
+const COMMENT = '(?:(?<= )#.*)?'
 
 const LINE = new RegExp(`^([A-Za-z_]\\w*):(?: +(${QUOTED}|${SINGLE}|${LIST}|${PROSE}|${WHOLE}))? *${COMMENT}$`)
 const ITEMS = new RegExp(ITEM, 'g')
