@@ -24,6 +24,8 @@ export type {
   StdioServerConfig,
   TelemetrySettings,
 } from './settings.ts'
+export { camelCase } from './spelling.ts'
 export { prepareState } from './state-folder.ts'
 export { recordTrust, renewTrust, requireTrust, type Trust, trustOf } from './trust.ts'
 export { type SettingsChange, watchSettings } from './watch-settings.ts'
+export { yamlProblem } from './yaml-problem.ts'

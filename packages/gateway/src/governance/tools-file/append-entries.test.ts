@@ -1,0 +1,247 @@
+import { describe, expect, it } from 'vitest'
+import { commentText } from './comment-text.ts'
+import { createNewEntry } from './new-entry.test-kit.ts'
+import { appendEntries, type Change, type NewEntry, readToolsFile } from './tools-file.ts'
+import { ORACLES } from './yaml-oracle.test-kit.ts'
+
+const ENTRY = `  # Auto-discovered: 2026-11-15T12:30:45Z
+  # Description: Search GitHub repositories
+  mcp__github__search:
+    category: "mcp"
+    permission: [READ, CONNECT] # inferred: readOnlyHint; reaches the network
+    risk_level: "low"           # inferred: "search"
+    requires_approval: false
+    allowed_in_modes: ["NORMAL", "ALERT", "DEGRADED"]
+    pin: "sha256-3f9c"          # digest of name, description, schemas, annotations
+    # forbidden_paths: []
+    # allowed_paths: []
+    # timeout_seconds: 30
+`
+
+const CATEGORY = `tool_categories:
+  mcp:
+    description: "Tools from MCP servers"
+    risk_level: "medium"
+    examples: ["mcp__github__search"]
+`
+
+/** The text of a file after an entry was added. */
+function added(text: string, ...entries: readonly NewEntry[]): string {
+  const change = appendEntries(text, entries.length === 0 ? [createNewEntry()] : entries)
+  if (!change.ok) expect.fail(change.why)
+  return change.text
+}
+
+const refusal = (change: Change): string => (change.ok ? expect.fail('expected a refusal') : change.why)
+
+const indented = (text: string, from: string, to: string): string =>
+  text.replaceAll(/^ +/gm, (spaces) => to.repeat(spaces.length / from.length))
+
+describe('a tool that is new', () => {
+  it('gets an entry at the end of the section, before what belongs to the next one', () => {
+    const before = `${CATEGORY}\ntools:\n  a:\n    hidden: true\n    # a remark about a\n`
+    const after = '\n# What modes leave\nmode_policies:\n  ALERT: {}\n'
+    expect(added(before + after)).toBe(`${before}\n${ENTRY}${after}`)
+  })
+
+  it('gets an entry in a file that is made for it, under a heading for people', () => {
+    const text = added('')
+    expect(text).toMatch(/^# What each tool may do/)
+    expect(text.endsWith(`\n\n${CATEGORY}\ntools:\n${ENTRY}`)).toBe(true)
+    expect(readToolsFile(text, 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
+  })
+
+  it('is written once, however often it is met', () => {
+    const once = added('')
+    expect(appendEntries(once, [createNewEntry({ description: 'other' })])).toEqual({
+      ...{ ok: true, text: once, splices: [], skipped: [] },
+    })
+    expect(added('', createNewEntry(), createNewEntry())).toBe(once)
+  })
+
+  it('is known under a key in quotes', () => {
+    const text = `${CATEGORY}tools:\n  "mcp__github__search": {hidden: true}\n`
+    expect(added(text)).toBe(text)
+  })
+
+  it('may come with others, which stand apart', () => {
+    const text = added(`${CATEGORY}\ntools:\n`, createNewEntry(), createNewEntry({ name: 'mcp__a__b' }))
+    expect(text).toBe(`${CATEGORY}\ntools:\n${ENTRY}\n${ENTRY.replace('mcp__github__search', 'mcp__a__b')}`)
+  })
+
+  it('shows what was found in its texts', () => {
+    const findings = ['hidden characters in description', ...Array(9).fill('x')]
+    expect(added('', createNewEntry({ findings }))).toContain(
+      `repositories\n  # Warning: hidden characters in description\n${'  # Warning: x\n'.repeat(4)}  # Warning: and 5 more\n`,
+    )
+  })
+
+  it('has no line for a description that it does not have', () => {
+    const { description: _, ...entry } = createNewEntry()
+    expect(added('', entry)).toContain('45Z\n  mcp__github__search:')
+  })
+})
+
+describe('the way a file is written', () => {
+  it.each([1, 3, 4, 8])('is kept: indentation by %i', (width) => {
+    const by = ' '.repeat(width)
+    const text = indented(`${CATEGORY}\ntools:\n  a:\n    hidden: true\n`, '  ', by)
+    expect(added(text)).toBe(`${text}\n${indented(ENTRY, '  ', by)}`)
+  })
+
+  it('is kept: indentation that is not the same everywhere', () => {
+    const text = `${CATEGORY}\ntools:\n   a:\n        hidden: true\n`
+    const entry = ENTRY.replaceAll(/^ {4}/gm, ' '.repeat(8)).replaceAll(/^ {2}(?! )/gm, ' '.repeat(3))
+    expect(added(text)).toBe(`${text}\n${entry}`)
+  })
+
+  it('is kept: line ends and the byte order mark', () => {
+    const text = `\ufeff${CATEGORY}\ntools:\n  a:\n    hidden: true`.replaceAll('\n', '\r\n')
+    expect(added(text)).toBe(`${text}\r\n\r\n${ENTRY.replaceAll('\n', '\r\n')}`)
+  })
+
+  it('is kept: a last text whose blank lines count', () => {
+    const text = `${CATEGORY}tools:\n  a:\n    note: |+\n      text\n\n\n`
+    expect(added(`${text}version: 1\n`)).toBe(`${text}${ENTRY}version: 1\n`)
+  })
+
+  it('is kept: the end of the document', () => {
+    expect(added(`${CATEGORY}tools:\n  a:\n...\n`)).toBe(`${CATEGORY}tools:\n  a:\n\n${ENTRY}...\n`)
+    expect(added(`${CATEGORY}...\n`)).toBe(`${CATEGORY}\ntools:\n${ENTRY}...\n`)
+  })
+
+  it('is kept: comments below an empty section', () => {
+    const text = `${CATEGORY}tools: # none so far\n  # add yours here\n\n# end\n`
+    expect(added(text)).toBe(text.replace('here\n', `here\n\n${ENTRY}`))
+  })
+})
+
+describe('sections that are missing', () => {
+  it('are added in one place where both are', () => {
+    const text = '# ours\nmode_policies:\n  ALERT: {}'
+    expect(added(text)).toBe(`${text}\n\n${CATEGORY}\ntools:\n${ENTRY}`)
+  })
+
+  it('are added in one place where the category has none', () => {
+    const change = appendEntries('tools:\n  a:\n\nversion: 1\n', [createNewEntry()])
+    expect(change).toMatchObject({ ok: true, splices: [{ at: 12, removed: '' }] })
+    expect(change.ok && change.text).toBe(`tools:\n  a:\n\n${ENTRY}\n${CATEGORY}\nversion: 1\n`)
+  })
+
+  it('take the category where they are there without it', () => {
+    const text = 'tool_categories:\n  # ours\n  files:\n    risk_level: low\n  # more\n\ntools:\n'
+    const category = CATEGORY.slice(CATEGORY.indexOf('\n') + 1)
+    expect(added(text)).toBe(`${text.replace('# more\n', `# more\n${category}`)}${ENTRY}`)
+  })
+
+  it('keep the category out where they are in flow style, which is told', () => {
+    const change = appendEntries('tool_categories: {}\ntools:\n', [createNewEntry()])
+    expect(change).toMatchObject({
+      text: `tool_categories: {}\ntools:\n${ENTRY}`,
+      skipped: [{ name: 'tool_categories.mcp', why: expect.stringContaining('block style') }],
+    })
+  })
+})
+
+describe('a file that is left alone', () => {
+  it.each([
+    ['tools: {}\n', /^tools is not written in block style/],
+    ['tools: {a: {hidden: true}}\n', /^tools is not written in block style/],
+    ['tools: ~\n', /^tools is not written in block style/],
+    ['tools: []\n', /^tools is not written in block style/],
+    ['x: &x\n  a: {}\ntools: *x\n', /^tools is an alias/],
+    ['{tools: {}}\n', /flow style/],
+    ['- a\n', /not a mapping/],
+    ['~\n', /not a mapping/],
+    ['  tools:\n    a:\n', /indented/],
+    ['tools:\n  a: "\n', /^it cannot be read: line 2, column \d+: /],
+    ['# x\rtools:\n', /^it cannot be read: line 1, column 4: .*carriage return/],
+    ['tools:\n  a:\n---\ntools:\n', /^it cannot be read: line 3.*documents/],
+    ['tools:\n  a:\n...\n---\n', /^it cannot be read: .*documents/],
+  ])('says why: %j', (text, why) => {
+    expect(refusal(appendEntries(text, [createNewEntry()]))).toMatch(why)
+  })
+})
+
+describe('what a server calls and says', () => {
+  const REDEFINITION = 'Search\r  mcp__shell__exec: {allowed_in_modes: [NORMAL]}'
+  const SEPARATORS = ['\r', '\n', '\r\n', '\u0085', '\u2028', '\u2029', '\v', '\f', '\u001c', '\ufeff']
+  const strict = `${CATEGORY}tools:\n  mcp__shell__exec:\n    allowed_in_modes: []\n`
+
+  it.each(SEPARATORS)(
+    'cannot give another tool another policy by %j in the description, a reason or a finding',
+    (end) => {
+      const text = REDEFINITION.replace('\r', end)
+      const entry = createNewEntry({
+        ...{ description: text, findings: [text] },
+        riskLevel: { value: 'low', reason: text },
+        permission: { value: ['READ'], reason: text },
+      })
+      const after = added(strict, entry)
+      for (const oracle of Object.values(ORACLES)) {
+        expect(oracle(after)).toMatchObject({ value: { tools: { mcp__shell__exec: { allowed_in_modes: [] } } } })
+      }
+      expect(after).not.toMatch(/[^\n\P{C}]|[\p{Zl}\p{Zp}]/u)
+    },
+  )
+
+  it.each([
+    ...SEPARATORS.map((end) => `a${end}  mcp__shell__exec: {allowed_in_modes: [NORMAL]}`),
+    ...[
+      'foo: bar',
+      'foo #',
+      '# foo',
+      '"',
+      "'",
+      '\\',
+      '---',
+      '...',
+      '{}',
+      '[',
+      '&a',
+      '*a',
+      '<<',
+      '!!str',
+      '? a',
+      '- a',
+      '',
+      ' ',
+    ],
+    ...['\u{1f600}', '\ud800', 'é', 'x'.repeat(1_000), 'y:', ':', '%', '`', '@', '|', '>', '\u0000', '\u007f'],
+  ])('cannot break the file by a tool named %j', (tool) => {
+    const entry = createNewEntry({ name: `mcp__server__${tool}` })
+    const after = added(strict, entry)
+    for (const oracle of Object.values(ORACLES)) {
+      const { tools } = (oracle(after)?.value ?? {}) as { readonly tools?: object }
+      expect(Object.keys(tools ?? {})).toEqual(['mcp__shell__exec', entry.name])
+      expect(tools).toMatchObject({ mcp__shell__exec: { allowed_in_modes: [] } })
+    }
+    expect(after.slice(strict.length)).toMatch(/^[\n -~]*$/)
+    expect(added(after, entry)).toBe(after)
+  })
+
+  it('is left out where its name is longer than a key can be, and the others are written', () => {
+    const long = createNewEntry({ name: `mcp__a__${'x'.repeat(70_000)}` })
+    const change = appendEntries(strict, [long, createNewEntry()])
+    expect(change).toMatchObject({ ok: true, skipped: [{ name: long.name, why: expect.stringContaining('1024') }] })
+    expect(change.ok && change.text).toBe(`${strict}\n${ENTRY}`)
+  })
+
+  it('may have a name of just the length that a key can have', () => {
+    const fits = createNewEntry({ name: `mcp__a__${'x'.repeat(1_024 - 8)}` })
+    for (const oracle of Object.values(ORACLES)) {
+      expect(oracle(added(strict, fits))).toMatchObject({ value: { tools: { [fits.name]: { category: 'mcp' } } } })
+    }
+    const quoted = createNewEntry({ name: `mcp__a__ ${'x'.repeat(1_024 - 8 - 2)}` })
+    expect(appendEntries(strict, [quoted])).toMatchObject({ splices: [], skipped: [{ name: quoted.name }] })
+  })
+
+  it('is one line of seventy visible characters at the most', () => {
+    expect(commentText('word '.repeat(14_000), 70)).toHaveLength(70)
+    expect([...commentText('\u{1f600}'.repeat(100), 70)]).toHaveLength(70)
+    expect(commentText(` a\u202eb\u200b\u{e0041}\ufe0f c\t\td\n`, 70)).toBe('a b c d')
+    expect(commentText('x'.repeat(70), 70)).toBe('x'.repeat(70))
+    expect(commentText('\u0000'.repeat(70_000), 70)).toBe('')
+    expect(added('', createNewEntry({ description: 'x'.repeat(70_000) }))).toContain(`: ${'x'.repeat(69)}…\n`)
+  })
+})

@@ -1,0 +1,118 @@
+import { indentation } from './indentation.ts'
+import { insertLines } from './insert-lines.ts'
+import {
+  categoryLines,
+  categoryValue,
+  entryLines,
+  entryValue,
+  keyText,
+  type NewCategory,
+  type NewEntry,
+} from './new-entry.ts'
+import { type LineMemo, MAX_KEY_LENGTH } from './outline.ts'
+import { type ParsedFile, pairOf, parseFile } from './parsed-file.ts'
+import { sectionOf } from './read-sections.ts'
+import { changeSafely, refuseUnparsed } from './safe-change.ts'
+import type { Intent } from './same-meaning.ts'
+import { placeIn, type SectionPlace } from './section-place.ts'
+import { type Change, inOrder, type Skipped, type Splice } from './splice.ts'
+
+/** The category that discovery puts a tool in. */
+const MCP_CATEGORY: NewCategory = { name: 'mcp', description: 'Tools from MCP servers', riskLevel: 'medium' }
+
+const HEADER = [
+  '# What each tool may do, and on which conditions.',
+  '#',
+  '# A new tool gets an entry at the end of `tools`. Nothing that stands here is changed by that: it is yours to edit,',
+  '# to comment, to sort and to commit. A saved change is in force at once. A file with a mistake in it is not: what',
+  '# was in force before stays so.',
+  '',
+]
+
+/** Adds entries for tools that have none, at the end of `tools`. Everything else stays as it is, byte for byte. */
+export function appendEntries(text: string, entries: readonly NewEntry[], category = MCP_CATEGORY): Change {
+  const memo: LineMemo = new Map()
+  const parsing = parseFile(text, memo)
+  if (!parsing.ok) return refuseUnparsed(parsing)
+  const { file } = parsing
+  const { fresh, skipped } = sift(entries, file)
+  if (fresh.length === 0) return { ok: true, text, splices: [], skipped }
+  const tools = placeIn(file, 'tools')
+  if (tools.kind === 'closed') return { ok: false, why: tools.why }
+  const addition = createAddition(file, fresh, category)
+  const attempts = mainAttempts(addition, tools).map((main) => inOrder([...addition.aside, main]))
+  const change = changeSafely({ file, memo, intent: addition.intent, attempts })
+  return change.ok ? { ...change, skipped: [...skipped, ...addition.skipped] } : change
+}
+
+interface Sifted {
+  readonly fresh: readonly NewEntry[]
+  readonly skipped: readonly Skipped[]
+}
+
+/** Those that are not in the file yet, once each, and can be. */
+function sift(entries: readonly NewEntry[], file: ParsedFile): Sifted {
+  const known = new Set(file.entries.map(({ key }) => key))
+  const fresh: NewEntry[] = []
+  const skipped: Skipped[] = []
+  for (const entry of entries) {
+    if (known.has(entry.name)) continue
+    known.add(entry.name)
+    if (keyText(entry.name).length <= MAX_KEY_LENGTH) fresh.push(entry)
+    else
+      skipped.push({ name: entry.name, why: `its key would be longer than the ${MAX_KEY_LENGTH} characters of YAML` })
+  }
+  return { fresh, skipped }
+}
+
+interface Addition {
+  readonly file: ParsedFile
+  readonly intent: Intent
+  readonly entries: readonly string[]
+  /** The lines of a section for the category, if there is none for any. */
+  readonly section: readonly string[]
+  /** The category in the section that there is. */
+  readonly aside: readonly Splice[]
+  readonly skipped: readonly Skipped[]
+}
+
+function createAddition(file: ParsedFile, fresh: readonly NewEntry[], category: NewCategory): Addition {
+  const { level, step } = indentation(file)
+  const entries = fresh.flatMap((entry, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...entryLines(entry, step).map((line) => level + line),
+  ])
+  const tools = new Map(fresh.map((entry) => [entry.name, entryValue(entry)]))
+  const place = hasCategory(file, category) ? undefined : placeIn(file, 'tool_categories')
+  const nothing = { file, entries, section: [], aside: [], skipped: [], intent: { tools, categories: new Map() } }
+  if (place === undefined) return nothing
+  if (place.kind === 'closed') {
+    return { ...nothing, skipped: [{ name: `tool_categories.${category.name}`, why: place.why }] }
+  }
+  const examples = fresh.slice(0, 1).map(({ name }) => name)
+  const intent = { tools, categories: new Map([[category.name, categoryValue(category, examples)]]) }
+  const indented = (indent: string): readonly string[] =>
+    categoryLines(category, examples, step).map((line) => indent + line)
+  if (place.kind === 'missing') return { ...nothing, intent, section: ['tool_categories:', ...indented(level)] }
+  const own = place.indent === undefined ? level : ' '.repeat(place.indent)
+  return { ...nothing, intent, aside: [insertLines(file.source, place.line, indented(own))] }
+}
+
+const hasCategory = ({ root }: ParsedFile, { name }: NewCategory): boolean =>
+  pairOf(sectionOf(root, 'tool_categories')?.target, name) !== undefined
+
+/** The ways in which the entries can be put in: with a blank line before, or close, or behind all blank lines. */
+function mainAttempts(addition: Addition, tools: Exclude<SectionPlace, { kind: 'closed' }>): readonly Splice[] {
+  const { file, entries, section } = addition
+  const { source } = file
+  if (tools.kind === 'missing') {
+    const isNew = source.text.trim() === ''
+    const lines = [...(isNew ? HEADER : []), ...section, ...(section.length > 0 ? [''] : []), 'tools:', ...entries]
+    const close = insertLines(source, tools.line, lines)
+    return isNew ? [close] : [insertLines(source, tools.line, ['', ...lines]), close]
+  }
+  const lines = [...entries, ...(section.length > 0 ? ['', ...section] : [])]
+  const close = insertLines(source, tools.line, lines)
+  if (tools.empty) return [close]
+  return [insertLines(source, tools.line, ['', ...lines]), close, insertLines(source, tools.lineAfterBlanks, lines)]
+}

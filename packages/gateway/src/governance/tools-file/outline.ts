@@ -1,0 +1,162 @@
+import { BLANK, COMMENT, indentOf, type LinedText, lineText, TABBED } from './lined-text.ts'
+import { type PlainLine, RESERVED, readPlainLine } from './plain-line.ts'
+import { QUOTED, unquote } from './quoted-text.ts'
+
+/** A top-level key and the lines up to the next one, or to the end of the document. */
+export interface SectionCut {
+  readonly name: string
+  readonly line: number
+  readonly end: number
+}
+
+export interface PlainField {
+  readonly line: number
+  readonly indent: number
+  readonly written: PlainLine
+}
+
+/** An entry of `tools` and the lines up to the next key at its level or above. */
+export interface EntryCut {
+  readonly key: string
+  readonly line: number
+  readonly end: number
+  readonly indent: number
+  /** What it says, when each of its lines is of the plainest kind. */
+  readonly fields?: readonly PlainField[]
+}
+
+/** How a file is cut into sections, and `tools` into entries. */
+export interface Outline {
+  readonly sections: readonly SectionCut[]
+  readonly entries: readonly EntryCut[]
+}
+
+/** The lines that were read already: most lines of a file stand in it many times. */
+export type LineMemo = Map<string, PlainLine | undefined>
+
+/** YAML has no longer keys than this on one line. */
+export const MAX_KEY_LENGTH = 1_024
+
+const KEY = new RegExp(`^(?:([A-Za-z_][\\w./*?-]*)|(${QUOTED})|'([^'\\u0000-\\u001f]*)'):(?= |$)`)
+const NO_VALUE = /^ *(?: #.*)?$/
+
+const DOCUMENT_END = /^\.\.\.(?: |$)/
+
+interface KeyLine {
+  readonly key: string
+  /** Nothing follows on the line. */
+  readonly alone: boolean
+}
+
+function readKeyLine(line: string): KeyLine | undefined {
+  const match = KEY.exec(line)
+  if (match === null || match[0].length - 1 > MAX_KEY_LENGTH) return undefined
+  const [head, plain, double, single] = match
+  if (plain !== undefined && RESERVED.test(plain)) return undefined
+  const key = plain ?? (double === undefined ? single : unquote(double))
+  return key === undefined ? undefined : { key, alone: NO_VALUE.test(line.slice(head.length)) }
+}
+
+interface OpenSection {
+  readonly name: string
+  readonly line: number
+  end: number
+}
+
+interface OpenEntry extends KeyLine {
+  readonly line: number
+  end: number
+}
+
+interface Scan {
+  readonly source: LinedText
+  readonly sections: OpenSection[]
+  readonly entries: OpenEntry[]
+  /** Inside of `tools`, if nothing stands on the line of its key. */
+  isCutting: boolean
+  /** The indentation of the entries, once there is one. */
+  level: number
+}
+
+/**
+ * Cuts by indentation alone, without looking into the entries; nothing where that cannot be right.
+ *
+ * Whether it is right is for the parser to say: text in quotes that goes on over several lines may hold what looks like
+ * a key, and a key may be written in a way that is not known here.
+ */
+export function scanOutline(source: LinedText, memo: LineMemo): Outline | undefined {
+  const scan: Scan = { source, sections: [], entries: [], isCutting: false, level: 0 }
+  const { indents } = source
+  for (let line = 0; line < indents.length; line++) {
+    const indent = indents[line] ?? BLANK
+    if (indent === BLANK || indent === COMMENT) continue
+    const isCut = indent === 0 ? cutSection(scan, line) : cutEntry(scan, line, indent)
+    if (!isCut) return undefined
+  }
+  const { sections, level } = scan
+  const entries = scan.entries.map(({ key, alone, line, end }): EntryCut => {
+    const fields = alone ? readPlainFields(source, { line, end }, memo) : undefined
+    return fields === undefined ? { key, line, end, indent: level } : { key, line, end, indent: level, fields }
+  })
+  return { sections, entries }
+}
+
+/** False where the cuts that were made may be wrong. */
+function cutSection(scan: Scan, line: number): boolean {
+  const { source, sections, entries } = scan
+  const written = lineText(source, line)
+  const found = readKeyLine(written)
+  const before = sections.at(-1)
+  if (found === undefined && !DOCUMENT_END.test(written)) return !scan.isCutting
+  const entry = entries.at(-1)
+  if (before !== undefined) before.end = line
+  if (scan.isCutting && entry !== undefined) entry.end = line
+  scan.isCutting = found?.key === 'tools' && found.alone
+  if (found !== undefined) sections.push({ name: found.key, line, end: source.starts.length })
+  return true
+}
+
+function cutEntry(scan: Scan, line: number, indent: number): boolean {
+  if (!scan.isCutting || indent === TABBED) return true
+  if (scan.level === 0) scan.level = indent
+  if (indent > scan.level) return true
+  const found = indent === scan.level ? readKeyLine(lineText(scan.source, line).slice(indent)) : undefined
+  if (found === undefined) return false
+  const before = scan.entries.at(-1)
+  if (before !== undefined) before.end = line
+  scan.entries.push({ key: found.key, alone: found.alone, line, end: scan.source.starts.length })
+  return true
+}
+
+interface EntryLines {
+  readonly line: number
+  readonly end: number
+}
+
+function readPlainFields(source: LinedText, entry: EntryLines, memo: LineMemo): readonly PlainField[] | undefined {
+  const fields: PlainField[] = []
+  let level = 0
+  for (let line = entry.line + 1; line < entry.end; line++) {
+    const indent = indentOf(source, line)
+    if (indent === BLANK || indent === COMMENT) continue
+    if (level === 0) level = indent
+    if (indent !== level || indent === TABBED) return undefined
+    const written = readMemorised(lineText(source, line).slice(indent), memo)
+    if (written === undefined || hasKey(fields, written.key)) return undefined
+    fields.push({ line, indent, written })
+  }
+  return fields
+}
+
+function hasKey(fields: readonly PlainField[], key: string): boolean {
+  for (const { written } of fields) if (written.key === key) return true
+  return false
+}
+
+function readMemorised(line: string, memo: LineMemo): PlainLine | undefined {
+  const known = memo.get(line)
+  if (known !== undefined || memo.has(line)) return known
+  const read = readPlainLine(line)
+  memo.set(line, read)
+  return read
+}

@@ -1,0 +1,44 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { handEdited, slipped } from './hand-edited.test-kit.ts'
+import { type ParsedFile, parseFile } from './parsed-file.ts'
+import { entryValue } from './same-meaning.ts'
+import { yaml12 } from './yaml-oracle.test-kit.ts'
+
+const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000)
+
+/** The whole file as one plain value. */
+function wholeOf({ root, entries }: ParsedFile): unknown {
+  if (entries.length === 0) return root.value
+  const tools = Object.fromEntries(entries.map((entry) => [entry.key, entryValue(entry)]))
+  return { ...(root.value as object), tools }
+}
+
+/** What is refused here though the parser would take it. */
+const STRICTER = /carriage return|as the key|merge key/
+
+function agrees(text: string): boolean {
+  const parsing = parseFile(text)
+  const whole = yaml12(text)
+  if (parsing.ok) expect(wholeOf(parsing.file)).toEqual(whole?.value)
+  else if (!STRICTER.test(parsing.problem.problem)) expect(whole, parsing.problem.problem).toBeUndefined()
+  return parsing.ok
+}
+
+describe('a file that is read in part by line', () => {
+  it('means what the parser makes of it as a whole', () => {
+    let read = 0
+    const check = (text: string): void => {
+      if (agrees(text)) read++
+    }
+    void fc.assert(fc.property(handEdited, check), { numRuns: RUNS })
+    expect(read).toBeGreaterThan(RUNS / 3)
+  })
+
+  it('is refused or understood as the parser does after any slip of the hand', () => {
+    void fc.assert(
+      fc.property(slipped, (text) => void agrees(text)),
+      { numRuns: RUNS },
+    )
+  })
+})

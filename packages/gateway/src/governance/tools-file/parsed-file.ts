@@ -1,0 +1,115 @@
+import { createLinedText, type LinedText, lineAt } from './lined-text.ts'
+import { type EntryCut, type LineMemo, type Outline, type SectionCut, scanOutline } from './outline.ts'
+import { createResidue } from './residue.ts'
+import { outlineOf } from './tree-outline.ts'
+import { readYaml, type YamlPair, type YamlProblem, type YamlValue } from './yaml-tree.ts'
+
+/** An entry of `tools`: read line by line, or by the parser. */
+export interface FileEntry {
+  readonly key: string
+  readonly line: number
+  /** Where it stands; nothing when it comes from an alias, a merge key or a mapping in flow style. */
+  readonly cut?: EntryCut
+  /** What the parser made of it; nothing when it was read line by line. */
+  readonly parsed?: YamlValue
+}
+
+/** tools.yaml as it is written: what stands where, before anything is made of it. Lines count from 0. */
+export interface ParsedFile {
+  readonly source: LinedText
+  readonly sections: readonly SectionCut[]
+  readonly entries: readonly FileEntry[]
+  /** Without the entries that were read line by line. */
+  readonly root: YamlValue
+  /** Where something stands in the file that the parser was given. */
+  originalOffset(offset: number): number
+}
+
+export type Parsing =
+  | { readonly ok: true; readonly file: ParsedFile }
+  | { readonly ok: false; readonly source: LinedText; readonly problem: YamlProblem }
+
+/** Reads plain entries line by line and gives only the rest to the parser, which is a hundred times slower. */
+export function parseFile(text: string, memo: LineMemo = new Map()): Parsing {
+  const source = createLinedText(text)
+  const alone = findLoneReturn(text)
+  if (alone !== undefined) return { ok: false, source, problem: alone }
+  const outline = scanOutline(source, memo)
+  const file = outline && parseInPart(source, outline)
+  return file === undefined ? parseInFull(source) : { ok: true, file }
+}
+
+/** For YAML it ends a line, for our parser and for editors it does not: a comment for one is policy for another. */
+function findLoneReturn(text: string): YamlProblem | undefined {
+  const offset = text.search(/\r(?!\n)/)
+  if (offset === -1) return undefined
+  return { offset, problem: 'a carriage return stands here without a line feed. End lines with LF or CR LF.' }
+}
+
+/**
+ * The parser is also the judge of the cuts: where it finds the same keys in the same lines, no quote and no bracket was
+ * open there, so that the entries in between could be left out without another meaning for the rest.
+ */
+function parseInPart(source: LinedText, outline: Outline): ParsedFile | undefined {
+  const { sections, entries: scanned } = outline
+  const { text, originalOffset } = createResidue(source, scanned)
+  const reading = readYaml(text)
+  if (!reading.ok) return undefined
+  const { root } = reading
+  const tools = pairOf(root, 'tools')?.target
+  const lineOf = ({ at }: YamlPair): number => lineAt(source, originalOffset(at))
+  const expected = sections.map(({ name, line }) => ({ key: name, line }))
+  if (!isCutAt(root, expected, lineOf)) return undefined
+  const left = scanned.filter(({ fields }) => fields === undefined)
+  if (scanned.length > 0 && !isCutAt(tools, left, lineOf)) return undefined
+  if (new Set(scanned.map(({ key }) => key)).size < scanned.length) return undefined
+  // Where nothing was cut by line, nothing was left out either.
+  const cuts = scanned.length > 0 ? scanned : outlineOf(root, source).entries
+  return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset }
+}
+
+/** A member of a mapping. */
+export const pairOf = (value: YamlValue | undefined, key: string): YamlPair | undefined => value?.pairs?.get(key)
+
+const pairsOf = (value: YamlValue | undefined): readonly YamlPair[] => [...(value?.pairs?.values() ?? [])]
+
+interface Expected {
+  readonly key: string
+  readonly line: number
+}
+
+function isCutAt(
+  value: YamlValue | undefined,
+  expected: readonly Expected[],
+  lineOf: (pair: YamlPair) => number,
+): boolean {
+  const pairs = pairsOf(value)
+  if (pairs.length === 0 && expected.length === 0) return (value?.value ?? null) === null
+  return (
+    pairs.length === expected.length &&
+    pairs.every((pair, index) => pair.key === expected[index]?.key && lineOf(pair) === expected[index]?.line)
+  )
+}
+
+function parseInFull(source: LinedText): Parsing {
+  const reading = readYaml(source.text)
+  if (!reading.ok) return { ok: false, source, problem: reading.problem }
+  const { root } = reading
+  const { sections, entries: cuts } = outlineOf(root, source)
+  const entries = entriesOf(cuts, pairOf(root, 'tools')?.target, ({ at }) => lineAt(source, at))
+  return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset } }
+}
+
+function entriesOf(
+  cuts: readonly EntryCut[],
+  tools: YamlValue | undefined,
+  lineOf: (pair: YamlPair) => number,
+): readonly FileEntry[] {
+  const known = new Set(cuts.map(({ key }) => key))
+  const cutEntries = cuts.map((cut): FileEntry => {
+    const parsed = cut.fields === undefined ? pairOf(tools, cut.key)?.target : undefined
+    return { key: cut.key, line: cut.line, cut, ...(parsed && { parsed }) }
+  })
+  const others = pairsOf(tools).filter(({ key }) => !known.has(key))
+  return [...cutEntries, ...others.map((pair) => ({ key: pair.key, line: lineOf(pair), parsed: pair.target }))]
+}

@@ -1,0 +1,53 @@
+import { QUOTED, unquote } from './quoted-text.ts'
+
+export type PlainValue = string | number | boolean | null | readonly (string | boolean | null)[]
+
+/** A line of the plainest kind, `key: value # comment`, which needs no parser to be understood. */
+export interface PlainLine {
+  readonly key: string
+  readonly value: PlainValue
+  /** Where the value stands in the line, counted from the key. */
+  readonly from: number
+  readonly to: number
+}
+
+const SINGLE = "'[^'\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufeff]*'"
+const WORD = '[A-Za-z_/][\\w./*-]*'
+const ITEM = `(?:${QUOTED}|${SINGLE}|${WORD})`
+const LIST = `\\[ *(?:${ITEM}(?: *, *${ITEM})*)? *\\]`
+/** No colon and no hash, which could end it; not the beginning of a number; and no second space, for the sake of time. */
+const PROSE = "[A-Za-z_][\\w.,;()/'+=?*-]*(?: [\\w.,;()/'+=?*-]+)*"
+const WHOLE = '0|[1-9][0-9]{0,14}'
+const COMMENT = '(?:(?<= )#.*)?'
+
+const LINE = new RegExp(`^([A-Za-z_]\\w*):(?: +(${QUOTED}|${SINGLE}|${LIST}|${PROSE}|${WHOLE}))? *${COMMENT}$`)
+const ITEMS = new RegExp(ITEM, 'g')
+
+/** Words that mean something else than themselves, in YAML of any version and any case. */
+export const RESERVED = /^(?:true|false|null|yes|no|on|off|y|n)$/i
+
+/** Reads a line without its indentation, or nothing when it is not of this kind. */
+export function readPlainLine(line: string): PlainLine | undefined {
+  const match = LINE.exec(line)
+  const key = match?.[1]
+  if (match === null || key === undefined || RESERVED.test(key)) return undefined
+  const written = match[2] ?? ''
+  const from = line.indexOf(written, key.length + 1)
+  const to = from + written.length
+  if (!written.startsWith('[')) return { key, value: readScalar(written), from, to }
+  return { key, value: Array.from(written.matchAll(ITEMS), ([item]) => readText(item)), from, to }
+}
+
+function readScalar(written: string): string | number | boolean | null {
+  if (written === '') return null
+  return /^[0-9]/.test(written) ? Number(written) : readText(written)
+}
+
+/** By the core schema of YAML 1.2, in which `yes` is a word like any other. */
+function readText(written: string): string | boolean | null {
+  if (written.startsWith('"')) return unquote(written)
+  if (written.startsWith("'")) return written.slice(1, -1)
+  if (/^(?:true|True|TRUE)$/.test(written)) return true
+  if (/^(?:false|False|FALSE)$/.test(written)) return false
+  return /^(?:null|Null|NULL)$/.test(written) ? null : written
+}

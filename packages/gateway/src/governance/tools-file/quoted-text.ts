@@ -1,0 +1,36 @@
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+}
+
+/** Any text as one that every YAML reads alike: in double quotes, printable ASCII only. */
+export function quoteAscii(text: string): string {
+  const escaped = text.replaceAll(/["\\]|[^ -~]/gu, (char) => {
+    if (char === '"' || char === '\\') return `\\${char}`
+    const code = char.codePointAt(0) ?? 0
+    const hex = code.toString(16)
+    return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`
+  })
+  return `"${escaped}"`
+}
+
+/** The inside of double quotes, of the kind that `unquote` understands and that stands on one line. */
+export const QUOTED =
+  '"(?:[^"\\\\\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufeff]|\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}))*"'
+
+/** What a text in double quotes means that `QUOTED` matches. */
+export function unquote(quoted: string): string {
+  const inside = quoted.slice(1, -1)
+  if (!inside.includes('\\')) return inside
+  return inside.replaceAll(
+    /\\(?:[uU]((?<=U)[0-9a-fA-F]{8}|(?<=u)[0-9a-fA-F]{4})|(.))/g,
+    (written, hex: string | undefined) =>
+      hex === undefined ? (ESCAPES[written.slice(1)] ?? '') : String.fromCodePoint(Number.parseInt(hex, 16)),
+  )
+}

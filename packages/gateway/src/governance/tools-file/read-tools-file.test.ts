@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest'
+import { readToolsFile, type ToolsFileReading } from './tools-file.ts'
+
+const PATH = '/home/me/tools.yaml'
+
+const read = (...lines: readonly string[]): ToolsFileReading => readToolsFile(`${lines.join('\n')}\n`, PATH)
+
+function fileOf(reading: ToolsFileReading) {
+  if (!reading.ok) expect.fail(`line ${reading.issue.line}: ${reading.issue.problem}`)
+  return reading.file
+}
+
+function issueOf(reading: ToolsFileReading) {
+  if (reading.ok) expect.fail('expected an issue')
+  return reading.issue
+}
+
+const EXAMPLE = [
+  'tool_categories:',
+  '  mcp:',
+  '    description: "Tools from MCP servers"',
+  '    risk_level: "medium"',
+  '    examples: ["mcp__github__search"]',
+  '',
+  'tools:',
+  '  # Auto-discovered: 2026-11-15T12:30:45Z',
+  '  mcp__github__search:',
+  '    category: "mcp"',
+  '    permission: [READ, CONNECT] # inferred: readOnlyHint; reaches the network',
+  '    risk_level: "low"           # inferred: "search"',
+  '    requires_approval: false',
+  '    allowed_in_modes: ["NORMAL", "ALERT", "DEGRADED"]',
+  '    # timeout_seconds: 30',
+]
+
+describe('what tools.yaml says', () => {
+  it('is read with the line of every entry and every field', () => {
+    expect(fileOf(read(...EXAMPLE))).toEqual({
+      path: PATH,
+      entries: [
+        {
+          key: 'mcp__github__search',
+          line: 9,
+          fields: {
+            category: 'mcp',
+            permission: ['READ', 'CONNECT'],
+            riskLevel: 'low',
+            requiresApproval: false,
+            allowedInModes: ['NORMAL', 'ALERT', 'DEGRADED'],
+          },
+          lines: { category: 10, permission: 11, riskLevel: 12, requiresApproval: 13, allowedInModes: 14 },
+        },
+      ],
+      categories: new Map([['mcp', { line: 2, description: 'Tools from MCP servers', riskLevel: 'medium' }]]),
+      modePolicies: new Map(),
+    })
+  })
+
+  it('has the same lines after a byte order mark and with other line ends', () => {
+    const { entries } = fileOf(readToolsFile(`\ufeff${EXAMPLE.join('\r\n')}`, PATH))
+    expect(entries).toEqual(fileOf(read(...EXAMPLE)).entries)
+  })
+
+  it('has the same lines where entries around are written in other styles', () => {
+    const { entries } = fileOf(
+      read(
+        'tools:',
+        '  a:',
+        '    risk_level: high',
+        '  "b: c": {risk_level: low,',
+        '     hidden: true}',
+        '  d:',
+        '    hidden: true',
+        '  e:',
+        '    note: |',
+        '      tools:',
+        '        a: 1',
+        '    essential: true',
+      ),
+    )
+    expect(entries.map(({ key, line, lines }) => ({ key, line, lines }))).toEqual([
+      { key: 'a', line: 2, lines: { riskLevel: 3 } },
+      { key: 'b: c', line: 4, lines: { riskLevel: 4, hidden: 5 } },
+      { key: 'd', line: 6, lines: { hidden: 7 } },
+      { key: 'e', line: 8, lines: { note: 9, essential: 12 } },
+    ])
+  })
+
+  it('follows merge keys to the lines where the values stand, and lets own values win', () => {
+    const { entries } = fileOf(
+      read(
+        'x-strict: &strict',
+        '  risk_level: high',
+        '  requires_approval: true',
+        'tools:',
+        '  a:',
+        '    <<: *strict',
+        '    requires_approval: false',
+        '  b: *strict',
+        '  c:',
+        '    risk_level: low',
+      ),
+    )
+    expect(entries).toMatchObject([
+      {
+        key: 'a',
+        fields: { riskLevel: 'high', requiresApproval: false },
+        lines: { riskLevel: 2, requiresApproval: 7 },
+      },
+      { key: 'b', fields: { riskLevel: 'high', requiresApproval: true }, lines: { riskLevel: 2, requiresApproval: 3 } },
+      { key: 'c', fields: { riskLevel: 'low' } },
+    ])
+  })
+
+  it('holds the policies of modes, in any case', () => {
+    const { modePolicies } = fileOf(
+      read('mode_policies:', '  lockdown:', '    allowed_categories: []', '  ALERT:', '    allowedCategories: [mcp]'),
+    )
+    expect([...modePolicies]).toEqual([
+      ['LOCKDOWN', { line: 2, allowedCategories: [] }],
+      ['ALERT', { line: 4, allowedCategories: ['mcp'] }],
+    ])
+  })
+
+  it.each(['', '\ufeff', '# nothing yet\n', '---\n', 'tools:\n', 'tools: {}\n', 'tools: ~', '{}'])(
+    'is nothing in %j',
+    (text) => {
+      expect(fileOf(readToolsFile(text, PATH)).entries).toEqual([])
+    },
+  )
+
+  it('takes an entry without fields for one that leaves everything as it is', () => {
+    expect(fileOf(read('tools:', '  a:', '  b: ~')).entries).toEqual([
+      { key: 'a', line: 2, fields: {}, lines: {} },
+      { key: 'b', line: 3, fields: {}, lines: {} },
+    ])
+  })
+
+  it('keeps a key that every object has', () => {
+    const { entries } = fileOf(read('tools:', '  __proto__:', '    risk_level: high', '  constructor: {hidden: true}'))
+    expect(entries).toMatchObject([
+      { key: '__proto__', fields: { riskLevel: 'high' } },
+      { key: 'constructor', fields: { hidden: true } },
+    ])
+  })
+})
+
+describe('a key that is not known', () => {
+  it('is a warning at its place, and says what may have been meant', () => {
+    const reading = read('tools:', '  a:', '    risk_lvl: high', '  b: {hiden: true}', 'tool_categorys: {}')
+    expect(reading).toMatchObject({ ok: true })
+    expect(reading.ok && reading.warnings).toEqual([
+      { line: 5, column: 1, problem: '"tool_categorys" is not known and is ignored. Did you mean "tool_categories"?' },
+      { line: 3, column: 5, problem: 'risk_lvl: this key is not known and is ignored. Did you mean "risk_level"?' },
+      { line: 4, column: 7, problem: 'hiden: this key is not known and is ignored. Did you mean "hidden"?' },
+    ])
+  })
+
+  it('is an error where it would be a mode, since its policy would not be in force', () => {
+    expect(issueOf(read('mode_policies:', '  LOCKDWN:', '    allowed_categories: []'))).toEqual({
+      line: 2,
+      column: 3,
+      problem: 'expected a mode (NORMAL, ALERT, DEGRADED, LOCKDOWN, RECOVERY). Did you mean "LOCKDOWN"?',
+    })
+  })
+})
+
+describe('a mistake', () => {
+  it.each<readonly [string, readonly string[], number, number, RegExp]>([
+    ['a wrong value', ['tools:', '  a:', '    risk_level: hihg'], 3, 5, /^risk_level: expected .*Did you mean "high"/],
+    ['a wrong value in flow style', ['tools:', '  a: {hidden: 3}'], 2, 7, /^hidden: expected true or false; got 3/],
+    [
+      'a wrong mode in a list',
+      ['tools:', '  a:', '    allowed_in_modes:', '      - NORMAL', '      - ALRT'],
+      5,
+      9,
+      /ALERT/,
+    ],
+    ['a value that is missing', ['tools:', '  a:', '    pin:'], 3, 5, /^pin: expected .*; got nothing/],
+    ['an entry that is a word', ['tools:', '  a: high'], 2, 3, /expected a mapping/],
+    ['tools that are a list', ['x: 1', 'tools:', '  - a'], 2, 1, /^tools: expected a mapping/],
+    ['a list as the file', ['- a'], 1, 1, /expected a mapping/],
+    ['a category that is a word', ['tool_categories:', '  mcp: low'], 2, 3, /mcp: expected a mapping/],
+    ['a wrong risk of a category', ['tool_categories:', '  mcp:', '    risk_level: 3'], 3, 5, /^risk_level: expected/],
+    ['categories that are no list', ['mode_policies:', '  ALERT:', '    allowed_categories: mcp'], 3, 5, /list of/],
+    [
+      'an entry that stands twice',
+      ['tools:', '  a:', '    hidden: true', '  "a":', '    hidden: false'],
+      4,
+      3,
+      /twice/,
+    ],
+    ['an entry twice in two styles', ['tools:', '  a:', '    hidden: true', '  a: {}'], 4, 3, /twice/],
+    ['a field that stands twice', ['tools:', '  a:', '    hidden: true', '    hidden: false'], 4, 5, /twice/],
+    ['a field in two spellings', ['tools:', '  a:', '    riskLevel: low', '    risk_level: high'], 4, 5, /spelling/],
+    ['a section that stands twice', ['tools:', '  a:', 'tools:', '  b:'], 3, 1, /twice/],
+    ['a tab as indentation', ['tools:', '\ta:', '\t  hidden: true'], 2, 1, /tab/],
+    ['a quote that stays open', ['tools:', '  a:', '    note: "x', '  b:', '    note: y"'], 3, 13, /missing/],
+    ['two documents', ['tools:', '  a:', '---', 'tools:', '  b:'], 3, 1, /documents/],
+    ['an alias without an anchor', ['tools:', '  a: *x'], 2, 6, /no anchor/],
+    ['a merge of a word', ['tools:', '  a:', '    <<: low'], 3, 5, /merge key/],
+    ['a carriage return alone', ['# x\rtools:', '  a:'], 1, 4, /carriage return/],
+  ])('is told by line and column: %s', (_, lines, line, column, problem) => {
+    const issue = issueOf(read(...lines))
+    expect(issue).toEqual({ line, column, problem: expect.stringMatching(problem) })
+  })
+
+  it('is told by its place in the whole file, behind entries that were read by line', () => {
+    const many = Array.from({ length: 50 }, (_, index) => [`  tool_${index}:`, '    risk_level: low']).flat()
+    expect(issueOf(read('tools:', ...many, '  odd:', '    isolated: {strategy: 3, x: [}'))).toMatchObject({ line: 103 })
+    expect(
+      issueOf(read('tools:', ...many, '  odd: {hidden: 3}', ...many.map((line) => line.replace('_', '-')))),
+    ).toEqual({
+      ...{ line: 102, column: 9 },
+      problem: expect.stringContaining('hidden'),
+    })
+  })
+})
+
+describe('a file that is made to hurt', () => {
+  it('is refused when its aliases amount to more than anyone can mean', () => {
+    const levels = Array.from(
+      { length: 30 },
+      (_, n) => `x${n + 1}: &x${n + 1} [${Array(10).fill(`*x${n}`).join(', ')}]`,
+    )
+    expect(issueOf(read('x0: &x0 [a]', ...levels)).problem).toMatch(/too large/)
+  })
+
+  it('is refused when it is nested too deeply', () => {
+    expect(issueOf(read('tools:', `  a: ${'['.repeat(100)}${']'.repeat(100)}`)).problem).toMatch(/nested/)
+    expect(issueOf(read('tools:', `  a: ${'['.repeat(50_000)}`)).problem).not.toBe('')
+  })
+
+  it('is read in time that grows with its size, whatever its lines are', () => {
+    const values = [
+      `a${' '.repeat(200_000)}x"`,
+      `${'a '.repeat(100_000)}"`,
+      `"${'\\"'.repeat(100_000)}`,
+      `[${'a, '.repeat(20_000)}`,
+    ]
+    for (const value of values) expect(read('tools:', '  a:', `    rename: ${value}`, '    hidden: 3').ok).toBe(false)
+  })
+})

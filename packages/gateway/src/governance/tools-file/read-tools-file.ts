@@ -1,0 +1,38 @@
+import type { ToolsFile } from '@sallyport/core'
+import { createIssueLog, type FileIssue, issueAt } from './file-issue.ts'
+import { type ParsedFile, parseFile } from './parsed-file.ts'
+import { readEntry } from './read-entry.ts'
+import { readCategories, readModePolicies, SECTIONS, sectionOf, warnUnknown } from './read-sections.ts'
+
+export type ToolsFileReading =
+  | { readonly ok: true; readonly file: ToolsFile; readonly warnings: readonly FileIssue[] }
+  | { readonly ok: false; readonly issue: FileIssue }
+
+/** What tools.yaml says. Whatever the text is, it returns. */
+export function readToolsFile(text: string, path: string): ToolsFileReading {
+  const parsing = parseFile(text)
+  if (!parsing.ok) return { ok: false, issue: issueAt(parsing.source, parsing.problem.offset, parsing.problem.problem) }
+  const { file } = parsing
+  const log = createIssueLog(file.source)
+  checkRoot(file, log.error)
+  const reader = { file, log }
+  for (const pair of file.root.pairs?.values() ?? []) {
+    if (!SECTIONS.some((name) => sectionOf(file.root, name) === pair)) warnUnknown(pair, SECTIONS, reader)
+  }
+  const categories = readCategories(reader)
+  const modePolicies = readModePolicies(reader)
+  const entryReader = { ...reader, memo: new Map() }
+  const entries = file.entries.map((entry) => readEntry(entry, entryReader))
+  const [issue] = log.errors
+  if (issue !== undefined) return { ok: false, issue }
+  return { ok: true, file: { path, entries, categories, modePolicies }, warnings: log.warnings }
+}
+
+function checkRoot({ root, originalOffset }: ParsedFile, error: (offset: number, problem: string) => void): void {
+  const tools = root.pairs?.get('tools')
+  const expected = 'expected a mapping'
+  if (root.pairs === undefined && root.value !== null) error(0, `${expected} with the key tools.`)
+  if (tools?.target.pairs === undefined && (tools?.target.value ?? null) !== null) {
+    error(originalOffset(tools?.at ?? 0), `tools: ${expected} of tools to what holds for them.`)
+  }
+}

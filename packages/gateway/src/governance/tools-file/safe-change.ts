@@ -1,0 +1,30 @@
+import { issueAt } from './file-issue.ts'
+import type { LineMemo } from './outline.ts'
+import { type ParsedFile, type Parsing, parseFile } from './parsed-file.ts'
+import { type Intent, isAsMeant } from './same-meaning.ts'
+import { applySplices, type Change, type Splice } from './splice.ts'
+
+export interface PlannedChange {
+  readonly file: ParsedFile
+  /** The one that the file was parsed with. */
+  readonly memo: LineMemo
+  readonly intent: Intent
+  /** Ways to write it, the preferred one first. */
+  readonly attempts: readonly (readonly Splice[])[]
+}
+
+/** The first way after which the file, read again, says what it said and what was meant; else it is left alone. */
+export function changeSafely({ file, memo, intent, attempts }: PlannedChange): Change {
+  for (const splices of attempts) {
+    const text = applySplices(file.source.text, splices)
+    const parsing = parseFile(text, memo)
+    if (parsing.ok && isAsMeant(file, parsing.file, intent)) return { ok: true, text, splices, skipped: [] }
+  }
+  return { ok: false, why: 'it is written so that nothing can be added here without changing what else it says' }
+}
+
+/** Why a file that cannot be parsed is left alone. */
+export function refuseUnparsed({ source, problem }: Extract<Parsing, { ok: false }>): Change {
+  const { line, column, problem: told } = issueAt(source, problem.offset, problem.problem)
+  return { ok: false, why: `it cannot be read: line ${line}, column ${column}: ${told}` }
+}

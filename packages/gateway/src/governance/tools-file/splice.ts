@@ -1,0 +1,44 @@
+/** A place where a text was changed, told by the text before the change. */
+export interface Splice {
+  readonly at: number
+  readonly removed: string
+  readonly inserted: string
+}
+
+export interface Skipped {
+  readonly name: string
+  readonly why: string
+}
+
+/** A changed file, or why it is left alone. */
+export type Change =
+  | {
+      readonly ok: true
+      readonly text: string
+      /** In the order of the text; none when there was nothing to do. */
+      readonly splices: readonly Splice[]
+      /** What could not be written though the rest could. */
+      readonly skipped: readonly Skipped[]
+    }
+  | { readonly ok: false; readonly why: string }
+
+export function applySplices(text: string, splices: readonly Splice[]): string {
+  let changed = ''
+  let from = 0
+  for (const { at, removed, inserted } of splices) {
+    changed += text.slice(from, at) + inserted
+    from = at + removed.length
+  }
+  return changed + text.slice(from)
+}
+
+/** In the order of the text, with those at one place made one. */
+export function inOrder(splices: readonly Splice[]): readonly Splice[] {
+  const ordered: Splice[] = []
+  for (const splice of splices.toSorted((a, b) => a.at - b.at)) {
+    const last = ordered.at(-1)
+    if (last?.at === splice.at) ordered.splice(-1, 1, { ...last, inserted: last.inserted + splice.inserted })
+    else ordered.push(splice)
+  }
+  return ordered
+}

@@ -1,0 +1,32 @@
+import jsYaml from 'js-yaml'
+import { parseDocument } from 'yaml'
+
+/** What a parser that is not ours makes of a text; nothing when it refuses it. */
+export type Oracle = (text: string) => { readonly value: unknown } | undefined
+
+const byYaml =
+  (version: '1.1' | '1.2'): Oracle =>
+  (text) => {
+    const document = parseDocument(text, { version, merge: true, logLevel: 'error', prettyErrors: false })
+    if (document.errors.length > 0 || document.warnings.length > 0) return undefined
+    try {
+      return { value: document.toJS() }
+    } catch {
+      return undefined
+    }
+  }
+
+export const yaml12: Oracle = byYaml('1.2')
+
+/** Every reader that a tools.yaml may meet: a second program, and the older version of the language. */
+export const ORACLES: Readonly<Record<string, Oracle>> = {
+  'yaml 1.2': yaml12,
+  'yaml 1.1': byYaml('1.1'),
+  'js-yaml': (text) => {
+    try {
+      return { value: jsYaml.safeLoad(text) ?? null }
+    } catch {
+      return undefined
+    }
+  },
+}
