@@ -20,3 +20,18 @@ export function isDeeper(value: Json | undefined, levels: number): boolean {
   for (const key in value) if (isDeeper((value as Readonly<Record<string, Json>>)[key], levels - 1)) return true
   return false
 }
+
+/** Whether it is made of more than so many values, itself among them. It is looked into no further than that. */
+export function hasMoreParts(value: Json | undefined, parts: number): boolean {
+  return partsLeft(value, parts) < 0
+}
+
+function partsLeft(value: Json | undefined, parts: number): number {
+  let left = parts - 1
+  if (typeof value !== 'object' || value === null) return left
+  for (const key in value) {
+    if (left < 0) return left
+    left = partsLeft((value as Readonly<Record<string, Json>>)[key], left)
+  }
+  return left
+}

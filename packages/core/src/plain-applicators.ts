@@ -44,7 +44,7 @@ function membersCheck(known: ReadonlyMap<string, Check>, others: Check): Check {
 
 function refusesUnknown(known: ReadonlyMap<string, Check>): Check {
   return (_, { notes }) => {
-    notes?.found.push(unknownKey([...notes.path], known.keys()))
+    notes?.found.push(unknownKey([...notes.path], [...known.keys()]))
     return false
   }
 }

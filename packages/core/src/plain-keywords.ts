@@ -99,10 +99,7 @@ function length(words: string, holds: (value: string, limit: number) => boolean)
       if (typeof value !== 'string') return true
       // Only as many characters are ever looked at as decide it, sixteen of them for a step.
       inspection.fuel -= Math.min(value.length, limit * 2) >>> 4
-      return (
-        holds(value, limit) ||
-        note(inspection, { says: `must have ${words} ${limit} characters and has ${value.length}` })
-      )
+      return holds(value, limit) || note(inspection, { says: `must have ${words} ${limit} characters` })
     }
   }
 }

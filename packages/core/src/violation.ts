@@ -1,7 +1,6 @@
 import { closest } from './closest.ts'
+import { excerpt, quoteText } from './excerpt.ts'
 import { isJsonObject, type Json } from './json.ts'
-import { quoteText } from './excerpt.ts'
-import { cutText } from './visible-text.ts'
 
 export type ValuePath = readonly (string | number)[]
 
@@ -76,34 +75,32 @@ export const optionWords = (options: readonly Json[]): string =>
 
 /** What a schema allows, as its author wrote it. */
 function shownOptions(options: readonly Json[]): string {
-  const shown = options.slice(0, MOST_NAMES).map((option) => cutText(quoted(option), LONGEST_NAME + 2))
+  const shown = options.slice(0, MOST_NAMES).map(shownOption)
   const rest = options.length > shown.length ? `, … (${options.length} in all)` : ''
   return `${shown.join(', ')}${rest}`
 }
 
-const quoted = (option: Json): string =>
+const shownOption = (option: Json): string =>
   typeof option === 'string'
     ? quoteText(option, LONGEST_NAME)
-    : quoteText(JSON.stringify(option), LONGEST_NAME).slice(1, -1)
+    : excerpt(JSON.stringify(option), LONGEST_NAME)
 
 /** A key that the schema does not know: the one that was meant, or those that there are. */
-export function unknownKey(path: ValuePath, known: Iterable<string>): Violation {
-  const names = firstOf(known, MOST_CANDIDATES)
-  const key = String(path.at(-1))
-  const candidates = names.filter((name) => name.length <= LONGEST_CANDIDATE)
-  const meant = key.length > LONGEST_CANDIDATE ? undefined : closest(key, candidates)
+export function unknownKey(path: ValuePath, known: readonly string[]): Violation {
+  const meant = meantBy(String(path.at(-1)), known)
+  if (meant !== undefined) return { path, says: `is not known there (did you mean ${shownOption(meant)}?)` }
   return {
     path,
-    says: `is not known there${meant === undefined ? knownNames(names) : ` (did you mean ${quoted(meant)}?)`}`,
+    says: known.length === 0 ? 'is not known there' : `is not known there (known: ${shownOptions(known)})`,
   }
 }
 
-const knownNames = (names: readonly string[]): string => (names.length === 0 ? '' : ` (known: ${shownOptions(names)})`)
-
-function firstOf(names: Iterable<string>, count: number): string[] {
-  const first: string[] = []
-  for (const name of names) if (first.push(name) >= count) break
-  return first
+function meantBy(key: string, known: readonly string[]): string | undefined {
+  if (key.length > LONGEST_CANDIDATE) return undefined
+  return closest(
+    key,
+    known.slice(0, MOST_CANDIDATES).filter((name) => name.length <= LONGEST_CANDIDATE),
+  )
 }
 
 /** All of it as one sentence, for whoever has to mend the value. */

@@ -32,6 +32,7 @@ interface KnownSchema {
 
 const BUDGET = 500
 const REST = 60_000
+const LARGE = 65_536
 const MOST_CHARACTERS = 8_000_000
 const LONGEST_WHY = 200
 const NO_ARGUMENTS: JsonObject = Object.freeze({})
@@ -76,12 +77,15 @@ export class ArgumentCheck {
   async #checkAside(known: KnownSchema, schema: JsonObject, args: JsonObject): Promise<Verdict> {
     known.sent ??= sent(schema)
     const { digest, text } = known.sent
-    if (this.#isResting(digest)) return unchecked('its input schema took too long to check a moment ago')
     const value = JSON.stringify(args)
+    // What large arguments bring about is no reason to refuse small ones.
+    const size = value.length > LARGE ? `${digest} large` : digest
+    if (this.#isResting(digest) || this.#isResting(size))
+      return unchecked('its input schema took too long to check a moment ago')
     if (value.length > MOST_CHARACTERS)
       return unchecked(`they have ${value.length} characters, and ${MOST_CHARACTERS} can be checked`)
     const outcome = await this.#lane.run({ digest, schema: text, value })
-    if (outcome.kind === 'excess') this.#resting.set(digest, this.#now() + this.#rest)
+    if (outcome.kind === 'excess') this.#resting.set(size, this.#now() + this.#rest)
     if (outcome.kind === 'unusable') known.unusable = outcome.why
     return verdictOf(outcome)
   }
