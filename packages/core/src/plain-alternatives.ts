@@ -1,11 +1,10 @@
-import { ANYTHING, type Check, type Inspection, note, quietly, wrongMark } from './inspection.ts'
+import { type Check, type Inspection, note, quietly, wrongMark } from './inspection.ts'
 import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
 import { type CompilePart, compileParts } from './plain-part.ts'
 import { optionWords, typeWords, type Violation } from './violation.ts'
 
 /** At least one of the schemas has to fit. */
 export function someOf({ anyOf }: JsonObject, compile: CompilePart): Check | undefined {
-  if (anyOf === undefined) return ANYTHING
   const checks = compileParts(anyOf, compile)
   if (!isJsonList(anyOf) || checks === undefined) return undefined
   const explain = explainNone(anyOf, checks)
@@ -17,7 +16,6 @@ export function someOf({ anyOf }: JsonObject, compile: CompilePart): Check | und
 
 /** Exactly one of the schemas has to fit. */
 export function oneOf({ oneOf: alternatives }: JsonObject, compile: CompilePart): Check | undefined {
-  if (alternatives === undefined) return ANYTHING
   const checks = compileParts(alternatives, compile)
   if (!isJsonList(alternatives) || checks === undefined) return undefined
   const explain = explainNone(alternatives, checks)

@@ -4,14 +4,22 @@ import { oneOf, someOf } from './plain-alternatives.ts'
 import { type CompilePart, compileParts } from './plain-part.ts'
 import { unknownKey } from './violation.ts'
 
-/** Makes the check of what a schema says by other schemas. It is `ANYTHING` where it has none of these keywords. */
-type Applicator = (schema: JsonObject, compile: CompilePart) => Check | undefined
+/** Makes the check of what a schema says by other schemas, or nothing where one of them is not plain. */
+export type Applicator = (schema: JsonObject, compile: CompilePart) => Check | undefined
 
-export const APPLICATORS: readonly Applicator[] = [members, names, items, everyOf, someOf, oneOf]
+/** By the keywords that they are about. */
+export const APPLICATORS: ReadonlyMap<string, Applicator> = new Map([
+  ['properties', members],
+  ['additionalProperties', members],
+  ['propertyNames', names],
+  ['items', items],
+  ['allOf', everyOf],
+  ['anyOf', someOf],
+  ['oneOf', oneOf],
+])
 
 function members(schema: JsonObject, compile: CompilePart): Check | undefined {
   const { properties, additionalProperties = true } = schema
-  if (properties === undefined && additionalProperties === true) return ANYTHING
   if (properties !== undefined && !isJsonObject(properties)) return undefined
   const known = new Map<string, Check>()
   for (const [name, part] of Object.entries(properties ?? {})) {
@@ -50,7 +58,6 @@ function refusesUnknown(known: ReadonlyMap<string, Check>): Check {
 }
 
 function names({ propertyNames }: JsonObject, compile: CompilePart): Check | undefined {
-  if (propertyNames === undefined) return ANYTHING
   const check = compile(propertyNames)
   if (check === undefined || check === ANYTHING) return check
   return (value, inspection) => {
@@ -66,7 +73,6 @@ function names({ propertyNames }: JsonObject, compile: CompilePart): Check | und
 }
 
 function items({ items: schema }: JsonObject, compile: CompilePart): Check | undefined {
-  if (schema === undefined) return ANYTHING
   const check = compile(schema)
   if (check === undefined || check === ANYTHING) return check
   return (value, inspection) => {
@@ -85,7 +91,6 @@ function items({ items: schema }: JsonObject, compile: CompilePart): Check | und
 }
 
 function everyOf({ allOf }: JsonObject, compile: CompilePart): Check | undefined {
-  if (allOf === undefined) return ANYTHING
   const checks = compileParts(allOf, compile)
   return checks && allCheck(checks)
 }

@@ -18,24 +18,24 @@ import { optionWords, typeWords } from './violation.ts'
 export type Keyword = (operand: Json) => Check | undefined
 
 /** The keywords that look at one value and into no other schema. */
-export const ASSERTIONS: Readonly<Record<string, Keyword>> = {
-  type: typeCheck,
-  const: (operand) => optionCheck([operand]),
-  enum: enumCheck,
-  minimum: bound('at least', (value, limit) => value >= limit),
-  maximum: bound('at most', (value, limit) => value <= limit),
-  exclusiveMinimum: bound('more than', (value, limit) => value > limit),
-  exclusiveMaximum: bound('less than', (value, limit) => value < limit),
-  multipleOf: multipleCheck,
-  minLength: length('at least', (value, limit) => !hasFewerPoints(value, limit)),
-  maxLength: length('at most', (value, limit) => hasFewerPoints(value, limit + 1)),
-  minItems: size(itemsOf, 'at least', 'items'),
-  maxItems: size(itemsOf, 'at most', 'items'),
-  minProperties: size(membersOf, 'at least', 'members'),
-  maxProperties: size(membersOf, 'at most', 'members'),
-  uniqueItems: uniqueCheck,
-  required: requiredCheck,
-}
+export const ASSERTIONS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  ['type', typeCheck],
+  ['const', (operand) => optionCheck([operand])],
+  ['enum', enumCheck],
+  ['minimum', bound('at least', (value, limit) => value >= limit)],
+  ['maximum', bound('at most', (value, limit) => value <= limit)],
+  ['exclusiveMinimum', bound('more than', (value, limit) => value > limit)],
+  ['exclusiveMaximum', bound('less than', (value, limit) => value < limit)],
+  ['multipleOf', multipleCheck],
+  ['minLength', length('at least', (value, limit) => !hasFewerPoints(value, limit))],
+  ['maxLength', length('at most', (value, limit) => hasFewerPoints(value, limit + 1))],
+  ['minItems', size(itemsOf, 'at least', 'items')],
+  ['maxItems', size(itemsOf, 'at most', 'items')],
+  ['minProperties', size(membersOf, 'at least', 'members')],
+  ['maxProperties', size(membersOf, 'at most', 'members')],
+  ['uniqueItems', uniqueCheck],
+  ['required', requiredCheck],
+])
 
 const TYPES: Readonly<Record<string, (value: Json) => boolean>> = {
   string: (value) => typeof value === 'string',

@@ -19,7 +19,7 @@ const MAX_DEPTH = 64
 const MAX_FOLLOWED = 64
 
 /** Keywords of any dialect that are not understood here. Others of which nothing is known say nothing. */
-const FOREIGN: readonly string[] = [
+const FOREIGN: ReadonlySet<string> = new Set([
   '$anchor',
   '$dynamicAnchor',
   '$dynamicRef',
@@ -42,7 +42,7 @@ const FOREIGN: readonly string[] = [
   'then',
   'unevaluatedItems',
   'unevaluatedProperties',
-]
+])
 
 /** A dialect that somebody made up may give these words another meaning. */
 const DIALECT = /^https?:\/\/json-schema\.org\/draft/
@@ -76,7 +76,7 @@ interface Compiler {
 function compileNode(schema: Json | undefined, depth: number, compiler: Compiler): Check | undefined {
   if (schema === true) return ANYTHING
   if (schema === false) return (_, inspection) => note(inspection, { says: 'is not allowed' })
-  if (!isJsonObject(schema) || depth > MAX_DEPTH || isForeign(schema, compiler)) return undefined
+  if (!isJsonObject(schema) || depth > MAX_DEPTH) return undefined
   const checks: Check[] = []
   for (const make of makersOf(schema, depth, compiler)) {
     const check = make()
@@ -86,20 +86,28 @@ function compileNode(schema: Json | undefined, depth: number, compiler: Compiler
   return checks.length === 0 ? ANYTHING : node(checks)
 }
 
-const isForeign = (schema: JsonObject, { root }: Compiler): boolean =>
-  FOREIGN.some((keyword) => Object.hasOwn(schema, keyword)) || (schema !== root && Object.hasOwn(schema, '$id'))
+type Maker = () => Check | undefined
 
-/** The type comes first: what is wrong with it says most. */
-function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readonly (() => Check | undefined)[] {
-  const asserted = Object.keys(ASSERTIONS).filter(
-    (keyword) => schema[keyword] !== undefined && Object.hasOwn(schema, keyword),
-  )
+function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readonly Maker[] {
+  const keywords = Object.keys(schema).filter((keyword) => schema[keyword] !== undefined)
+  const isForeign = keywords.some((keyword) => FOREIGN.has(keyword) || (keyword === '$id' && schema !== compiler.root))
+  if (isForeign) return [() => undefined]
+  const parts = new Set(keywords.flatMap((keyword) => APPLICATORS.get(keyword) ?? []))
   return [
-    ...asserted.map((keyword) => () => ASSERTIONS[keyword]?.(schema[keyword] ?? null)),
-    ...APPLICATORS.map((apply) => () => apply(schema, (part) => compileNode(part, depth + 1, compiler))),
-    () => (schema.$ref === undefined ? ANYTHING : reference(schema.$ref, compiler)),
+    ...keywords.sort(foremost).map((keyword) => () => asserted(keyword, schema[keyword] ?? null)),
+    ...[...parts].map((apply) => () => apply(schema, (part) => compileNode(part, depth + 1, compiler))),
+    ...(schema.$ref === undefined ? [] : [() => reference(schema.$ref, compiler)]),
   ]
 }
+
+function asserted(keyword: string, operand: Json): Check | undefined {
+  const make = ASSERTIONS.get(keyword)
+  return make === undefined ? ANYTHING : make(operand)
+}
+
+/** What is wrong with the type, or not there at all, says most. */
+const foremost = (left: string, right: string): number => rank(left) - rank(right)
+const rank = (keyword: string): number => (keyword === 'type' ? 0 : keyword === 'required' ? 1 : 2)
 
 function node(checks: readonly Check[]): Check {
   const all = allCheck(checks)
@@ -107,7 +115,7 @@ function node(checks: readonly Check[]): Check {
 }
 
 /** Only to the root and to what it defines by name. */
-function reference(to: Json, compiler: Compiler): Check | undefined {
+function reference(to: Json | undefined, compiler: Compiler): Check | undefined {
   if (typeof to !== 'string') return undefined
   const known = compiler.targets.get(to)
   if (known !== undefined) return following(known)

@@ -29,7 +29,7 @@ const SECRET_NAME = /pass|secret|token|key|auth|cred|cookie|session|pin\b|otp|si
 const KEY_LIKE = /(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{9,}/
 
 /** `filters[0].name`, with whatever a caller may have used as a key made visible and cut. */
-export function pathText(path: ValuePath): string {
+function pathText(path: ValuePath): string {
   if (path.length === 0) return 'the whole'
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`

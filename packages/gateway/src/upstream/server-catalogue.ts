@@ -1,4 +1,12 @@
-import { hasMoreParts, isDeeper, isJsonObject, type Json, type JsonObject, readMcpParams, type ToolDefinition } from '@sallyport/core'
+import {
+  hasMoreParts,
+  isDeeper,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  readMcpParams,
+  type ToolDefinition,
+} from '@sallyport/core'
 import type { AskingHabit } from './client.ts'
 import { type Opening, resultOf } from './handshake.ts'
 import type { Link } from './link.ts'

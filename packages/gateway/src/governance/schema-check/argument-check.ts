@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto'
 import {
   ALLOW,
   compilePlain,
-  cutText,
+  excerpt,
   type JsonObject,
   type PlainSchema,
   type Verdict,
   violationsText,
-  visibleText,
 } from '@sallyport/core'
 import type { Outcome } from './job.ts'
 import { ThreadLane } from './thread-lane.ts'
@@ -30,11 +29,12 @@ interface KnownSchema {
   unusable?: string
 }
 
-const BUDGET = 500
+const BUDGET = 1_000
 const REST = 60_000
 const LARGE = 65_536
 const MOST_CHARACTERS = 8_000_000
 const LONGEST_WHY = 200
+const REMEDY = 'If it stays so, the author of its server has to simplify the schema.'
 const NO_ARGUMENTS: JsonObject = Object.freeze({})
 
 /**
@@ -81,9 +81,9 @@ export class ArgumentCheck {
     // What large arguments bring about is no reason to refuse small ones.
     const size = value.length > LARGE ? `${digest} large` : digest
     if (this.#isResting(digest) || this.#isResting(size))
-      return unchecked('its input schema took too long to check a moment ago')
+      return unchecked(`its input schema took too long to check a moment ago. ${REMEDY}`)
     if (value.length > MOST_CHARACTERS)
-      return unchecked(`they have ${value.length} characters, and ${MOST_CHARACTERS} can be checked`)
+      return unchecked(`they have ${value.length} characters, and ${MOST_CHARACTERS} can be checked.`)
     const outcome = await this.#lane.run({ digest, schema: text, value })
     if (outcome.kind === 'excess') this.#resting.set(size, this.#now() + this.#rest)
     if (outcome.kind === 'unusable') known.unusable = outcome.why
@@ -111,9 +111,9 @@ function verdictOf(outcome: Outcome): Verdict {
     case 'unusable':
       return notValidated(outcome.why)
     case 'excess':
-      return unchecked(`with its input schema that takes more than it may: ${shown(outcome.why)}`)
+      return unchecked(`with its input schema that takes more than it may (${shown(outcome.why)}). ${REMEDY}`)
     case 'unchecked':
-      return unchecked(shown(outcome.why))
+      return unchecked(`${shown(outcome.why)}.`)
     case 'crowded':
       return { outcome: 'deny', code: 'OVERLOADED', reason: 'Too many calls wait for their arguments to be checked.' }
   }
@@ -135,7 +135,7 @@ const notValidated = (why: string): Verdict => ({
 const unchecked = (why: string): Verdict => ({
   outcome: 'deny',
   code: 'CALL_DENIED',
-  reason: `The arguments of this tool could not be checked: ${why}. If it goes on, its author has to simplify the schema.`,
+  reason: `The arguments of this tool could not be checked: ${why}`,
 })
 
-const shown = (why: string): string => visibleText(cutText(why, LONGEST_WHY))
+const shown = (why: string): string => excerpt(why, LONGEST_WHY)

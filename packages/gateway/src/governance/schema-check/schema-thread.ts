@@ -6,6 +6,8 @@ import { KeptChecks } from './kept-checks.ts'
 
 /** The program of the thread in which foreign schemas and patterns run: it answers one job after the other, or is ended. */
 const kept = new KeptChecks()
+// The rules for schemas are compiled now, so that no job pays for it.
+compileSchema({})
 parentPort?.on('message', (job: Job) => parentPort?.postMessage(answer(job)))
 parentPort?.postMessage(READY)
 
