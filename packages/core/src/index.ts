@@ -34,8 +34,8 @@ export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } fr
 export { isMode, MODES, type Mode } from './mode.ts'
 export { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
 export { isStricter, type ModeChanger, NEXT_MODES, transitionFlaw } from './mode-transitions.ts'
-export { nameTokens } from './name-tokens.ts'
 export { isMultipleOf } from './multiple-of.ts'
+export { nameTokens } from './name-tokens.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
 export { findPaths, findUriPaths } from './path-arguments.ts'
@@ -43,8 +43,8 @@ export { compilePathCover, compilePathRules, type PathJudge, type PathRules, pat
 export type { LinkLook, PathWorld } from './path-world.ts'
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
 export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
-export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
 export { compilePlain, type PlainSchema } from './plain-schema.ts'
+export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
 export { ownerOf, type Principal } from './principal.ts'
 export {
   type Era,
@@ -80,7 +80,6 @@ export {
   type ToolEntry,
   type ToolsFile,
 } from './tool-policy.ts'
-export { cutText, plainText, visibleText } from './visible-text.ts'
 export {
   optionWords,
   saysMismatch,
@@ -90,3 +89,4 @@ export {
   type Violation,
   violationsText,
 } from './violation.ts'
+export { cutText, plainText, visibleText } from './visible-text.ts'

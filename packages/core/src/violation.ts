@@ -81,9 +81,7 @@ function shownOptions(options: readonly Json[]): string {
 }
 
 const shownOption = (option: Json): string =>
-  typeof option === 'string'
-    ? quoteText(option, LONGEST_NAME)
-    : excerpt(JSON.stringify(option), LONGEST_NAME)
+  typeof option === 'string' ? quoteText(option, LONGEST_NAME) : excerpt(JSON.stringify(option), LONGEST_NAME)
 
 /** A key that the schema does not know: the one that was meant, or those that there are. */
 export function unknownKey(path: ValuePath, known: readonly string[]): Violation {
