@@ -31,10 +31,10 @@ export function oneOf({ oneOf: alternatives }: JsonObject, compile: CompilePart)
 
 /** Says why none of the alternatives fits: what is wrong for the nearest one of the right kind, else which kinds there are. */
 function explainNone(schemas: readonly Json[], checks: readonly Check[]): Check {
-  const kinds = kindsOf(schemas)
   return (value, inspection) => {
     const { notes } = inspection
     if (notes === undefined) return false
+    const kinds = kindsOf(schemas)
     const attempts = checks.map((check) => attempt(check, value, inspection))
     const [nearest] = attempts.filter((found) => isOfKind(found, notes.path)).sort((a, b) => farness(a) - farness(b))
     if (nearest !== undefined) notes.found.push(...nearest)

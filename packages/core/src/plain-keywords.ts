@@ -66,11 +66,11 @@ function enumCheck(operand: Json): Check | undefined {
 function optionCheck(options: readonly Json[]): Check {
   const simple = new Set(options.filter((option) => !isNested(option)))
   const nested = options.filter(isNested)
-  const words = optionWords(options)
   return (value, inspection) => {
     if (simple.has(value)) return true
     inspection.fuel -= nested.length
-    return nested.some((option) => sameJson(option, value)) || wrongMark(inspection, words, value)
+    if (nested.some((option) => sameJson(option, value))) return true
+    return inspection.notes !== undefined && wrongMark(inspection, optionWords(options), value)
   }
 }
 
