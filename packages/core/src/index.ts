@@ -26,7 +26,7 @@ export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
 export { nameGlob } from './glob.ts'
-export { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
+export { hasMoreParts, isDeeper, isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
 export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
@@ -34,6 +34,7 @@ export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } fr
 export { isMode, MODES, type Mode } from './mode.ts'
 export { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
 export { isStricter, type ModeChanger, NEXT_MODES, transitionFlaw } from './mode-transitions.ts'
+export { isMultipleOf } from './multiple-of.ts'
 export { nameTokens } from './name-tokens.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
@@ -42,6 +43,7 @@ export { compilePathCover, compilePathRules, type PathJudge, type PathRules, pat
 export type { LinkLook, PathWorld } from './path-world.ts'
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
 export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
+export { compilePlain, type PlainSchema } from './plain-schema.ts'
 export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
 export { ownerOf, type Principal } from './principal.ts'
 export {
@@ -78,4 +80,13 @@ export {
   type ToolEntry,
   type ToolsFile,
 } from './tool-policy.ts'
+export {
+  optionWords,
+  saysMismatch,
+  typeWords,
+  unknownKey,
+  type ValuePath,
+  type Violation,
+  violationsText,
+} from './violation.ts'
 export { cutText, plainText, visibleText } from './visible-text.ts'

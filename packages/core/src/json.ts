@@ -9,10 +9,29 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+export function isJsonList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value)
+}
+
 /** Whether it is nested deeper than so many levels. It is looked into no further than that. */
 export function isDeeper(value: Json | undefined, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
   for (const key in value) if (isDeeper((value as Readonly<Record<string, Json>>)[key], levels - 1)) return true
   return false
+}
+
+/** Whether it is made of more than so many values, itself among them. It is looked into no further than that. */
+export function hasMoreParts(value: Json | undefined, parts: number): boolean {
+  return partsLeft(value, parts) < 0
+}
+
+function partsLeft(value: Json | undefined, parts: number): number {
+  let left = parts - 1
+  if (typeof value !== 'object' || value === null) return left
+  for (const key in value) {
+    if (left < 0) return left
+    left = partsLeft((value as Readonly<Record<string, Json>>)[key], left)
+  }
+  return left
 }

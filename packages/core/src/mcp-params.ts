@@ -1,5 +1,5 @@
 import { quoteText } from './excerpt.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
 
 /** An argument of a tool that HTTP repeats in a header, since its schema has an `x-mcp-header`. */
 export interface McpParam {
@@ -79,7 +79,7 @@ function childrenOf(keyword: string, value: Json | undefined, place: Place): rea
     return Object.entries(value).map(([name, child]) => [child ?? null, place && [...place, name]])
   if (NAMED.has(keyword) && isJsonObject(value)) return Object.values(value).map((child) => [child ?? null, undefined])
   if (!PLAIN.has(keyword) || value === undefined) return []
-  return isList(value) ? value.map((child) => [child, undefined]) : [[value, undefined]]
+  return isJsonList(value) ? value.map((child) => [child, undefined]) : [[value, undefined]]
 }
 
 function take(schema: JsonObject, place: Place, found: Map<string, McpParam>): string | undefined {
@@ -104,5 +104,3 @@ function valueAt(args: JsonObject, path: readonly string[]): Json | undefined {
   }
   return value
 }
-
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value)

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
 
 /** Keywords whose values are data: a `$ref` in there points nowhere. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
@@ -39,7 +39,7 @@ function moved(schema: JsonObject): JsonObject {
 }
 
 function movedWithin(value: Json): Json {
-  if (isList(value)) return value.map(movedWithin)
+  if (isJsonList(value)) return value.map(movedWithin)
   return isJsonObject(value) ? moved(value) : value
 }
 
@@ -53,5 +53,3 @@ function mapped(object: JsonObject, change: (value: Json, key: string) => Json):
   // Entries define their keys: one that is called __proto__ stays a member.
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value ?? null, key)]))
 }
-
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value)

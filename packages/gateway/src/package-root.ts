@@ -8,6 +8,9 @@ export const PACKAGE_ROOT: string = rootAbove(dirname(fileURLToPath(import.meta.
 /** The program itself, for whoever has to start it again. */
 export const MAIN_FILE: string = join(PACKAGE_ROOT, 'dist/cli/main.js')
 
+/** The program of the thread that checks arguments. A thread starts from a file of its own, which what is joined has not. */
+export const SCHEMA_THREAD_FILE: string = join(PACKAGE_ROOT, 'dist/governance/schema-check/schema-thread.js')
+
 function rootAbove(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : rootAbove(dirname(folder))
 }

@@ -90,6 +90,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
         { ...toolNamed('wordy'), description: 5 },
         { ...toolNamed('huge'), description: 'x'.repeat(300_000) },
         { ...toolNamed('deep'), inputSchema: { type: 'object', x: JSON.parse('['.repeat(900) + ']'.repeat(900)) } },
+        { ...toolNamed('many'), inputSchema: { type: 'object', enum: Array(20_001).fill(1) } },
         toolNamed('also good'),
         toolNamed('__proto__'),
         toolNamed('constructor'),
@@ -109,6 +110,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
       'its description is not a text',
       'its definition is larger than 256000 characters',
       'its definition is nested deeper than 64',
+      'its definition has more than 20000 parts',
     ])
   })
 

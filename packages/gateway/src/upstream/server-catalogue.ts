@@ -1,4 +1,12 @@
-import { isDeeper, isJsonObject, type Json, type JsonObject, readMcpParams, type ToolDefinition } from '@sallyport/core'
+import {
+  hasMoreParts,
+  isDeeper,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  readMcpParams,
+  type ToolDefinition,
+} from '@sallyport/core'
 import type { AskingHabit } from './client.ts'
 import { type Opening, resultOf } from './handshake.ts'
 import type { Link } from './link.ts'
@@ -29,6 +37,8 @@ const MAX_PAGES = 200
 const MAX_ITEMS = 20_000
 const MAX_ITEM_BYTES = 256_000
 const MAX_ITEM_DEPTH = 64
+/** A schema of more is read by no model, and compiled by clients for as long as it takes. */
+const MAX_ITEM_PARTS = 20_000
 const MAX_NAME_LENGTH = 256
 /** Templates are matched against what clients ask for: theirs is a product of lengths. */
 const MAX_URI_LENGTH = 4_096
@@ -155,6 +165,7 @@ function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json 
   if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'
   if (isDeeper(item, MAX_ITEM_DEPTH)) return `its definition is nested deeper than ${MAX_ITEM_DEPTH}`
   if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
+  if (hasMoreParts(item, MAX_ITEM_PARTS)) return `its definition has more than ${MAX_ITEM_PARTS} parts`
   return undefined
 }
 

@@ -1,0 +1,188 @@
+import {
+  type Check,
+  enter,
+  giveUp,
+  type Inspection,
+  leave,
+  looksFurther,
+  mismatch,
+  note,
+  wrongMark,
+} from './inspection.ts'
+import { isJsonList, isJsonObject, type Json } from './json.ts'
+import { isMultipleOf } from './multiple-of.ts'
+import { sameJson } from './same-json.ts'
+import { optionWords, typeWords } from './violation.ts'
+
+/** Makes the check of one keyword, or nothing where its value is not what the keyword takes. */
+export type Keyword = (operand: Json) => Check | undefined
+
+/** The keywords that look at one value and into no other schema. */
+export const ASSERTIONS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  ['type', typeCheck],
+  ['const', (operand) => optionCheck([operand])],
+  ['enum', enumCheck],
+  ['minimum', bound('at least', (value, limit) => value >= limit)],
+  ['maximum', bound('at most', (value, limit) => value <= limit)],
+  ['exclusiveMinimum', bound('more than', (value, limit) => value > limit)],
+  ['exclusiveMaximum', bound('less than', (value, limit) => value < limit)],
+  ['multipleOf', multipleCheck],
+  ['minLength', length('at least', (value, limit) => !hasFewerPoints(value, limit))],
+  ['maxLength', length('at most', (value, limit) => hasFewerPoints(value, limit + 1))],
+  ['minItems', size(itemsOf, 'at least', 'items')],
+  ['maxItems', size(itemsOf, 'at most', 'items')],
+  ['minProperties', size(membersOf, 'at least', 'members')],
+  ['maxProperties', size(membersOf, 'at most', 'members')],
+  ['uniqueItems', uniqueCheck],
+  ['required', requiredCheck],
+])
+
+const TYPES: Readonly<Record<string, (value: Json) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  number: (value) => typeof value === 'number' && Number.isFinite(value),
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  null: (value) => value === null,
+  array: (value) => Array.isArray(value),
+  object: isJsonObject,
+}
+
+function typeCheck(operand: Json): Check | undefined {
+  const names: readonly Json[] = isJsonList(operand) ? operand : [operand]
+  const isKnown = (name: Json): name is string => typeof name === 'string' && Object.hasOwn(TYPES, name)
+  if (names.length === 0 || !names.every(isKnown)) return undefined
+  const tests = names.flatMap((name) => TYPES[name] ?? [])
+  const [first, second] = tests
+  const words = typeWords(names)
+  if (first !== undefined && second === undefined)
+    return (value, inspection) => first(value) || wrongMark(inspection, words, value)
+  return (value, inspection) => tests.some((test) => test(value)) || wrongMark(inspection, words, value)
+}
+
+function enumCheck(operand: Json): Check | undefined {
+  return isJsonList(operand) && operand.length > 0 ? optionCheck(operand) : undefined
+}
+
+function optionCheck(options: readonly Json[]): Check {
+  const simple = new Set(options.filter((option) => !isNested(option)))
+  const nested = options.filter(isNested)
+  return (value, inspection) => {
+    if (simple.has(value)) return true
+    inspection.fuel -= nested.length
+    if (nested.some((option) => sameJson(option, value))) return true
+    return inspection.notes !== undefined && wrongMark(inspection, optionWords(options), value)
+  }
+}
+
+const isNested = (value: Json): boolean => typeof value === 'object' && value !== null
+
+function bound(words: string, holds: (value: number, limit: number) => boolean): Keyword {
+  return (limit) => {
+    if (typeof limit !== 'number' || !Number.isFinite(limit)) return undefined
+    return (value, inspection) =>
+      typeof value !== 'number' || holds(value, limit) || mismatch(inspection, `${words} ${limit}`, value)
+  }
+}
+
+function multipleCheck(step: Json): Check | undefined {
+  if (typeof step !== 'number' || !Number.isFinite(step) || step <= 0) return undefined
+  return (value, inspection) =>
+    typeof value !== 'number' || isMultipleOf(value, step) || mismatch(inspection, `a multiple of ${step}`, value)
+}
+
+const isCount = (value: Json): value is number => Number.isInteger(value) && (value as number) >= 0
+
+function length(words: string, holds: (value: string, limit: number) => boolean): Keyword {
+  return (limit) => {
+    if (!isCount(limit)) return undefined
+    return (value, inspection) => {
+      if (typeof value !== 'string') return true
+      // Only as many characters are ever looked at as decide it, sixteen of them for a step.
+      inspection.fuel -= Math.min(value.length, limit * 2) >>> 4
+      return holds(value, limit) || note(inspection, { says: `must have ${words} ${limit} characters` })
+    }
+  }
+}
+
+/** Whether a text has fewer characters than that, where those beyond the first plane count once. */
+function hasFewerPoints(text: string, limit: number): boolean {
+  if (text.length < limit) return true
+  if (text.length >= limit * 2) return false
+  let points = 0
+  for (let at = 0; at < text.length; at++) {
+    if ((text.codePointAt(at) ?? 0) > 0xffff) at++
+    if (++points >= limit) return false
+  }
+  return true
+}
+
+function itemsOf(value: Json): number | undefined {
+  return Array.isArray(value) ? value.length : undefined
+}
+
+function membersOf(value: Json): number | undefined {
+  if (!isJsonObject(value)) return undefined
+  let count = 0
+  for (const key of Object.keys(value)) if (value[key] !== undefined) count++
+  return count
+}
+
+function size(count: (value: Json) => number | undefined, words: 'at least' | 'at most', unit: string): Keyword {
+  return (limit) => {
+    if (!isCount(limit)) return undefined
+    return (value, inspection) => {
+      const got = count(value)
+      if (got === undefined || (words === 'at least' ? got >= limit : got <= limit)) return true
+      return note(inspection, { says: `must have ${words} ${limit} ${unit} and has ${got}` })
+    }
+  }
+}
+
+function uniqueCheck(operand: Json): Check | undefined {
+  if (typeof operand !== 'boolean') return undefined
+  return operand ? isUnique : () => true
+}
+
+function isUnique(value: Json, inspection: Inspection): boolean {
+  if (!Array.isArray(value) || value.length < 2) return true
+  inspection.fuel -= value.length
+  if (inspection.fuel < 0) return false
+  const seen = new Set<Json>()
+  for (const item of value as readonly Json[]) {
+    // Each would have to be compared with each.
+    if (isNested(item)) return giveUp(inspection)
+    if (seen.has(item)) return note(inspection, { says: 'must not hold the same item twice' })
+    seen.add(item)
+  }
+  return true
+}
+
+function requiredCheck(operand: Json): Check | undefined {
+  if (!isJsonList(operand) || !operand.every((name) => typeof name === 'string')) return undefined
+  const names: readonly string[] = operand
+  return (value, inspection) => {
+    if (!isJsonObject(value)) return true
+    inspection.fuel -= names.length
+    return inspection.notes === undefined
+      ? names.every((name) => isThere(value, name))
+      : noteMissing(value, names, inspection)
+  }
+}
+
+const isThere = (value: Readonly<Record<string, Json | undefined>>, name: string): boolean =>
+  value[name] !== undefined && Object.hasOwn(value, name)
+
+function noteMissing(
+  value: Readonly<Record<string, Json | undefined>>,
+  names: readonly string[],
+  inspection: Inspection,
+): boolean {
+  const missing = names.filter((name) => !isThere(value, name))
+  for (const name of missing) {
+    if (!looksFurther(inspection)) break
+    enter(inspection, name)
+    note(inspection, { says: 'is missing' })
+    leave(inspection)
+  }
+  return missing.length === 0
+}

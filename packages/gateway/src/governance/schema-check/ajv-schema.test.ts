@@ -1,0 +1,124 @@
+import { type Json, type JsonObject, violationsText } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { compileSchema } from './ajv-schema.ts'
+
+const said = (schema: JsonObject, value: Json): string => violationsText(compileSchema(schema)(value) ?? [])
+
+describe('compileSchema', () => {
+  it('says what is wrong in the words of the plain validator', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        id: { type: 'string', pattern: '^[a-z]+$' },
+        count: { type: 'integer', maximum: 5 },
+        list: { type: 'array', minItems: 1, items: { enum: ['a', 'b'] } },
+      },
+      required: ['id'],
+      additionalProperties: false,
+    }
+    expect(compileSchema(schema)({ id: 'abc', count: 5, list: ['a'] })).toBeUndefined()
+    expect(said(schema, { count: 6, list: ['c'], cuont: 1 })).toBe(
+      'id is missing; cuont is not known there (did you mean "count"?); count must be at most 5 and is 6; ' +
+        'list[0] must be one of "a", "b" and is "c"',
+    )
+    expect(said(schema, { id: 'ABC', count: '6', list: [] })).toBe(
+      'id must match the pattern "^[a-z]+$"; count must be an integer and is "6"; list must have at least 1 items',
+    )
+  })
+
+  it.each<[string, JsonObject, Json, string]>([
+    ['a negation', { not: { required: ['a'] } }, { a: 1 }, 'the whole breaks the rule "not" of the schema'],
+    ['a dependency', { dependentRequired: { a: ['b'] } }, { a: 1 }, 'b is missing'],
+    [
+      'what is left over',
+      { properties: { a: true }, unevaluatedProperties: false },
+      { b: 1 },
+      'b is not known there (did you mean "a"?)',
+    ],
+    [
+      'a name',
+      { propertyNames: { pattern: '^a' } },
+      { b: 1 },
+      'the whole must match the pattern "^a"; b is not a name that is allowed there',
+    ],
+    ['a key of numbers', { patternProperties: { '^[0-9]$': { type: 'null' } } }, { 7: 1 }, '[7] must be null and is 1'],
+    [
+      'a key with a slash',
+      { properties: { 'a/b~': { pattern: 'x' } } },
+      { 'a/b~': 'y' },
+      '["a/b~"] must match the pattern "x"',
+    ],
+    [
+      'a step',
+      { properties: { a: { multipleOf: 0.01 } }, not: false },
+      { a: 0.005 },
+      'a must be a multiple of 0.01 and is 0.005',
+    ],
+  ])('knows %s', (_, schema, value, words) => {
+    expect(said(schema, value)).toBe(words)
+  })
+
+  it('finds decimal steps exact', () => {
+    expect(compileSchema({ properties: { a: { multipleOf: 0.01 } } })({ a: 19.99 })).toBeUndefined()
+  })
+
+  it('takes no format for a rule, and no inherited member for a given one', () => {
+    expect(compileSchema({ properties: { a: { type: 'string', format: 'uuid' } } })({ a: 'no uuid' })).toBeUndefined()
+    expect(said({ required: ['constructor'] }, {})).toBe('constructor is missing')
+  })
+
+  it('reads a schema by its dialect, and one without by those that it can be', () => {
+    const tuple = { properties: { x: { items: [{ type: 'number' }] } } }
+    const draft7 = { ...tuple, $schema: 'http://json-schema.org/draft-07/schema#' }
+    expect(said(draft7, { x: ['a'] })).toBe('x[0] must be a number and is "a"')
+    expect(said(tuple, { x: ['a'] })).toBe('x[0] must be a number and is "a"')
+    expect(said({ ...tuple, $schema: 'https://json-schema.org/draft/2019-09/schema' }, { x: ['a'] })).toBe(
+      'x[0] must be a number and is "a"',
+    )
+    expect(() => compileSchema({ ...tuple, $schema: 'https://json-schema.org/draft/2020-12/schema' })).toThrow(
+      '/properties/x/items breaks the rule type',
+    )
+  })
+
+  it('takes patterns that are valid only without Unicode', () => {
+    expect(said({ properties: { a: { pattern: '^[\\w-\\.]+\\-$' } } }, { a: '!' })).toContain('a must match')
+  })
+
+  it.each<[string, JsonObject, string]>([
+    ['a reference elsewhere', { $ref: 'https://example.com/schema.json' }, "can't resolve reference"],
+    ['a reference to nothing', { $ref: '#/$defs/gone' }, "can't resolve reference"],
+    ['a word with a wrong value', { properties: { a: { type: 'text' } } }, '/properties/a/type breaks the rule'],
+    ['a broken pattern', { properties: { a: { pattern: '(' } } }, 'Invalid regular expression'],
+    ['an unknown dialect', { $schema: 'https://example.com/dialect' }, 'a dialect that is not known here'],
+    ['what AJV misjudges', { unevaluatedItems: false }, 'unevaluatedItems is not understood here'],
+  ])('refuses %s', (_, schema, message) => {
+    expect(() => compileSchema(schema)).toThrow(message)
+  })
+
+  it('lets no schema reach into another by the names that it gives', () => {
+    compileSchema({ $id: 'https://example.com/one', $defs: { a: { $id: 'https://example.com/part', type: 'null' } } })
+    compileSchema({ $id: 'https://example.com/one', type: 'object' })
+    expect(() => compileSchema({ $ref: 'https://example.com/part' })).toThrow("can't resolve reference")
+  })
+
+  it('runs nothing of what a schema says', () => {
+    const names = [
+      '"];globalThis.harmed=1;//',
+      "'+(globalThis.harmed=1)+'",
+      '`;globalThis.harmed=1;`',
+      '\\";globalThis.harmed=1//',
+    ]
+    for (const name of names) {
+      const schema = {
+        properties: { [name]: { pattern: name.replaceAll(/[^\w ]/g, '\\$&'), const: name, [name]: name } },
+        required: [name],
+        dependentRequired: { [name]: [name] },
+        $defs: { [name]: { enum: [name] } },
+        patternProperties: { [name.replaceAll(/[^\w ]/g, '\\$&')]: { title: name } },
+        $comment: name,
+      }
+      expect(compileSchema(schema)({ [name]: 'x' })).not.toHaveLength(0)
+    }
+    expect(globalThis).not.toHaveProperty('harmed')
+  })
+})

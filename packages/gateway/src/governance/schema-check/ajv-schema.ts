@@ -1,0 +1,102 @@
+import { isJsonObject, isMultipleOf, type Json, type Violation } from '@sallyport/core'
+import { Ajv, type AnySchemaObject, type Options } from 'ajv'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { violationsOf } from './ajv-violations.ts'
+
+/** What is wrong with a value; nothing where it fits. */
+export type FullCheck = (value: unknown) => readonly Violation[] | undefined
+
+const DIALECTS = { 'draft-07': Ajv, '2019-09': Ajv2019, '2020-12': Ajv2020 } as const
+type Dialect = keyof typeof DIALECTS
+
+const OPTIONS: Options = {
+  // Words that nobody knows are annotations, and formats are too: JSON Schema 2020-12, 4.3.1 and 7.2.1.
+  strict: false,
+  validateFormats: false,
+  allErrors: true,
+  verbose: true,
+  messages: false,
+  logger: false,
+  // Else every object would have a `constructor`.
+  ownProperties: true,
+  inlineRefs: false,
+  code: { regExp: Object.assign(patternOf, { code: 'new RegExp' }) },
+}
+
+const judges = new Map<Dialect, Ajv>()
+
+/** Compiles any schema. It may take for ever, and throws what cannot be compiled: only for a thread that can be ended. */
+export function compileSchema(schema: Json): FullCheck {
+  if (!isJsonObject(schema)) throw new Error('it is not an object')
+  const [dialect, ...others] = dialectsOf(schema.$schema)
+  if (dialect === undefined) throw new Error('its $schema names a dialect that is not known here')
+  try {
+    return compileAs(dialect, schema)
+  } catch (error) {
+    for (const other of others) {
+      try {
+        return compileAs(other, schema)
+      } catch {}
+    }
+    throw error
+  }
+}
+
+/** Without a word it is the newest one, but many who say nothing mean the one that was common for years. */
+function dialectsOf($schema: Json | undefined): readonly Dialect[] {
+  if ($schema === undefined) return ['2020-12', 'draft-07']
+  const [, name] =
+    /^https?:\/\/json-schema\.org\/(draft-0[4-7]|draft\/2019-09|draft\/2020-12)\/schema#?$/.exec(String($schema)) ?? []
+  if (name === undefined) return []
+  if (name === 'draft/2020-12') return ['2020-12']
+  return name === 'draft/2019-09' ? ['2019-09'] : ['draft-07']
+}
+
+function compileAs(dialect: Dialect, schema: AnySchemaObject): FullCheck {
+  const judge = judgeOf(dialect)
+  if (judge.validateSchema(schema) !== true) throw new Error(flawOf(judge))
+  // Names that a schema gives to its parts stay with its instance: none may lead into the schema of another server.
+  const ajv = mended(new DIALECTS[dialect]({ ...OPTIONS, meta: false, validateSchema: false }))
+  const validate = ajv.compile(schema)
+  return (value) => (validate(value) ? undefined : violationsOf(validate.errors ?? []))
+}
+
+function judgeOf(dialect: Dialect): Ajv {
+  const judge = judges.get(dialect) ?? new DIALECTS[dialect]({ ...OPTIONS, allErrors: false, addUsedSchema: false })
+  judges.set(dialect, judge)
+  return judge
+}
+
+function flawOf({ errors }: Ajv): string {
+  const [first] = errors ?? []
+  return `${first?.instancePath || 'the whole'} breaks the rule ${first?.keyword ?? 'of its dialect'}`
+}
+
+/** Keywords that AJV judges wrongly in some cases of the official test suite: it must refuse nobody for them. */
+const MISJUDGED = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems'] as const
+
+/** Reads what is written as it is meant: decimal steps are exact, and `id` is no word of today. */
+function mended(ajv: Ajv): Ajv {
+  for (const keyword of ['id', 'multipleOf', ...MISJUDGED]) ajv.removeKeyword(keyword)
+  for (const keyword of MISJUDGED) ajv.addKeyword({ keyword, compile: () => refuse(keyword) })
+  return ajv.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    validate: (step: number, value: number) => isMultipleOf(value, step),
+  })
+}
+
+function refuse(keyword: string): never {
+  throw new Error(`${keyword} is not understood here`)
+}
+
+/** Patterns are Unicode ones by the specification; many in use are valid only without. */
+function patternOf(pattern: string, flags: string): RegExp {
+  try {
+    return new RegExp(pattern, flags)
+  } catch {
+    return new RegExp(pattern)
+  }
+}

@@ -1,0 +1,268 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { ALLOW, type Json, type JsonObject, type Verdict } from '@sallyport/core'
+import { afterAll, describe, expect, it } from 'vitest'
+import { PACKAGE_ROOT, SCHEMA_THREAD_FILE } from '../../package-root.ts'
+import { type ArgumentCheck, openArgumentCheck } from './schema-check.ts'
+
+const opened: ArgumentCheck[] = []
+afterAll(() => Promise.all(opened.map((check) => check.close())))
+
+function open(
+  options: { readonly budget?: number; readonly rest?: number; readonly now?: () => number } = {},
+): ArgumentCheck {
+  const check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE, budget: 5_000, ...options })
+  opened.push(check)
+  return check
+}
+
+const withPattern = (pattern: string): JsonObject => ({
+  type: 'object',
+  properties: { x: { type: 'string', pattern } },
+})
+/** Exponential for every engine that tracks back. */
+const BOMB = withPattern('^(a+)+$')
+const SPARK = { x: `${'a'.repeat(60)}!` }
+const LOWER = withPattern('^[a-z]+$')
+
+const denied = (code: string, reason: RegExp): unknown => ({
+  outcome: 'deny',
+  code,
+  reason: expect.stringMatching(reason),
+})
+
+describe('the check of arguments', () => {
+  const check = open()
+
+  it('answers at once for plain schemas', () => {
+    const schema = { type: 'object', properties: { limit: { type: 'integer' } }, additionalProperties: false }
+    expect(check.check(schema, { limit: 1 })).toBe(ALLOW)
+    expect(check.check(schema, undefined)).toBe(ALLOW)
+    expect(check.check(schema, { limit: 'ten', limt: 1 })).toEqual({
+      outcome: 'deny',
+      code: 'ARGUMENTS_INVALID',
+      reason:
+        'The arguments do not match the input schema of the tool: limit must be an integer and is "ten"; ' +
+        'limt is not known there (did you mean "limit"?).',
+    })
+    expect(check.check({ ...schema, required: ['limit'] }, undefined)).toMatchObject({ code: 'ARGUMENTS_INVALID' })
+  })
+
+  it('answers for all others a little later', async () => {
+    expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
+    expect(await check.check(LOWER, { x: 'ABC' })).toEqual(
+      denied('ARGUMENTS_INVALID', /: x must match the pattern "\^\[a-z\]\+\$"\.$/),
+    )
+    expect(await check.check({ ...LOWER, required: ['x'] }, undefined)).toEqual(
+      denied('ARGUMENTS_INVALID', /: x is missing\.$/),
+    )
+  })
+
+  it('leaves to the server what nobody can hold it to, and says so', async () => {
+    const remote = { $ref: 'https://example.com/schema.json' }
+    const reason = expect.stringMatching(
+      /^not validated, since the input schema cannot be used: can't resolve reference/,
+    )
+    expect(await check.check(remote, {})).toEqual({ outcome: 'allow', reason })
+    expect(check.check(remote, {}), 'the second time it is known').toEqual({ outcome: 'allow', reason })
+    expect(await check.check({ properties: { a: { type: 'text' } } }, { a: 1 })).toMatchObject({ outcome: 'allow' })
+  })
+
+  it('takes members and numbers for what they are', async () => {
+    const strict = { ...LOWER, additionalProperties: false }
+    expect(await check.check(strict, JSON.parse('{"__proto__":{}}'))).toEqual(
+      denied('ARGUMENTS_INVALID', /__proto__ is not known/),
+    )
+    const number = { properties: { n: { type: 'integer', const: 0 } }, not: { required: ['x'] } }
+    expect(await check.check(number, { n: -0 })).toBe(ALLOW)
+    expect(await check.check(number, { n: 2 ** 53 })).toMatchObject({ outcome: 'deny' })
+  })
+
+  it('judges values that are too long for the main thread in the other', async () => {
+    const schema = { properties: { list: { type: 'array', items: { type: 'integer' } } } }
+    const list = Array.from({ length: 100_000 }, (_, index) => index)
+    expect(await check.check(schema, { list })).toBe(ALLOW)
+    expect(await check.check(schema, { list: [...list, 'x'] })).toEqual(
+      denied('ARGUMENTS_INVALID', /list\[100000\] must be an integer/),
+    )
+  })
+
+  it('takes a schema of ten thousand properties', () => {
+    const names = Array.from({ length: 10_000 }, (_, index) => `name${index}`)
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
+    expect(check.check({ properties, additionalProperties: false }, { name9999: 'x' })).toBe(ALLOW)
+    expect(check.check({ properties, additionalProperties: false }, { nome1: 'x' })).toEqual(
+      denied('ARGUMENTS_INVALID', /did you mean "name1"/),
+    )
+  })
+
+  it('refuses arguments of more than it can look at', async () => {
+    expect(await check.check(LOWER, { x: 'a'.repeat(8_000_001) })).toEqual(
+      denied('CALL_DENIED', /8000000 can be checked/),
+    )
+  })
+})
+
+/** Every half of it is the same again. */
+function doubled(times: number): JsonObject {
+  const half = (index: number): JsonObject => ({ $ref: `#/$defs/d${index + 1}` })
+  const entries = Array.from({ length: times }, (_, index) => [`d${index}`, { anyOf: [half(index), half(index)] }])
+  const $defs = { ...Object.fromEntries(entries), [`d${times}`]: { type: 'string' } }
+  return { type: 'object', properties: { x: { $ref: '#/$defs/d0' } }, $defs }
+}
+
+function nested(times: number): JsonObject {
+  let schema: JsonObject = { pattern: '^(a+)+$' }
+  for (let depth = 0; depth < times; depth++) schema = { anyOf: [schema, { allOf: [schema] }] }
+  return { type: 'object', properties: { x: schema } }
+}
+
+const HOSTILE: readonly [string, JsonObject, JsonObject][] = [
+  ['a pattern that tracks back for ever', BOMB, SPARK],
+  ['one that only such engines know', withPattern('^(?=(a+)+$)a'), SPARK],
+  ['definitions that double thirty times', doubled(30), { x: 1 }],
+  ['choices within choices', nested(12), SPARK],
+  ['a reference to itself', { $ref: '#' }, {}],
+  ['items that each have to be compared with each', { properties: { x: { uniqueItems: true } } }, { x: pairs(20_000) }],
+]
+
+function pairs(count: number): Json {
+  return Array.from({ length: count }, (_, index) => ({ index, same: 'x'.repeat(50) }))
+}
+
+function emptyLists(count: number): Json {
+  return Array.from({ length: count }, () => [])
+}
+
+describe('a hostile schema', () => {
+  it.each(HOSTILE)('is ended: %s', async (_, schema, args) => {
+    const check = open({ budget: 300 })
+    expect(await check.check(schema, args)).toEqual(
+      denied('CALL_DENIED', /could not be checked: .*takes more than it may/),
+    )
+    // The next thread may need longer than that for its first schema while others are at work.
+    const patient = open()
+    expect(await patient.check(LOWER, { x: 'abc' })).toBe(ALLOW)
+  })
+
+  it('is ended by the memory that it takes, and the thread with it', async () => {
+    const check = open({ budget: 60_000 })
+    const schema = { properties: { x: { items: { not: { type: 'array' } } } } }
+    const memory = check.check(schema, { x: emptyLists(2_000_000) })
+    const other = check.check(LOWER, { x: 'abc' })
+    expect(await memory).toEqual(
+      denied('CALL_DENIED', /its thread was lost \(Worker terminated due to reaching memory limit/),
+    )
+    expect(await other).toBe(ALLOW)
+  })
+
+  it('holds up neither the main thread nor the checks of others', async () => {
+    const check = open({ budget: 2_000 })
+    expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
+    const done: string[] = []
+    const bomb = Promise.resolve(check.check(BOMB, SPARK)).then((verdict) => note(done, 'bomb', verdict))
+    const others = ['abc', 'ABC', 'def'].map((x) =>
+      Promise.resolve(check.check(LOWER, { x })).then((said) => note(done, x, said)),
+    )
+    expect(check.check({ type: 'object' }, {}), 'what is plain does not wait').toBe(ALLOW)
+    for (let turn = 0; turn < 100; turn++) await setImmediate()
+    expect(done, 'the main thread turned a hundred times meanwhile').toEqual([])
+    await Promise.all([bomb, ...others])
+    expect(done).toEqual(['bomb deny', 'abc allow', 'ABC deny', 'def allow'])
+  })
+
+  it('goes behind those that were never late', async () => {
+    const check = open({ budget: 1_000 })
+    expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
+    const done: string[] = []
+    const run = (name: string, schema: JsonObject, args: JsonObject): Promise<void> =>
+      Promise.resolve(check.check(schema, args)).then((verdict) => note(done, name, verdict))
+    await Promise.all([
+      run('first', BOMB, SPARK),
+      run('second', withPattern('^(b|a+)+$'), SPARK),
+      run('proven', LOWER, { x: 'abc' }),
+    ])
+    expect(done).toEqual(['first deny', 'proven allow', 'second deny'])
+  })
+
+  it('is left alone for a while, however often it is asked', async () => {
+    let now = 0
+    const check = open({ budget: 300, rest: 1_000, now: () => now })
+    expect(await check.check(BOMB, SPARK)).toEqual(denied('CALL_DENIED', /takes more than it may/))
+    expect(await check.check(BOMB, { x: 'aaa' })).toEqual(denied('CALL_DENIED', /took too long to check a moment ago/))
+    expect(await check.check({ ...BOMB }, { x: 'aaa' }), 'a copy of it is the same').toEqual(
+      denied('CALL_DENIED', /took too long to check a moment ago/),
+    )
+    now = 1_000
+    expect(await check.check(BOMB, SPARK)).toEqual(denied('CALL_DENIED', /takes more than it may/))
+  })
+
+  it('is not what arguments make of it that are too large', async () => {
+    const check = open({ budget: 1_500 })
+    const schema = { properties: { x: { uniqueItems: true } } }
+    expect(await check.check(schema, { x: [{ a: 1 }, { a: 2 }] })).toBe(ALLOW)
+    expect(await check.check(schema, { x: pairs(60_000) })).toEqual(denied('CALL_DENIED', /takes more than it may/))
+    expect(await check.check(schema, { x: pairs(60_000) })).toEqual(denied('CALL_DENIED', /a moment ago/))
+    expect(await check.check(schema, { x: [{ a: 1 }, { a: 1 }] })).toEqual(
+      denied('ARGUMENTS_INVALID', /same item twice/),
+    )
+  })
+})
+
+function note(done: string[], name: string, { outcome }: Verdict): void {
+  done.push(`${name} ${outcome}`)
+}
+
+describe('the thread of the check', () => {
+  it('that cannot be started refuses what it should have checked, and is tried again', async () => {
+    const check = openArgumentCheck({ threadFile: join(PACKAGE_ROOT, 'dist/no-such-file.js') })
+    opened.push(check)
+    for (const _ of [1, 2])
+      expect(await check.check(LOWER, { x: 'abc' })).toEqual(
+        denied('CALL_DENIED', /the thread for it failed: Cannot find module/),
+      )
+  })
+
+  it('is not taken for late where the main thread is', async () => {
+    const check = open({ budget: 200 })
+    expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
+    const verdict = check.check(LOWER, { x: 'def' })
+    const until = performance.now() + 500
+    while (performance.now() < until);
+    expect(await verdict).toBe(ALLOW)
+  })
+
+  it('takes no more than can wait', async () => {
+    const check = open()
+    const verdicts = await Promise.all(Array.from({ length: 400 }, () => check.check(LOWER, { x: 'abc' })))
+    expect(verdicts.filter(({ outcome }) => outcome === 'allow').length).toBeGreaterThanOrEqual(256)
+    expect(verdicts.find(({ outcome }) => outcome === 'deny')).toMatchObject({ code: 'OVERLOADED' })
+  })
+
+  it('ends with the check, and with it what waits', async () => {
+    const check = open()
+    const waiting = [BOMB, LOWER].map((schema) => check.check(schema, SPARK))
+    await check.close()
+    for (const verdict of await Promise.all([...waiting, check.check(LOWER, { x: 'abc' })]))
+      expect(verdict).toEqual(denied('CALL_DENIED', /the gateway is closing/))
+  })
+
+  it.each([
+    ['idle', ''],
+    ['ended', 'await check.check(bomb, spark)'],
+  ])('keeps no process alive when it is %s', async (_, then) => {
+    const program = `
+      import { openArgumentCheck } from ${JSON.stringify(join(PACKAGE_ROOT, 'dist/governance/schema-check/schema-check.js'))}
+      const check = openArgumentCheck({ threadFile: ${JSON.stringify(SCHEMA_THREAD_FILE)}, budget: 2000 })
+      const [lower, bomb, spark] = ${JSON.stringify([LOWER, BOMB, SPARK])}
+      ${then}
+      console.log((await check.check(lower, { x: 'abc' })).outcome)`
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [[output], [code]] = await Promise.all([once(child.stdout, 'data'), once(child, 'exit')])
+    expect([String(output), code]).toEqual(['allow\n', 0])
+  })
+})

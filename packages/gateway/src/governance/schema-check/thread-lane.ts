@@ -1,0 +1,151 @@
+import { Worker } from 'node:worker_threads'
+import { type Job, type Outcome, READY } from './job.ts'
+
+export interface LaneOptions {
+  /** The built program of the thread. */
+  readonly threadFile: string
+  /** How long one job may take, in milliseconds. */
+  readonly budget: number
+}
+
+interface Pending {
+  readonly job: Job
+  readonly settle: (outcome: Outcome) => void
+}
+
+/** Loading takes a tenth of a second; a machine that needs this long has other troubles. */
+const START_BUDGET = 15_000
+const MOST_WAITING = 256
+const MOST_PROVEN = 10_000
+const MEMORY = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 } as const
+
+/**
+ * A thread that does one job at a time and is ended, whatever it is doing, when a job takes too long. Those that wait
+ * are done by the next thread. It is started for the first job, and keeps no process alive.
+ */
+export class ThreadLane {
+  readonly #options: LaneOptions
+  readonly #waiting: Pending[] = []
+  /** Schemas of which a job was done: theirs go first, so that no flood of others holds them up. */
+  readonly #proven = new Set<string>()
+  readonly #ending = new Set<Promise<unknown>>()
+  #worker: Worker | undefined
+  #isReady = false
+  #isClosed = false
+  #current: Pending | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: LaneOptions) {
+    this.#options = options
+  }
+
+  run(job: Job): Promise<Outcome> {
+    if (this.#isClosed) return Promise.resolve({ kind: 'unchecked', why: 'the gateway is closing' })
+    if (this.#waiting.length >= MOST_WAITING) return Promise.resolve({ kind: 'crowded' })
+    return new Promise((settle) => {
+      this.#waiting.push({ job, settle })
+      this.#proceed()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#drop()
+    const left = [...(this.#current ? [this.#current] : []), ...this.#waiting.splice(0)]
+    this.#current = undefined
+    for (const { settle } of left) settle({ kind: 'unchecked', why: 'the gateway is closing' })
+    await Promise.all(this.#ending)
+  }
+
+  #proceed(): void {
+    if (this.#current !== undefined || this.#waiting.length === 0) return
+    if (this.#worker === undefined) return this.#start()
+    if (!this.#isReady) return
+    const first = this.#waiting.findIndex(({ job }) => this.#proven.has(job.digest))
+    const [next] = this.#waiting.splice(Math.max(first, 0), 1)
+    if (next === undefined) return
+    this.#current = next
+    this.#limit(this.#options.budget, () => this.#exceed(`it took longer than ${this.#options.budget} ms`))
+    this.#worker.postMessage(next.job)
+  }
+
+  #start(): void {
+    const worker = new Worker(this.#options.threadFile, {
+      name: 'schema-check',
+      env: {},
+      execArgv: [],
+      // Nothing of a thread may get among the lines of a protocol. It is not read either: who reads keeps it alive.
+      stdout: true,
+      stderr: true,
+      resourceLimits: MEMORY,
+    })
+    this.#worker = worker
+    this.#isReady = false
+    worker.on('message', (said: Outcome | typeof READY) => this.#hear(worker, said))
+    // It ends after an error; that it ended is what counts.
+    let trouble = 'it ended'
+    worker.on('error', (error) => {
+      trouble = error.message
+    })
+    worker.on('exit', () => this.#lose(worker, trouble))
+    // Only now: whoever listens to a thread keeps it alive.
+    worker.unref()
+    this.#limit(START_BUDGET, () => this.#lose(worker, `it did not start within ${START_BUDGET} ms`))
+  }
+
+  #hear(worker: Worker, said: Outcome | typeof READY): void {
+    if (worker !== this.#worker) return
+    this.#unlimit()
+    if (said === READY) this.#isReady = true
+    else this.#settle(said)
+    this.#proceed()
+  }
+
+  #settle(outcome: Outcome): void {
+    const settled = this.#current
+    if (settled === undefined) return
+    this.#current = undefined
+    if (outcome.kind === 'excess') this.#proven.delete(settled.job.digest)
+    else if (this.#proven.size < MOST_PROVEN) this.#proven.add(settled.job.digest)
+    settled.settle(outcome)
+  }
+
+  /** The thread is gone: by its memory if it was at work, and for good if it never was. */
+  #lose(worker: Worker, trouble: string): void {
+    if (worker !== this.#worker) return
+    if (this.#isReady) return this.#exceed(`its thread was lost (${trouble})`)
+    this.#drop()
+    for (const { settle } of this.#waiting.splice(0))
+      settle({ kind: 'unchecked', why: `the thread for it failed: ${trouble}` })
+  }
+
+  #exceed(why: string): void {
+    this.#drop()
+    this.#settle({ kind: 'excess', why })
+    this.#proceed()
+  }
+
+  #drop(): void {
+    this.#unlimit()
+    const worker = this.#worker
+    this.#worker = undefined
+    if (worker === undefined) return
+    const ending = worker.terminate().finally(() => this.#ending.delete(ending))
+    this.#ending.add(ending)
+  }
+
+  #limit(time: number, late: () => void): void {
+    const timer = setTimeout(() => {
+      // Where this thread itself was held up, the answer may be here already: it is heard before the next turn.
+      setImmediate(() => {
+        if (timer === this.#timer) late()
+      })
+    }, time)
+    this.#timer = timer
+  }
+
+  #unlimit(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}
