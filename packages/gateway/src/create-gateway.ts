@@ -74,7 +74,9 @@ export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedG
   // Without either there are no servers: a config.yaml that happens to lie in the working folder is nobody's word.
   const content =
     options.home === undefined || options.config ? inlineHome(path, options.config ?? {}) : await readHome(path)
-  const loaded = await loadSettings({ home: path, environment, content })
+  const read = await loadSettings({ home: path, environment, content })
+  // What was given as a value has no file beside it, and none is made.
+  const loaded = options.home === undefined || options.config ? { ...read, tools: undefined } : read
   await prepareState(state)
   const lock = await lockState(state, { version: VERSION, home: path })
   if (lock.held)

@@ -1,4 +1,4 @@
-import { ALLOW, BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
+import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { describeIssue, type Home, type LoadedSettings, type Settings } from './config/config.ts'
@@ -84,16 +84,16 @@ export class Gateway {
     const { methods, sessions, onConversation } = this
     this.httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, onConversation })
     this.catalog.onChange((change) => this.hub.listsChanged(change))
-    this.governing.modes.keeper.onChange(() => this.#modeChanged())
   }
 
   readonly onConversation = (conversation: string, notice: ConversationNotice): void => {
     for (const upstream of this.fleet.all()) upstream.tell(conversation, notice)
   }
 
-  #modeChanged(): void {
+  /** `places`: where rules stand. What clients see is the same. */
+  #rulesChanged(what: 'lists' | 'places'): void {
     this.listings.forget()
-    this.hub.listsChanged({ tools: true, resources: true, prompts: true })
+    if (what === 'lists') this.hub.listsChanged({ tools: true, resources: true, prompts: true })
   }
 
   #createContext(): UpstreamContext {
@@ -109,10 +109,16 @@ export class Gateway {
   }
 
   #createGoverning(): Governing {
-    const { catalog, store, state, telemetry } = this
-    const { onWarning } = this.#parts
-    const onEvent = (event: SallyportEvent): void => telemetry.happened(event)
-    return new Governing({ catalog, store, state, settings: () => this.#settings, onWarning, onEvent })
+    const { catalog, store, home, state, telemetry } = this
+    const { onWarning, environment, loaded } = this.#parts
+    return new Governing({
+      ...{ catalog, store, home, state, environment, onWarning },
+      tools: loaded.tools,
+      settings: () => this.#settings,
+      onBug: (error, where) => void this.#broke(error, where),
+      onEvent: (event) => telemetry.happened(event),
+      onChange: (what) => this.#rulesChanged(what),
+    })
   }
 
   #createListings(): Listings {
@@ -122,7 +128,7 @@ export class Gateway {
       steps: listingSteps(modeState),
       rulesOf: serverRules(() => this.#settings.servers),
       policyOf,
-      pinned: () => undefined,
+      pinned: this.governing.pinned,
     })
   }
 
@@ -134,7 +140,7 @@ export class Gateway {
       tools: limits,
       approvals,
       rulesOf: rules.rulesOf,
-      check: () => ALLOW,
+      check: this.governing.check,
       mayApprove: () => false,
       log: modes.log,
       audit: () => this.#settings.audit,
@@ -184,6 +190,7 @@ export class Gateway {
 
   /** Puts the servers to work, in the background. */
   start(): void {
+    this.governing.tools.watch()
     this.#starting = this.#startServers()
   }
 
@@ -211,6 +218,7 @@ export class Gateway {
       this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
     this.#settings = settings
+    this.store.retain(settings.audit.retention)
     const change = this.fleet.arrange(settings.servers, this.#own)
     this.governing.reload()
     this.listings.forget()
@@ -241,10 +249,12 @@ export class Gateway {
 
   async #shutDown(reason: string): Promise<void> {
     await this.#starting
-    await this.governing.close(reason)
+    this.governing.approvals.close(reason)
     this.sessions.endAll(reason)
     this.methods.close()
+    await this.governing.discovery.flush()
     await this.fleet.close()
+    await this.governing.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
     this.gatekeeper.close()
     this.tokens.close()
@@ -278,6 +288,7 @@ export class Gateway {
     if (config) this.#shelf.save(config, catalogue)
     const event = discoveryOf(server, before, catalogue)
     if (event) this.#happened(event)
+    if (!this.#own.has(server)) this.governing.discovery.seen(server)
   }
 
   #order(): readonly string[] {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { constants, type FileHandle, open, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode } from '../disk/disk.ts'
 
@@ -22,7 +22,9 @@ export interface HomeContent {
   readonly configDigest: string
 }
 
-const MAX_BYTES = 4 * 1024 ** 2
+const MEGABYTE = 1024 ** 2
+/** Thousands of tools have an entry each. */
+const mostMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
 const CHUNK_BYTES = 64 * 1024
 
 /** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
@@ -89,14 +91,18 @@ async function readRegular(file: string, handle: FileHandle): Promise<Buffer> {
     if (bytesRead === 0) return Buffer.concat(chunks)
     chunks.push(chunk.subarray(0, bytesRead))
     length += bytesRead
-    if (length > MAX_BYTES) throw tooLarge(file)
+    if (length > mostMegabytes(file) * MEGABYTE) throw tooLarge(file)
   }
 }
 
 function tooLarge(file: string): SallyportError {
-  return new SallyportError('HOME_UNREADABLE', `${file} has more than 4 MB, which is the most that is read.`, {
-    hint: 'Remove what is not needed from it.',
-  })
+  return new SallyportError(
+    'HOME_UNREADABLE',
+    `${file} has more than ${mostMegabytes(file)} MB, which is the most that is read.`,
+    {
+      hint: 'Remove what is not needed from it.',
+    },
+  )
 }
 
 function unreadable(path: string, cause: unknown): SallyportError {

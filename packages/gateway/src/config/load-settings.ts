@@ -21,12 +21,15 @@ export interface LoadOptions {
 export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDigest'> {
   readonly settings: Settings
   readonly warnings: readonly ConfigIssue[]
+  /** tools.yaml as it was read together with them; nothing where the home has no files of its own. */
+  readonly tools: { readonly bytes: Buffer | undefined } | undefined
 }
 
 /** Reads and judges the config of a home; throws CONFIG_INVALID with everything that is wrong in it. */
 export async function loadSettings(options: LoadOptions): Promise<LoadedSettings> {
   const content = options.content ?? (await readHome(options.home))
   const { digest, configDigest } = content
+  const tools = { bytes: content.files.get('tools.yaml') }
   const docker = readDockerVariables(options.environment)
   const chosen = chooseConfig(content) ?? (docker.enabled ? noConfig(options.home) : undefined)
   if (chosen === undefined) {
@@ -35,6 +38,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
       warnings: [await missingConfig(options.home), ...unenforced([], content, join(options.home, 'config.yaml'))],
       digest,
       configDigest,
+      tools,
     }
   }
   const { text, file } = decode(chosen)
@@ -50,7 +54,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   })
   if (errors.length > 0) throw invalid(file, errors)
   const told = inOrder([...unenforced(read.unenforced, content, file), ...chosen.warnings, ...warnings])
-  return { settings: deepFreeze(settings), warnings: told, digest, configDigest }
+  return { settings: deepFreeze(settings), warnings: told, digest, configDigest, tools }
 }
 
 interface ChosenConfig {

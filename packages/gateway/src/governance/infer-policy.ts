@@ -1,18 +1,63 @@
-import type { JsonObject, PolicySources, RiskTokens } from '@sallyport/core'
+import {
+  findPoison,
+  inferPermission,
+  inferRisk,
+  type JsonObject,
+  type PoisonFinding,
+  type PolicySources,
+  type RiskTokens,
+  type ToolDefinition,
+} from '@sallyport/core'
 
 export interface Inferable {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template'
-  readonly name: string
+  readonly server: string
+  /** As the server defined it. */
+  readonly original: JsonObject
+  /** False for the gateway's own. */
   readonly isMcp: boolean
-  readonly definition: JsonObject
+}
+
+/** What other servers have: text that names it is meant for somebody else's tools. */
+export interface Neighbours {
+  readonly otherServers: readonly string[]
+  readonly otherTools: ReadonlySet<string>
 }
 
 export interface InferenceOptions {
   readonly tokens: RiskTokens
-  readonly isTrusted: boolean
+  /** Whether what the server says of its tools may be believed. */
+  readonly trusted: boolean
+  readonly neighbours: (server: string) => Neighbours
 }
 
-/** What a tool is taken for where nobody has written what it is. Looked into only when somebody asks. */
-export function inferPolicy(_offer: Inferable, _options: InferenceOptions): PolicySources['inferred'] {
-  return { category: 'mcp', risk: { value: 'medium', reason: '' }, permission: { value: ['READ'], reason: '' } }
+export const poisonIn = ({ original, server }: Inferable, { neighbours }: InferenceOptions): readonly PoisonFinding[] =>
+  findPoison(original as ToolDefinition, { server, ...neighbours(server) })
+
+/** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
+export function inferPolicy(offer: Inferable, options: InferenceOptions): PolicySources['inferred'] {
+  if (offer.kind !== 'tool') return READING
+  const tool = offer.original as ToolDefinition
+  const { tokens } = options
+  return {
+    category: offer.isMcp ? 'mcp' : 'built_in',
+    get risk() {
+      // Our own texts need no suspicion.
+      const findings = offer.isMcp ? poisonIn(offer, options) : []
+      const { level, reason } = inferRisk(tool, { tokens, findings })
+      return { value: level, reason: `inferred: ${reason}` }
+    },
+    get permission() {
+      const trusted = options.trusted || !offer.isMcp
+      const { permission, reason } = inferPermission(tool, { tokens, trusted, networkIsolated: !offer.isMcp })
+      return { value: permission, reason: `inferred: ${reason}` }
+    },
+  }
+}
+
+/** Resources and prompts are asked for to be read. */
+const READING: PolicySources['inferred'] = {
+  category: 'mcp',
+  risk: { value: 'low', reason: 'it is only read' },
+  permission: { value: ['READ', 'CONNECT'], reason: 'it is only read; it may come from anywhere' },
 }

@@ -13,7 +13,8 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
       if (grant) return allowed(`approved (${grant.scope}) by ${grant.by}`, rules.approval)
       const auto = rules.autoApproved(call)
       if (auto) return allowed(auto.reason, auto)
-      const earlier = approvals.grantFor(approvalSubject(subject))
+      // In a lockdown what was approved before does not count.
+      const earlier = rules.mode === 'LOCKDOWN' ? undefined : approvals.grantFor(approvalSubject(subject))
       if (earlier) return allowed(`approved for this session by ${earlier.by}`, rules.approval)
       return { outcome: 'ask', reason: rules.approval.reason, ...ruleOf(rules.approval) }
     },

@@ -1,6 +1,15 @@
-import { Cancellation, cutText, isJsonObject, type JsonObject, visibleText } from '@sallyport/core'
-import type { ApprovalAnswer, PendingApproval } from '../governance/governance.ts'
-import { type Client, lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
+import {
+  Cancellation,
+  cutText,
+  isJsonObject,
+  type JsonObject,
+  type Principal,
+  SallyportError,
+  visibleText,
+} from '@sallyport/core'
+import type { ApprovalAnswer, Approvals, PendingApproval } from '../governance/governance.ts'
+import { lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
+import type { Call } from './call.ts'
 
 /** What of the arguments is shown in a client's form. */
 const MOST_SHOWN = 2_000
@@ -12,8 +21,46 @@ const CHOICES = [
   { const: 'deny', title: 'Do not make it' },
 ] as const
 
+export interface ClientApprovalOptions {
+  readonly approvals: Pick<Approvals, 'answer' | 'onChange'>
+  /** Whether the client of this caller may approve what the caller does. */
+  readonly mayApprove: (principal: Principal) => boolean
+  readonly onBug: (error: SallyportError) => void
+}
+
+/** The person in front of the client may answer as well, where the operator has said so. The first answer counts. */
+export class ClientApproval {
+  readonly #options: ClientApprovalOptions
+
+  constructor(options: ClientApprovalOptions) {
+    this.#options = options
+  }
+
+  async ask({ client, principal }: Pick<Call, 'client' | 'principal'>, approval: PendingApproval): Promise<void> {
+    const { approvals, mayApprove } = this.#options
+    const question = approvalQuestion(approval)
+    if (!client || !mayApprove(principal) || lackedBy(client, question) !== undefined) return
+    const stop = approvals.onChange(({ kind, approval: { id } }) => {
+      if (kind === 'settled' && id === approval.id) question.cancellation.cancel('it was answered')
+    })
+    try {
+      const said = readApproval(await client.ask(question), `${principal.user} (${principal.agent})`)
+      if (said) await approvals.answer(approval.id, said)
+    } catch (error) {
+      // Somebody else was faster, or it could not be recorded: then it still waits.
+      if (!(error instanceof SallyportError)) this.#broke(error)
+    } finally {
+      stop()
+    }
+  }
+
+  #broke(cause: unknown): void {
+    this.#options.onBug(new SallyportError('INTERNAL', 'A client could not be asked.', { cause }))
+  }
+}
+
 /** The question that an approval is to a client. */
-export function approvalQuestion(approval: PendingApproval): Question {
+function approvalQuestion(approval: PendingApproval): Question {
   const requestedSchema = {
     type: 'object',
     properties: {
@@ -29,11 +76,8 @@ export function approvalQuestion(approval: PendingApproval): Question {
   }
 }
 
-/** Whether there is a form that this client can show. */
-export const canShow = (client: Client, question: Question): boolean => lackedBy(client, question) === undefined
-
 /** What the person in front of the client said; nothing where they closed the form. */
-export function readApproval(answer: QuestionAnswer, by: string): ApprovalAnswer | undefined {
+function readApproval(answer: QuestionAnswer, by: string): ApprovalAnswer | undefined {
   const result = 'result' in answer && isJsonObject(answer.result) ? answer.result : {}
   if (result.action === 'decline') return { answer: 'deny', by, via: 'client' }
   const content = result.action === 'accept' && isJsonObject(result.content) ? result.content : {}

@@ -5,14 +5,14 @@ import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 import { type BenchOptions, callOf, createBench } from './pipeline.test-kit.ts'
 
-const FILES = { files: catalogueOf(['read', 'write']) }
-const entry = (fields: PolicyFields, key = 'mcp__files__write'): ToolEntry => ({ key, line: 7, fields, lines: {} })
+const FILES = { files: catalogueOf(['read', 'weigh']) }
+const entry = (fields: PolicyFields, key = 'mcp__files__weigh'): ToolEntry => ({ key, line: 7, fields, lines: {} })
 const codeIn = (answer: Answer): string => (answer.kind === 'failure' ? answer.error.code : answer.kind)
 
 function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
   const made = createBench({ catalogues: FILES, entries: [entry(fields)], ...options })
   const call = (changes: Parameters<typeof callOf>[1] = {}) =>
-    made.pipeline.run(callOf(made.catalog.snapshot.tool('files_write'), changes))
+    made.pipeline.run(callOf(made.catalog.snapshot.tool('files_weigh'), changes))
   const untilAsked = (): Promise<string> =>
     new Promise((resolve) => {
       made.approvals.onChange(({ kind, approval: { id } }) => kind === 'requested' && resolve(id))
@@ -26,7 +26,7 @@ describe('a call that needs approval', () => {
   it('is not sent before somebody approved it, and its record names the approval', async () => {
     const { approvals, requests, log, gauge, call, untilAsked } = bench({ requiresApproval: true })
     const asked = untilAsked()
-    const answer = call({ params: { name: 'write', arguments: { a: 1 } } })
+    const answer = call({ params: { name: 'weigh', arguments: { a: 1 } } })
     const id = await asked
     expect([requests.length, gauge.inFlight]).toEqual([0, 0])
     await approvals.answer(id, YES)
@@ -54,14 +54,14 @@ describe('a call that needs approval', () => {
 
   it('needs no second one for the same arguments in the same session, but for others', async () => {
     const { approvals, call, untilAsked } = bench({ requiresApproval: true })
-    const params = { name: 'write', arguments: { a: 1, b: 2 } }
+    const params = { name: 'weigh', arguments: { a: 1, b: 2 } }
     const asked = untilAsked()
     const first = call({ params })
     await approvals.answer(await asked, { ...YES, answer: 'session' })
     await first
-    expect(codeIn(await call({ params: { name: 'write', arguments: { b: 2, a: 1 } } }))).toBe('frame')
+    expect(codeIn(await call({ params: { name: 'weigh', arguments: { b: 2, a: 1 } } }))).toBe('frame')
     const again = untilAsked()
-    const other = call({ params: { name: 'write', arguments: { a: 1, b: 3 } } })
+    const other = call({ params: { name: 'weigh', arguments: { a: 1, b: 3 } } })
     await approvals.answer(await again, { ...YES, answer: 'deny' })
     expect(codeIn(await other)).toBe('APPROVAL_DENIED')
   })

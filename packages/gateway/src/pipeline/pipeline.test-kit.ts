@@ -11,7 +11,7 @@ import {
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
 import { DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
-import { Approvals } from '../governance/governance.ts'
+import { Approvals, REMOTE_PATH_WORLD } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
@@ -90,6 +90,8 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     settings: () => ({ ...DEFAULT_SETTINGS.governance, ...options.governance }),
     mode: () => state,
     isTrusted: () => false,
+    flaw: () => undefined,
+    worldOf: () => REMOTE_PATH_WORLD,
   })
   const { policyOf, modeState, rulesOf } = book
   const steps = listingSteps(modeState)

@@ -1,4 +1,4 @@
-import { type Decision, type ModeState, openGate, type Principal, SallyportError, type Step } from '@sallyport/core'
+import { type Decision, type ModeState, openGate, SallyportError, type Step } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
@@ -9,7 +9,7 @@ import { approve } from './approve.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
-import { approvalQuestion, canShow, readApproval } from './client-approval.ts'
+import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import { dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
@@ -31,12 +31,14 @@ import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import { validate } from './validate.ts'
 import { watched } from './watched.ts'
+import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
+export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
 
 /** What a list and a call both ask. */
@@ -62,10 +64,8 @@ interface CallStepsOptions {
   readonly approvals: Pick<Approvals, 'grantFor'>
 }
 
-export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsOptions {
+export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsOptions, ClientApprovalOptions {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
-  /** Whether the client of this caller may approve what the caller does. */
-  readonly mayApprove: (principal: Principal) => boolean
   readonly log: EventLog
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly upstream: (server: string) => Upstream | undefined
@@ -82,10 +82,12 @@ export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsO
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #judge: Judge
+  readonly #clients: ClientApproval
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#judge = new Judge({ ...options, steps: callSteps(options) })
+    this.#clients = new ClientApproval(options)
   }
 
   /** What would be decided now, without anything else. */
@@ -128,10 +130,12 @@ export class Pipeline {
       const startedAt = performance.now()
       const upstream = this.#options.upstream(asked.offer.server)
       const span = watch?.sent(upstream?.config)
-      const said = await dispatch(span ? { ...asked, span } : asked, upstream, this.#askerOf(call))
+      const sent = withoutSecretsIn(asked, rules)
+      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#askerOf(call))
       watch?.answered(endOf(said))
       const latency = performance.now() - startedAt
-      const answer = isRefusal(said) ? await this.#heed(trial, said) : said
+      const heeded = isRefusal(said) ? await this.#heed(trial, said) : said
+      const answer = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
       const unfinished = this.#grave(await this.#record(this.#end(call, answer, latency))) ?? unsynced
@@ -145,7 +149,7 @@ export class Pipeline {
   /** Waits for a person, then judges again: much may have changed meanwhile. */
   async #ask(asked: Call, trial: Trial): Promise<Trial | SallyportError> {
     const { cancellation } = asked
-    const onPending = (approval: PendingApproval): void => void this.#askClient(asked, approval)
+    const onPending = (approval: PendingApproval): void => void this.#clients.ask(asked, approval)
     const grant = await this.#options.approvals.request(approvalSubject(trial.case), { cancellation, onPending })
     return grant instanceof SallyportError ? grant : this.#judge.judge(asked, grant)
   }
@@ -153,26 +157,6 @@ export class Pipeline {
   /** Whether a call of this needs somebody's approval, whoever that may be. */
   needsApproval(offer: Offer): boolean {
     return this.#options.rulesOf(offer).approval.value
-  }
-
-  /** The person in front of the client may answer as well, where the operator has said so. The first answer counts. */
-  async #askClient({ client, principal }: Call, approval: PendingApproval): Promise<void> {
-    const { approvals, mayApprove } = this.#options
-    const question = approvalQuestion(approval)
-    if (!client || !mayApprove(principal) || !canShow(client, question)) return
-    const stop = approvals.onChange(({ kind, approval: { id } }) => {
-      if (kind === 'settled' && id === approval.id) question.cancellation.cancel('it was answered')
-    })
-    try {
-      const said = readApproval(await client.ask(question), `${principal.user} (${principal.agent})`)
-      if (said) await approvals.answer(approval.id, said)
-    } catch (error) {
-      // Somebody else was faster, or it could not be recorded: then it still waits.
-      if (!(error instanceof SallyportError))
-        this.#options.onBug(new SallyportError('INTERNAL', 'A client could not be asked.', { cause: error }))
-    } finally {
-      stop()
-    }
   }
 
   /** The rules changed while the start was recorded. What they no longer allow is not sent. */

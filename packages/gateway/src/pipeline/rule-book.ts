@@ -1,11 +1,13 @@
-import { ALLOW, approvalNeeded, type Mode, type ModeState, type ToolPolicy } from '@sallyport/core'
+import type { Mode, ModeState, PathWorld, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { Policies, type PoliciesOptions } from './policies.ts'
-import type { ToolRules } from './tool-rules.ts'
+import { compileRules, type ToolRules } from './tool-rules.ts'
 
 export interface RuleBookOptions extends PoliciesOptions {
   /** The mode in force, and why it is. */
   readonly mode: () => { readonly mode: Mode; readonly why?: string | undefined }
+  /** Where the paths of a server's tools lead. */
+  readonly worldOf: (server: string) => PathWorld
 }
 
 /** All rules in force, made ready for calls; read anew when any of them changes. */
@@ -28,11 +30,17 @@ export class RuleBook {
 
   readonly policyOf = (offer: Offer): ToolPolicy => this.#policies.policyOf(offer)
 
+  /** Whether people have an entry for just this tool. */
+  readonly isWritten = (offer: Offer): boolean => this.#policies.isWritten(offer)
+
+  /** What is suspicious about its definition. */
+  readonly findingsOf = (offer: Offer): readonly string[] => this.#policies.findingsOf(offer)
+
   readonly rulesOf = (offer: Offer): ToolRules => {
     const policy = this.policyOf(offer)
     const known = this.#rules.get(policy)
     if (known) return known
-    const rules = this.#compile(policy)
+    const rules = this.#compile(offer, policy)
     this.#rules.set(policy, rules)
     return rules
   }
@@ -45,14 +53,10 @@ export class RuleBook {
     return this.#modeState
   }
 
-  #compile(policy: ToolPolicy): ToolRules {
-    const state = this.modeState()
-    return {
-      policy,
-      mode: state.mode,
-      approval: approvalNeeded(policy, state),
-      judgeArguments: () => ALLOW,
-      autoApproved: () => undefined,
-    }
+  #compile(offer: Offer, policy: ToolPolicy): ToolRules {
+    const { settings, worldOf } = this.#options
+    const names = this.#policies.namesOf(offer)
+    const { autoApprove } = settings()
+    return compileRules({ offer, policy, state: this.modeState(), names, world: worldOf(offer.server), autoApprove })
   }
 }

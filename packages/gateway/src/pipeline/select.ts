@@ -25,8 +25,9 @@ function judgeSelection(listed: Listed): Verdict {
   return isClosed(offer.name, listed) ? denial(listed, closedText(offer.name)) : ALLOW
 }
 
-function hidden({ hidden: { rule } }: ToolPolicy): Verdict {
-  return { outcome: 'deny', code: 'CALL_DENIED', reason: 'Its entry says hidden: true.', ...(rule && { rule }) }
+function hidden({ hidden: { reason, rule } }: ToolPolicy): Verdict {
+  const why = rule?.line ? 'Its entry says hidden: true.' : reason
+  return { outcome: 'deny', code: 'CALL_DENIED', reason: why, ...(rule && { rule }) }
 }
 
 function denial({ offer, place }: Listed, what: string): Verdict {

@@ -1,4 +1,25 @@
-import type { Mode, Ruled, ToolPolicy, Verdict } from '@sallyport/core'
+import {
+  ALLOW,
+  approvalNeeded,
+  compileArgumentRules,
+  compilePathCover,
+  compilePathRules,
+  type FoundPath,
+  findPaths,
+  findUriPaths,
+  type JsonObject,
+  judgeSecrets,
+  type Mode,
+  type ModeState,
+  nameGlob,
+  type PathWorld,
+  type Ruled,
+  type ToolPolicy,
+  type Verdict,
+} from '@sallyport/core'
+import type { Offer } from '../catalog/catalog.ts'
+import type { AutoApproval } from '../config/config.ts'
+import { compilePattern } from '../governance/governance.ts'
 import type { Call } from './call.ts'
 
 /** A policy made ready for calls: what can be compiled once is. */
@@ -10,5 +31,111 @@ export interface ToolRules {
   /** Paths, rules for arguments, secrets. */
   readonly judgeArguments: (call: Call) => Verdict
   /** Why nobody has to be asked about this call, though the tool needs approval. */
-  readonly autoApproved: (call: Call) => Ruled<true> | undefined
+  readonly autoApproved: (call: Call) => Omit<Ruled<true>, 'value'> | undefined
+}
+
+export interface RuleSources {
+  readonly offer: Offer
+  readonly policy: ToolPolicy
+  readonly state: ModeState
+  /** Every way to write its name. */
+  readonly names: readonly string[]
+  /** Where its paths lead. */
+  readonly world: PathWorld
+  readonly autoApprove: readonly AutoApproval[]
+}
+
+export function compileRules(sources: RuleSources): ToolRules {
+  const { policy, state } = sources
+  return {
+    policy,
+    mode: state.mode,
+    approval: approvalOf(policy, state),
+    judgeArguments: compileArguments(sources),
+    autoApproved: compileAutoApproval(sources),
+  }
+}
+
+function approvalOf(policy: ToolPolicy, state: ModeState): Ruled<boolean> {
+  const needed = approvalNeeded(policy, state)
+  if (needed !== policy.requiresApproval) return needed
+  const { risk } = policy
+  const rule = needed.rule ?? risk.rule
+  const why = needed.rule ? `its entry says requires_approval: ${needed.value}` : `${needed.reason} (${risk.reason})`
+  const reason = needed.value ? `A person has to approve it: ${why}.` : `no approval is needed: ${why}`
+  return { value: needed.value, reason, ...(rule && { rule }) }
+}
+
+/** What the server would get, as the thing that rules are about. */
+export const argumentsOf = ({ offer, params }: Pick<Call, 'offer' | 'params'>): JsonObject => {
+  if (offer.kind === 'tool') return (params.arguments ?? NOTHING) as JsonObject
+  const { _meta, ...asked } = params
+  return asked
+}
+
+const NOTHING: JsonObject = Object.freeze({})
+
+type Judge = (call: Call) => Verdict
+
+function compileArguments({ policy, world }: RuleSources): Judge {
+  const judges: Judge[] = []
+  if (policy.secrets.value === 'refuse') judges.push((call) => judgeSecrets(argumentsOf(call)))
+  const fences = [
+    ...policy.forbiddenPaths.map((forbiddenPaths) => compilePathRules({ forbiddenPaths }, world)),
+    ...policy.allowedPaths.map((allowedPaths) => compilePathRules({ allowedPaths }, world)),
+  ]
+  if (fences.length > 0) {
+    judges.push((call) => {
+      const found = pathsOf(call, policy)
+      return firstFlaw(fences, found)
+    })
+  }
+  for (const { value, rule } of policy.arguments) {
+    const judge = compileArgumentRules(value, { compilePattern, ruleOf: () => rule })
+    judges.push((call) => judge(argumentsOf(call)))
+  }
+  const [only, ...others] = judges
+  if (only === undefined) return () => ALLOW
+  return others.length === 0 ? only : (call) => firstFlaw(judges, call)
+}
+
+function firstFlaw<Subject>(judges: readonly ((subject: Subject) => Verdict)[], subject: Subject): Verdict {
+  for (const judge of judges) {
+    const verdict = judge(subject)
+    if (verdict !== ALLOW) return verdict
+  }
+  return ALLOW
+}
+
+function pathsOf(call: Call, { pathArguments }: ToolPolicy): readonly FoundPath[] {
+  const { offer, params } = call
+  if (offer.kind === 'tool') return findPaths(argumentsOf(call), offer.original.inputSchema, pathArguments)
+  return offer.kind === 'prompt' ? [] : findUriPaths(String(params.uri ?? offer.name))
+}
+
+/** In a lockdown nothing spares anybody. */
+function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleSources): ToolRules['autoApproved'] {
+  if (state.mode === 'LOCKDOWN') return () => undefined
+  const isUnattended = policy.unattendedPaths.length > 0 ? compilePathCover(policy.unattendedPaths, world) : undefined
+  const sparing = autoApprove
+    .filter(({ tool }) => names.some(nameGlob(tool)))
+    .map((rule) => compileSparing(rule, world))
+  if (isUnattended === undefined && sparing.length === 0) return () => undefined
+  return (call) => {
+    const found = pathsOf(call, policy)
+    if (isUnattended?.(found)) return { reason: 'all of its paths are in unattended_paths' }
+    const rule = sparing.find(({ spares }) => spares(call, found))?.rule
+    return rule && { reason: 'governance.auto_approve spares it', rule: rule.place }
+  }
+}
+
+function compileSparing(rule: AutoApproval, world: PathWorld) {
+  const covers = rule.paths && compilePathCover(rule.paths, world)
+  const judge = rule.arguments && compileArgumentRules(rule.arguments, { compilePattern })
+  const spares = (call: Call, found: readonly FoundPath[]): boolean => {
+    const { agent, profile } = call.principal
+    if ((rule.agent ?? agent) !== agent || (rule.profile ?? profile) !== profile) return false
+    return (covers?.(found) ?? true) && (judge === undefined || judge(argumentsOf(call)) === ALLOW)
+  }
+  return { rule, spares }
 }

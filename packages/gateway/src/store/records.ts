@@ -44,8 +44,15 @@ export interface CatalogueCache {
   save(server: string, fingerprint: string, catalogue: string): void
 }
 
+/** Definitions of tools as people reviewed them, by their pins: they are shown after a server changed them. */
+export interface DefinitionShelf {
+  load(pin: string): string | undefined
+  save(definitions: readonly { readonly pin: string; readonly text: string }[]): void
+}
+
 export interface Store {
   readonly log: EventLog
+  readonly definitions: DefinitionShelf
   readonly catalogues: CatalogueCache
   /** Answers from the index, after bringing it up to the log's end. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>

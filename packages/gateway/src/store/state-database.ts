@@ -29,6 +29,7 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO indexed VALUES (1, 0, 0);
   CREATE TABLE catalogues (server TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, catalogue BLOB NOT NULL) STRICT;
   `,
+  'CREATE TABLE definitions (pin TEXT PRIMARY KEY, definition BLOB NOT NULL) STRICT, WITHOUT ROWID;',
 ]
 
 /** Touches every table: the first page of each is read, and a schema that lost one is found out. */
@@ -36,6 +37,7 @@ const PROOF = `
   SELECT max(seq), max(time), max(trace_id), max(call_id), max(session) FROM events;
   SELECT file, offset FROM indexed;
   SELECT server FROM catalogues LIMIT 1;
+  SELECT pin FROM definitions LIMIT 1;
 `
 
 /** Opens the index and caches; a damaged file is moved aside and begun anew. Nothing where SQLite cannot be loaded. */

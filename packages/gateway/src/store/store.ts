@@ -2,19 +2,20 @@ import { join } from 'node:path'
 import type { LoggedEvent } from '@sallyport/core'
 import { makeFolder, sweepLeftovers } from '../disk/disk.ts'
 import { createCatalogueCache } from './catalogue-cache.ts'
+import { createDefinitionShelf } from './definition-shelf.ts'
 import { EventIndex } from './event-index.ts'
 import type { SegmentedLog } from './event-log.ts'
 import { HeadKeeper } from './log-head.ts'
 import { scanLog } from './log-scan.ts'
 import { openEventLog } from './open-event-log.ts'
-import type { CatalogueCache, EventFilter, Store } from './records.ts'
+import type { CatalogueCache, DefinitionShelf, EventFilter, Store } from './records.ts'
 import { Retention, type RetentionPolicy } from './retention.ts'
 import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, openStateDatabase, setAside } from './state-database.ts'
 
 export { eventMatcher } from './event-filter.ts'
 export { readRecords } from './read-records.ts'
-export type { CatalogueCache, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
+export type { CatalogueCache, DefinitionShelf, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
 export { loadSqlite } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
 export { type LogReport, verifyLog } from './verify-log.ts'
@@ -62,6 +63,7 @@ interface Parts {
 class FileStore implements Store {
   readonly log: SegmentedLog
   readonly catalogues: CatalogueCache
+  readonly definitions: DefinitionShelf
   readonly #parts: Parts
   readonly #index: EventIndex | undefined
   readonly #head: HeadKeeper
@@ -73,6 +75,7 @@ class FileStore implements Store {
     this.#parts = parts
     this.log = log
     this.catalogues = createCatalogueCache(database)
+    this.definitions = createDefinitionShelf(database)
     this.#index = database && new EventIndex({ database, folder, startedAt, onDamage })
     this.#head = new HeadKeeper({ folder, head: () => log.head(), sync: () => log.sync() })
     log.onGrowth(() => {

@@ -1,0 +1,118 @@
+import type { JsonObject, SallyportEvent } from '@sallyport/core'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
+import { type NewEntry, pinOf, reviewedText } from '../governance/governance.ts'
+import type { DefinitionShelf } from '../store/store.ts'
+import type { RuleBook } from './rule-book.ts'
+
+export interface ToolDiscoveryOptions {
+  readonly catalog: Catalog
+  readonly rules: RuleBook
+  readonly definitions: DefinitionShelf
+  /** Of tools.yaml. */
+  readonly path: string
+  /** Writes entries into it, if that can be done. */
+  readonly append: (entries: readonly NewEntry[]) => Promise<void>
+  readonly record: (event: SallyportEvent) => void
+  readonly onBug: (error: unknown) => void
+  readonly now: () => Date
+}
+
+/** Servers start together: what they offer is written down in one go. */
+const GATHER_MS = 100
+const MOST_NAMED = 100
+
+/** A tool whose definition is not the one that was reviewed. */
+export interface Drift {
+  readonly offer: Offer
+  readonly pin: string
+  readonly now: string
+}
+
+/** Looks at what servers offer: new tools get an entry, and changed ones are noticed. */
+export class ToolDiscovery {
+  readonly #options: ToolDiscoveryOptions
+  readonly #servers = new Set<string>()
+  /** Each change is told once. */
+  readonly #told = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+  #working: Promise<void> = Promise.resolve()
+
+  constructor(options: ToolDiscoveryOptions) {
+    this.#options = options
+  }
+
+  /** A server has told what it offers. */
+  seen(server: string): void {
+    this.#servers.add(server)
+    this.#timer ??= setTimeout(() => void this.flush(), GATHER_MS)
+  }
+
+  /** Everything that was seen is written down, and on the shelf, when it resolves. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#working = this.#working.then(() => this.#work()).catch(this.#options.onBug)
+    return this.#working
+  }
+
+  /** Every tool that is not what was reviewed. */
+  get drifts(): readonly Drift[] {
+    return this.#toolsOf(() => true).flatMap((offer) => this.#driftOf(offer) ?? [])
+  }
+
+  async #work(): Promise<void> {
+    const seen = new Set(this.#servers)
+    this.#servers.clear()
+    const tools = this.#toolsOf(({ server }) => seen.has(server))
+    const { rules, record, definitions, append, path } = this.#options
+    for (const drift of tools.flatMap((offer) => this.#driftOf(offer) ?? [])) this.#tell(drift)
+    const fresh = tools.filter((offer) => !rules.isWritten(offer))
+    const pinned = tools.filter((offer) => !fresh.includes(offer) && rules.policyOf(offer).pin?.value === pinOf(offer))
+    definitions.save([...fresh, ...pinned].map((offer) => ({ pin: pinOf(offer), text: reviewedText(offer) })))
+    if (fresh.length === 0) return
+    await append(fresh.map((offer) => this.#entryOf(offer)))
+    const written = fresh.filter((offer) => rules.isWritten(offer)).map(({ recordName }) => recordName)
+    if (written.length > 0)
+      record({ type: 'TOOLS_WRITTEN', file: path, tools: written.slice(0, MOST_NAMED), count: written.length })
+  }
+
+  /** The gateway's own tools change with it, and nobody has to review that. */
+  #toolsOf(filter: (offer: Offer) => boolean): readonly Offer[] {
+    return this.#options.catalog.snapshot.tools.filter((offer) => offer.isMcp && filter(offer))
+  }
+
+  #driftOf(offer: Offer): Drift | undefined {
+    const { pin } = this.#options.rules.policyOf(offer)
+    const now = pin && pinOf(offer)
+    return pin && now !== undefined && now !== pin.value ? { offer, pin: pin.value, now } : undefined
+  }
+
+  #tell({ offer, pin, now }: Drift): void {
+    const change = `${offer.recordName}\n${pin}\n${now}`
+    if (this.#told.has(change)) return
+    this.#told.add(change)
+    const { server, recordName } = offer
+    this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: recordName, pin, now })
+  }
+
+  #entryOf(offer: Offer): NewEntry {
+    const { category, permission, risk, requiresApproval, allowedInModes } = this.#options.rules.policyOf(offer)
+    return {
+      name: offer.recordName,
+      description: descriptionOf(offer.original),
+      discoveredAt: this.#options.now(),
+      findings: this.#options.rules.findingsOf(offer),
+      category: category.value,
+      permission: { value: permission.value, reason: permission.reason },
+      riskLevel: { value: risk.value, reason: risk.reason },
+      requiresApproval: requiresApproval.value,
+      allowedInModes: allowedInModes.value,
+      pin: pinOf(offer),
+    }
+  }
+}
+
+const descriptionOf = ({ description, title }: JsonObject): string => {
+  if (typeof description === 'string') return description
+  return typeof title === 'string' ? title : ''
+}
