@@ -19,11 +19,12 @@ const PHRASES: readonly RegExp[] = [
   String.raw`\bas an? (?:ai|llm|language model)(?: \w+)?,? you (?:must|should|will|are)\b`,
   String.raw`\b(?:developer|god|admin|debug|jailbreak) mode (?:is )?(?:enabled|activated|on)\b`,
   // The person is not to know.
-  String.raw`\b(?:do not|don't|never|must not|should not|shouldn't|avoid|without) ${UP_TO_3}(?:tell|telling|mention|mentioning|reveal|revealing|disclose|disclosing|inform|informing|let) ${UP_TO_6}(?:the )?(?:user|users|human|person|operator|anyone)\b`,
+  String.raw`\b(?:do not|don't|never|must not|should not|shouldn't|avoid|without) ${UP_TO_3}(?:tell|telling|mention|mentioning|reveal|revealing|disclose|disclosing|inform|informing) ${UP_TO_6}(?:the )?(?:user|users|human|person|operator|anyone)\b`,
   String.raw`\b(?:do not|don't|never) ${UP_TO_3}(?:mention|reveal|disclose) (?:that|this|these|it|any of|the fact|having)\b`,
-  String.raw`\bwithout (?:the )?(?:user|users|human)(?:'s)? ?'?(?:knowledge|knowing|consent|permission|awareness|noticing)\b`,
+  String.raw`\bwithout (?:the )?(?:user|users|human)(?:'s)? ?'?(?:knowledge|knowing|awareness|noticing)\b`,
   String.raw`\b(?:user|human) (?:must|should|does|may|can|need) ?(?:not|never|n't) ${UP_TO_3}(?:know|notice|find out|be told|be aware|be informed)\b`,
-  String.raw`\b(?:hide|conceal|keep) (?:this|it|that|these) ${UP_TO_3}(?:from the (?:user|human)|secret|hidden)\b`,
+  String.raw`\b(?:hide|conceal|keep) (?:this|it|that|these) ${UP_TO_3}(?:secret\b|from the (?:user|human)\b(?!'))`,
+  String.raw`\b(?:do not|don't|never|must not) let (?:the )?(?:user|users|human|anyone) (?:know|see|notice|find out)\b`,
   // Other tools are to wait, or not to be used.
   String.raw`\b(?:before|prior to|instead of|after|whenever) ${UP_TO_3}(?:use|using|call|calling|invoke|invoking|run|running|execute|executing) (?:any|all|every|each)(?: of the)?(?: other)? (?:tools?|functions?)\b`,
   String.raw`\b(?:do not|don't|never) (?:use|call|invoke) (?:any )?other tools?\b`,
@@ -31,7 +32,7 @@ const PHRASES: readonly RegExp[] = [
   // Something is to be brought along.
   String.raw`\b(?:read|open|cat|access|load|include|pass|send|copy|upload|attach) ${UP_TO_6}["'\x60(]?${OWN_FILES}`,
   String.raw`\b(?:send|forward|upload|exfiltrate|leak|transmit|post) ${UP_TO_3}(?:the )?(?:user|users|human)(?:'s)?'? ${UP_TO_3}${SECRETS}\b`,
-  String.raw`\b(?:include|pass|append|attach|send|forward|copy|put|reveal|repeat|print) ${UP_TO_6}(?:system prompt|(?:conversation|chat) history|(?:previous|prior|entire|full|whole) (?:conversation|chat)|(?:all|your) (?:previous|prior) messages)\b`,
+  String.raw`\b(?:include|pass|append|attach|send|forward|copy|put|reveal|repeat|print) ${UP_TO_6}(?:system prompt|(?:entire|full|whole|complete|your) (?:conversation|chat)|(?:all|your) (?:previous|prior) messages)\b`,
   // Marks that begin another voice.
   String.raw`<\/?(?:important|system|system[-_ ]?(?:prompt|reminder|message)|assistant|sys)(?: [^<>]{0,80})?>`,
   String.raw`<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|\[\/?inst\]|<<\/?sys>>`,

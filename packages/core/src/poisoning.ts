@@ -54,14 +54,16 @@ const oneLine = (text: string): string => visibleText(cutText(text, LONGEST_TEXT
 /** A name that could be an ordinary word (`search`, `fetch`) is no reference. */
 const isNameShaped = (name: string): boolean => /[a-z0-9][_./:-][a-z0-9]|[a-z][A-Z]/.test(name)
 
-function otherToolMatcher(tool: ToolDefinition, options: PoisonOptions): (name: string) => boolean {
-  const prefixes = options.otherServers
-    .filter((server) => server !== options.server)
-    .flatMap((server) => [`mcp__${server}__`, `mcp_${server}_`, `${server}__`])
-  const tools = new Set([...options.otherTools].filter((name) => name !== tool.name && isNameShaped(name)))
-  const ownPrefix = `mcp__${options.server}__`
-  return (name) =>
-    tools.has(name) || (!name.startsWith(ownPrefix) && prefixes.some((prefix) => name.startsWith(prefix)))
+function otherToolMatcher(tool: ToolDefinition, { server, otherServers, otherTools }: PoisonOptions) {
+  const prefixes = otherServers
+    .filter((other) => other !== server)
+    .flatMap((other) => [`mcp__${other}__`, `mcp_${other}_`, `${other}__`])
+  const ownPrefix = `mcp__${server}__`
+  return (name: string): boolean => {
+    if (otherTools.has(name)) return name !== tool.name && isNameShaped(name)
+    const mayBePrefixed = name.includes('__') || name.startsWith('mcp_')
+    return mayBePrefixed && !name.startsWith(ownPrefix) && prefixes.some((prefix) => name.startsWith(prefix))
+  }
 }
 
 const NAME = /[A-Za-z0-9][\w./:-]{2,}/g

@@ -13,7 +13,7 @@ export interface RiskSign {
 }
 
 /** Under which a server's own declaration stands, as the kit writes it. */
-export const PERMISSION_META = 'sallyport/permission'
+const PERMISSION_META = 'sallyport/permission'
 
 /** What annotations and schemas say against a harmless name. What they say for it counts nothing (GOV-6). */
 export function findRiskSigns(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
@@ -44,7 +44,7 @@ export function declaredPermissions(tool: ToolDefinition) {
 
 /** Hints are foreign data: texts are understood where they mean the worse. */
 export const isYes = (hint: Json | undefined): boolean => hint === true || hint === 'true' || hint === 1
-export const isNo = (hint: Json | undefined): boolean => hint === false || hint === 'false' || hint === 0
+const isNo = (hint: Json | undefined): boolean => hint === false || hint === 'false' || hint === 0
 
 /** `Delete a file` tells; `Post details` may be about a post. */
 function titleVerb(title: string, tokens: RiskTokens): string | undefined {

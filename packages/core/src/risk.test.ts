@@ -200,7 +200,7 @@ describe('a finding of poisoning', () => {
 })
 
 describe('whatever a server says', () => {
-  const word = fc.constantFrom(
+  const word = fc.constantFrom<string>(
     'get',
     'list',
     'post',

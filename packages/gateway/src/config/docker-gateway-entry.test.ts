@@ -43,6 +43,7 @@ describe('an entry of the Docker MCP Gateway', () => {
         excludeTools: [],
         maxMessageBytes: 64 * 1024 ** 2,
         fromVariables: [],
+        trusted: false,
         place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
       },
     ])

@@ -6,6 +6,7 @@ import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { DOCKER_VARIABLES } from './docker-variables.ts'
 import { KNOWN_VARIABLES } from './environment.ts'
 import { load } from './home.test-kit.ts'
+import { policySchema } from './policy-schema.ts'
 import { COMMON_KEYS } from './server-keys.ts'
 import { snakeCase } from './spelling.ts'
 
@@ -17,7 +18,8 @@ const dockerPage = await readPage('docker-gateway.md')
 
 describe('docs/configuration.md', () => {
   it('explains every key and every variable', () => {
-    const { gateway, auth, audit, $schema: _, ...others } = sectionsSchema.shape
+    const { gateway, auth, audit, governance, telemetry, $schema: _, ...others } = sectionsSchema.shape
+    const { defaults, escalation, ...governing } = governance.unwrap().shape
     const shapes = [
       others,
       serverSchema.shape,
@@ -25,9 +27,17 @@ describe('docs/configuration.md', () => {
       gateway.unwrap().shape,
       auth.unwrap().shape.jwt.unwrap().shape,
       audit.unwrap().shape,
+      audit.unwrap().shape.retention.unwrap().shape,
+      telemetry.unwrap().shape,
+      { defaults, escalation, ...governing },
+      defaults.unwrap().shape.low.unwrap().shape,
+      escalation.unwrap().shape,
+      governing.riskTokens.unwrap().shape,
+      governing.approvalHook.unwrap().shape,
+      policySchema.shape,
     ]
     const keys = shapes.flatMap((shape) => Object.keys(shape))
-    const missing = keys.filter((key) => !new RegExp(`\`([a-z]+\\.)?(${key}|${snakeCase(key)})\``).test(page))
+    const missing = keys.filter((key) => !new RegExp(`\`([a-z_]+\\.)?(${key}|${snakeCase(key)})\``).test(page))
     expect(missing).toEqual([])
     expect(KNOWN_VARIABLES.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })

@@ -92,7 +92,7 @@ function readAutoApproval(entry: AutoApprovalEntry, report: Report): readonly Au
   const reading =
     rules === undefined ? undefined : readPolicy({ arguments: rules }, ['arguments'], childOf(report, 'arguments'))
   const isBound = [agent, profile, paths, rules].some((condition) => condition !== undefined)
-  if (!isBound && /^(mcp__)?\*+$/.test(tool)) log.warn(spot, 'this approves every call of every tool.')
+  if (!isBound && /^(mcp__)?[*_]*\*$/.test(tool)) log.warn(spot, 'this approves every call of every tool.')
   return [{ tool, agent, profile, paths, arguments: reading?.fields.arguments, place: placeOf(report) }]
 }
 

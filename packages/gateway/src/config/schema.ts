@@ -162,14 +162,20 @@ export function either<First extends Part, Second extends Part>(
     ...(shape && { shape }),
     ...(member && { member }),
     read: (given) => {
-      const readings = [first.read(given), second.read(given)] as readonly Reading<Value>[]
-      return readings.find(({ ok }) => ok) ?? readings.find(isNear) ?? refuse({ expected })
+      const readings = [first, second].map((part) => ({ part, reading: part.read(given) as Reading<Value> }))
+      const chosen = readings.find(({ reading }) => reading.ok) ?? readings.find(isMeant)
+      return chosen?.reading ?? refuse({ expected })
     },
     jsonSchema: () => ({ anyOf: [first.jsonSchema(), second.jsonSchema()] }),
   }
 }
 
-const isNear = (reading: Reading<unknown>): boolean => !reading.ok && reading.issues.every(({ near }) => near)
+/** The right kind of value, or a mapping with known keys in which only some are wrong. */
+function isMeant({ part, reading }: { readonly part: Part; readonly reading: Reading<unknown> }): boolean {
+  if (reading.ok) return true
+  const isInside = part.shape !== undefined && reading.issues.every(({ path }) => path.length > 0)
+  return isInside || reading.issues.every(({ near }) => near)
+}
 
 const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

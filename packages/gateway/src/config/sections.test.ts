@@ -125,7 +125,7 @@ describe('the auth section', () => {
 
 describe('the audit section', () => {
   it('sets how durable the record is', async () => {
-    expect((await load('audit: {durability: power, required: false}')).settings.audit).toEqual({
+    expect((await load('audit: {durability: power, required: false}')).settings.audit).toMatchObject({
       durability: 'power',
       required: false,
     })

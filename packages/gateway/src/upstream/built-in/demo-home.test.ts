@@ -78,10 +78,10 @@ afterEach(async () => {
   for (const server of started.splice(0)) await server.close()
 })
 
-test('the demo’s config is read with one warning: that its rules are not enforced yet', async () => {
+test('the demo’s config is read with one warning: that its profiles are not enforced yet', async () => {
   const { settings, warnings } = await loadSettings({ home: DEMO, environment: {} })
   expect(warnings.map(({ problem }) => problem)).toEqual([
-    'nothing of this is enforced in this version yet: tools.yaml, profiles.json.',
+    'nothing of this is enforced in this version yet: profiles.json.',
   ])
   expect(settings.servers.map(({ id }) => id)).toEqual(['notes', 'clock'])
 })
