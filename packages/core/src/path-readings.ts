@@ -11,6 +11,8 @@ const MAX_LENGTH = 4096
 const MAX_SPELLINGS = 24
 const MAX_BRACES = 16
 
+/** What nobody reads in two ways. */
+const PLAIN = /^[A-Za-z0-9_./-]*$/
 const CONTROL = /\p{Cc}/u
 const SURROGATE = /\p{Surrogate}/u
 const FILE_URI = /^\s*file:/i
@@ -66,6 +68,7 @@ function unreadable(text: string): string | undefined {
 
 /** What a server may turn a text into. */
 function respell(text: string, world: PathWorld): Respelled {
+  if (PLAIN.test(text)) return { texts: [] }
   const decoded = decodePercent(text)
   // Overlong dots are among them.
   if (decoded === undefined) return { problem: 'its percent-encoding is no UTF-8' }
