@@ -16,7 +16,7 @@ export function stepInto(field: FieldPath, key: string): FieldPath | undefined {
   return rest.length > 0 && key.includes('.') && sameKey(field.join('.'), key) ? [] : undefined
 }
 
-export const sameKey = (one: string, other: string): boolean => one === other || folded(one) === folded(other)
+const sameKey = (one: string, other: string): boolean => one === other || folded(one) === folded(other)
 
 const folded = (key: string): string => key.normalize('NFKC').toLowerCase()
 

@@ -1,10 +1,10 @@
+import { excerpt } from './excerpt.ts'
 import { entriesOf, type FieldPath, readFieldPath, stepInto } from './field-path.ts'
 import type { FoundPath } from './found-path.ts'
 import type { Json, JsonObject } from './json.ts'
 import { looksLikePath, type PathHint, pathHint } from './path-names.ts'
 import { isFileUri } from './path-readings.ts'
 import { hasFormat, type SchemaView, viewItems, viewMember, viewSchema } from './schema-view.ts'
-import { cutText, visibleText } from './visible-text.ts'
 
 const PATH_FORMATS: ReadonlySet<string> = new Set(['uri-reference', 'uri', 'path', 'file-path', 'directory-path'])
 /** Each is read in several ways and looked up on the disk, so that there is a limit to all of them together. */
@@ -140,5 +140,5 @@ function whereIs(place: Place): string {
   let where = ''
   for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent)
     where = typeof at.key === 'number' ? `[${at.key}]${where}` : `${at.parent.parent ? '.' : ''}${at.key}${where}`
-  return visibleText(cutText(where, SHOWN_WHERE))
+  return excerpt(where, SHOWN_WHERE)
 }

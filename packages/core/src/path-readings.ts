@@ -1,6 +1,6 @@
 import { expandBraces } from './expand-braces.ts'
-import { expandReferences } from './path-references.ts'
-import { climbs } from './path-text.ts'
+import { beginsWithReference, expandReferences, type Respelled } from './path-references.ts'
+import { climbs, normalText } from './path-text.ts'
 import type { PathWorld } from './path-world.ts'
 
 /** Every absolute path that a server may take a value for, or why that cannot be told. */
@@ -8,9 +8,11 @@ export type PathReadings = { readonly paths: readonly string[] } | { readonly pr
 
 /** The longest path that Linux opens. */
 const MAX_LENGTH = 4096
-const MAX_SPELLINGS = 16
+const MAX_SPELLINGS = 24
 const MAX_BRACES = 16
 
+/** What nobody reads in two ways. */
+const PLAIN = /^[A-Za-z0-9_./-]*$/
 const CONTROL = /\p{Cc}/u
 const SURROGATE = /\p{Surrogate}/u
 const FILE_URI = /^\s*file:/i
@@ -24,33 +26,66 @@ const UNC = /^(?:\\[\\/]|\/\\)/
 export const isFileUri = (value: string): boolean => FILE_URI.test(value) || WRAPPED_FILE_URI.test(value)
 
 /**
- * Servers differ in what they make of a value: some decode `%2e`, some trim, some take a backslash for a slash, some fold
- * full-width characters. A value is judged by all that any of them might open; a web address holds no path.
+ * Servers differ in what they make of a value: some decode `%2e`, some trim, some take a backslash for a slash, some expand
+ * `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path.
  */
 export function readPathValue(value: string, world: PathWorld): PathReadings {
-  if (value.length > MAX_LENGTH) return { problem: `it is longer than ${MAX_LENGTH} characters` }
   const spellings = new Set([value])
   const paths = new Set<string>()
   for (const text of spellings) {
-    const reading = readSpelling(text, world)
-    if ('problem' in reading) return reading
-    for (const path of reading.paths) paths.add(path)
-    const others = respell(text)
-    if (others === undefined) return { problem: 'its percent-encoding is broken' }
-    for (const other of others) spellings.add(other)
+    const problem = unreadable(text)
+    if (problem !== undefined) return { problem }
+    const others = respell(text, world)
+    if ('problem' in others) return others
+    for (const other of others.texts) spellings.add(other)
     if (spellings.size > MAX_SPELLINGS) return { problem: 'it can be read in too many ways' }
+    if (!isPath(text)) continue
+    if (!text.startsWith('/') && world.cwd === undefined)
+      return { problem: 'it is relative, and the working folder of the server is not known' }
+    paths.add(text.startsWith('/') ? text : `${world.cwd}/${text}`)
   }
   return { paths: [...paths] }
 }
 
-/** What lenient servers may turn a text into. Undefined where it holds bytes that are no UTF-8, such as an overlong dot. */
-function respell(text: string): readonly string[] | undefined {
+/**
+ * A server that knows nothing of `~` or `file:` looks for a folder of that name in its working folder. That there is one
+ * is not assumed, but with `..` behind it the way would lead out of that folder all the same.
+ */
+const isPath = (text: string): boolean =>
+  climbs(text) || !(isUri(text) || text.startsWith('~') || beginsWithReference(text))
+
+const isUri = (text: string): boolean => WEB_URL.test(text) || FILE_URI.test(text)
+
+function unreadable(text: string): string | undefined {
+  if (text.length > MAX_LENGTH) return `it is longer than ${MAX_LENGTH} characters`
+  if (CONTROL.test(text)) return 'it has a control character in it'
+  if (SURROGATE.test(text)) return 'it is not well-formed Unicode'
+  if (DRIVE.test(text)) return 'it names a Windows drive'
+  if (UNC.test(text)) return 'it names a Windows host'
+  if (WRAPPED_FILE_URI.test(text)) return 'it has a file URI within another'
+  return undefined
+}
+
+/** What a server may turn a text into. */
+function respell(text: string, world: PathWorld): Respelled {
+  if (PLAIN.test(text)) return { texts: [] }
   const decoded = decodePercent(text)
-  if (decoded === undefined) return undefined
-  const others = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC')]
-  if (FILE_URI.test(text)) others.push(text.replace(/[?#].*$/s, ''))
-  if (text.includes('{')) others.push(...(expandBraces(text, MAX_BRACES) ?? []))
-  return others
+  // Overlong dots are among them.
+  if (decoded === undefined) return { problem: 'its percent-encoding is no UTF-8' }
+  const texts = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC')]
+  // With its slashes made one, a URI is another.
+  if (!isUri(text) || climbs(text)) texts.push(normalText(text))
+  if (text.includes('{')) texts.push(...(expandBraces(text, MAX_BRACES) ?? []))
+  return joined(texts, [expandReferences(text, world.environment), readFileUri(text), readHome(text, world)])
+}
+
+function joined(texts: readonly string[], others: readonly Respelled[]): Respelled {
+  const all = [...texts]
+  for (const other of others) {
+    if ('problem' in other) return other
+    all.push(...other.texts)
+  }
+  return { texts: all }
 }
 
 function decodePercent(text: string): string | undefined {
@@ -61,63 +96,17 @@ function decodePercent(text: string): string | undefined {
   }
 }
 
-function readSpelling(text: string, world: PathWorld): PathReadings {
-  const problem = unreadable(text)
-  if (problem !== undefined) return { problem }
-  if (WEB_URL.test(text)) return climbs(text) ? readPlain(text, world) : { paths: [] }
-  if (FILE_URI.test(text)) return readFileUri(text, world)
-  return readExpanded(text, world)
+function readFileUri(text: string): Respelled {
+  if (!FILE_URI.test(text)) return { texts: [] }
+  const path = /^(?:\/\/(?:localhost)?)?(\/(?!\/).*)$/is.exec(text.replace(FILE_URI, ''))?.[1]
+  if (path === undefined) return { problem: 'its URI names a host or no absolute path; expected file:///…' }
+  if (/^\/[a-z][:|]/i.test(path)) return { problem: 'it names a Windows drive' }
+  return { texts: [path, path.replace(/[?#].*$/s, '')] }
 }
 
-function unreadable(text: string): string | undefined {
-  if (CONTROL.test(text)) return 'it has a control character in it'
-  if (SURROGATE.test(text)) return 'it is not well-formed Unicode'
-  if (DRIVE.test(text)) return 'it names a Windows drive'
-  if (UNC.test(text)) return 'it names a Windows host'
-  if (WRAPPED_FILE_URI.test(text)) return 'it has a file URI within another'
-  return undefined
-}
-
-function readFileUri(text: string, world: PathWorld): PathReadings {
-  const rest = text.replace(FILE_URI, '')
-  const match = /^(?:\/\/(?:localhost)?)?(\/(?!\/).*)$/is.exec(rest.replaceAll('\\', '/'))
-  if (match?.[1] === undefined) return { problem: 'its URI names a host or no absolute path; expected file:///…' }
-  if (/^\/[a-z][:|]/i.test(match[1])) return { problem: 'it names a Windows drive' }
-  return withLiteral([match[1]], text, world)
-}
-
-/** With `~` and `$NAME` as a shell would read them. */
-function readExpanded(text: string, world: PathWorld): PathReadings {
-  const references = expandReferences(text, world.environment)
-  if ('problem' in references) return references
-  const paths: string[] = []
-  for (const expanded of references.texts) {
-    const reading = expanded.startsWith('~') ? readHome(expanded, world) : readPlain(expanded, world)
-    if ('problem' in reading) return reading
-    paths.push(...reading.paths)
-  }
-  const isPrefix = text.startsWith('~') || (references.used && text.startsWith('$'))
-  return isPrefix ? withLiteral(paths, text, world) : merged(paths, readPlain(text, world))
-}
-
-function readHome(text: string, { userHome }: PathWorld): PathReadings {
+function readHome(text: string, { userHome }: PathWorld): Respelled {
+  if (!text.startsWith('~')) return { texts: [] }
   if (!/^~(?:[\\/]|$)/.test(text)) return { problem: 'it names the home folder of another user' }
   if (userHome === undefined) return { problem: 'the home folder of the server is not known' }
-  return { paths: [userHome + text.slice(1)] }
+  return { texts: [userHome + text.slice(1)] }
 }
-
-function readPlain(text: string, { cwd }: PathWorld): PathReadings {
-  if (text.startsWith('/')) return { paths: [text] }
-  if (cwd === undefined) return { problem: 'it is relative, and the working folder of the server is not known' }
-  return { paths: [`${cwd}/${text}`] }
-}
-
-/**
- * A server that knows nothing of `~` or `file:` looks for a folder of that name in its working folder. That there is one
- * is not assumed, but with `..` behind it the way would lead out of that folder all the same.
- */
-const withLiteral = (paths: readonly string[], text: string, world: PathWorld): PathReadings =>
-  climbs(text) ? merged(paths, readPlain(text, world)) : { paths }
-
-const merged = (paths: readonly string[], other: PathReadings): PathReadings =>
-  'problem' in other ? other : { paths: [...paths, ...other.paths] }

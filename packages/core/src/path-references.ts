@@ -5,30 +5,32 @@ const REFERENCE = /\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([^}]*)\}|([0-9@*#?!$-]))/g
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** How variables are named everywhere; `$id.tsx` is the name of a file. */
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/
+const BEGINS = /^\$(?:[A-Z_]|\{[A-Z_])/
 const COMMAND = /\$\(|`/
 
 type Lookup = (name: string) => string | undefined
 
-/** Every text that a value may become where variables are expanded, or why that cannot be told. */
-export type ExpandedReferences =
-  | { readonly texts: readonly string[]; readonly used: boolean }
-  | { readonly problem: string }
+/** What a text may become, or why that cannot be told. */
+export type Respelled = { readonly texts: readonly string[] } | { readonly problem: string }
+
+/** Whether it begins with what is surely meant as a variable. */
+export const beginsWithReference = (text: string): boolean => BEGINS.test(text)
 
 /**
  * The caller's value is not a template of ours, but the server may hand it to a shell. What it would hold there is judged;
  * a reference that looks like none (`$id`) may stay as it is or vanish, so both are.
  */
-export function expandReferences(text: string, lookup: Lookup): ExpandedReferences {
+export function expandReferences(text: string, lookup: Lookup): Respelled {
   if (COMMAND.test(text)) return { problem: 'it has a command for a shell in it' }
-  if (!text.includes('$')) return { texts: [text], used: false }
+  if (!text.includes('$')) return { texts: [] }
   const names = [...text.matchAll(REFERENCE)].map(referred)
   for (const name of names) {
     if (name === undefined) return { problem: 'it has a "${…}" in it that is more than the name of a variable' }
     if (lookup(name) === undefined && VARIABLE.test(name)) return { problem: `the variable ${name} is not known` }
   }
-  const vanished = replaced(text, (name) => lookup(name) ?? '')
-  const kept = replaced(text, (name, whole) => lookup(name) ?? whole)
-  return { texts: [vanished, kept], used: names.some((name) => name !== undefined && lookup(name) !== undefined) }
+  return {
+    texts: [replaced(text, (name) => lookup(name) ?? ''), replaced(text, (name, whole) => lookup(name) ?? whole)],
+  }
 }
 
 const replaced = (text: string, value: (name: string, whole: string) => string): string =>

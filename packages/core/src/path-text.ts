@@ -14,6 +14,17 @@ export function normalPath(path: string): string {
   return joinPath(done)
 }
 
+/** The same of any text: what goes up from its beginning stays. */
+export function normalText(text: string): string {
+  if (text.startsWith('/')) return normalPath(text)
+  const done: string[] = []
+  for (const segment of pathSegments(text)) {
+    if (segment === '..' && done.length > 0 && done.at(-1) !== '..') done.pop()
+    else done.push(segment)
+  }
+  return done.join('/')
+}
+
 /** Whether it is the folder or lies in it, at any depth: `/app-evil` does not lie in `/app`. */
 export const liesIn = (path: string, folder: string): boolean =>
   folder === '/' || path === folder || path.startsWith(`${folder}/`)

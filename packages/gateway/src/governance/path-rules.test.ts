@@ -158,6 +158,7 @@ describe('allowed paths', () => {
     ['a URI with a host', 'file://etc/shadow'],
     ['a URI with two slashes too many', 'file:///R:/app/a.txt'],
     ['a URI of a Windows drive', 'file:///c:/app'],
+    ['a URI that is one when it is made shorter', 'sub/../file:R:/etc/shadow'],
     ['a relative URI', 'file:../etc/shadow'],
     ['a URI within another', 'jar:file://R:/app/a.jar!/x'],
     ['full-width dots and slashes', 'R:/app／．．／etc／shadow'],
@@ -201,6 +202,11 @@ describe('allowed paths', () => {
     const rules = { allowed: ['R:/home/**', 'R:/home'] }
     expect(judge('~/project/x', rules)).toBe(ALLOW)
     expect(outcome('~/../home/x', rules)).toBe('deny')
+    const inBoth = { allowed: ['R:/app', 'R:/shadow'] }
+    expect(judge('~/../shadow', inBoth)).toBe(ALLOW)
+    symlinkSync('../etc/nested', join(root, 'app/~'))
+    expect(outcome('~/../shadow', inBoth)).toBe('deny')
+    rmSync(join(root, 'app/~'))
   })
 
   it('leave nothing when the list is empty', () => {
