@@ -22,7 +22,7 @@ describe('excerpt', () => {
   })
 
   it('looks at no more than the beginning', () => {
-    expect(excerpt('x'.repeat(50_000_000), 5)).toBe('xxxxx…')
+    expect(excerpt('x'.repeat(5_000_000), 5)).toBe('xxxxx…')
   })
 })
 

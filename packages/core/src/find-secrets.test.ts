@@ -102,7 +102,7 @@ describe('findSecrets', () => {
       '%3Dghp_',
       'authorization: basic ',
     ])
-      expect(findSecrets(start.repeat(1_000_000 / start.length)).length).toBeGreaterThanOrEqual(0)
+      expect(findSecrets(start.repeat(300_000 / start.length)).length).toBeGreaterThanOrEqual(0)
   })
 })
 
@@ -141,7 +141,7 @@ describe('what is no secret', () => {
 
   it('leaves base64 of any kind alone', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-    for (const signs of ['+/', '-_']) expect(findSecrets(scribe(3)(alphabet + signs, 2_000_000))).toEqual([])
+    for (const signs of ['+/', '-_']) expect(findSecrets(scribe(3)(alphabet + signs, 500_000))).toEqual([])
   })
 
   it('leaves a shape alone that base64 happens to hold', () => {
