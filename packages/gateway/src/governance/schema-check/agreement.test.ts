@@ -55,15 +55,13 @@ const { schema } = fc.letrec<{ schema: Json; schemas: Json[] }>((tie) => ({
       },
       { requiredKeys: [] },
     ),
-    fc.record<Record<string, Json>>(
-      {
-        anyOf: tie('schemas'),
-        oneOf: tie('schemas'),
-        allOf: tie('schemas'),
-        $ref: fc.constantFrom('#/$defs/one', '#/$defs/two'),
-      },
-      { requiredKeys: [] },
-    ),
+    fc.record<Record<string, Json>>({ anyOf: tie('schemas') }),
+    fc.record<Record<string, Json>>({ oneOf: tie('schemas') }),
+    fc.record<Record<string, Json>>({ allOf: tie('schemas') }),
+    fc.record<Record<string, Json>>({
+      $ref: fc.constantFrom('#/$defs/one', '#/$defs/two'),
+      type: fc.constantFrom(...TYPES),
+    }),
     fc.record<Record<string, Json>>(
       {
         const: value,
@@ -79,7 +77,7 @@ const whole = fc.record({ main: object, one: scalar.map((option) => ({ const: op
 
 describe('our validator and AJV', () => {
   it('accept the same values, and what one refuses it also explains', () => {
-    let judged = 0
+    const judged = { accepted: 0, refused: 0 }
     fc.assert(
       fc.property(whole, fc.array(value, { minLength: 5, maxLength: 10 }), ({ main, one, two }, values) => {
         const root = read({ ...main, $defs: { one, two } })
@@ -91,14 +89,14 @@ describe('our validator and AJV', () => {
           if (full === undefined || accepted === undefined) continue
           const refusal = outcome(() => full(candidate))
           if (refusal === 'endless') continue
-          judged++
+          judged[accepted ? 'accepted' : 'refused']++
           expect(accepted, JSON.stringify({ root, candidate })).toBe(refusal === undefined)
           expect(plain.violations(candidate).length > 0).toBe(!accepted)
         }
       }),
       { numRuns: 150 },
     )
-    expect(judged).toBeGreaterThan(1_000)
+    expect(Math.min(judged.accepted, judged.refused)).toBeGreaterThan(100)
   })
 })
 
