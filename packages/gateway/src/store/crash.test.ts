@@ -31,7 +31,7 @@ describe('kill -9', () => {
     expect(await store.find({})).toEqual(scanLog(join(state, 'logs'), {}))
     expect(readdirSync(state).filter((name) => name.includes('broken'))).toEqual([])
     expect(await verifyLog({ folder: join(state, 'logs') })).toMatchObject({ records: seqs.length, problems: [] })
-  })
+  }, 180_000)
 
   test(`of one that removes old files, ${ROUNDS / 2} times: what is left is the newest part, and verifies`, async () => {
     const state = scratchFolder()
@@ -55,7 +55,7 @@ describe('kill -9', () => {
     expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, at) => at + Number(first?.seq)))
     expect(trimmedThrough).toBeGreaterThan(1_000)
     expect(readdirSync(folder).filter((name) => name.endsWith('-tmp'))).toEqual([])
-  })
+  }, 180_000)
 
   test('of one that replaces a file leaves the old or the new one whole, and its remains are swept', async () => {
     const state = scratchFolder()

@@ -37,11 +37,12 @@ export function openStore(options: StoreOptions): Store {
   const { state, durability, retention, now = () => new Date(), segmentBytes = SEGMENT_BYTES } = options
   const folder = join(state, 'logs')
   makeFolder(state)
-  for (const each of [state, folder]) sweepLeftovers(each)
+  sweepLeftovers(state)
   const path = join(state, 'state.db')
   const database = openStateDatabase(path, now)
   try {
     const log = openEventLog({ folder, durability, now, segmentBytes })
+    sweepLeftovers(folder)
     const store = new FileStore({ log, database, now, segmentBytes, onDamage: () => setAside(path, now) })
     if (retention !== undefined) store.retain(retention)
     return store
