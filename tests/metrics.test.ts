@@ -137,6 +137,17 @@ describe('/metrics', () => {
 })
 
 describe('/metrics without authentication', () => {
+  it('is not there where the home does not want it, and the operator alone gets to know', async () => {
+    const gateway = await runGateway({ config: { telemetry: { prometheus: false } } })
+    try {
+      expect((await fetch(`${gateway.url}/metrics`)).status).toBe(401)
+      const headers = bearer(gateway.token('operator'))
+      expect((await fetch(`${gateway.url}/metrics`, { headers })).status).toBe(404)
+    } finally {
+      await gateway.stop()
+    }
+  })
+
   it('still belongs to the operator', async () => {
     const gateway = await runGateway()
     try {

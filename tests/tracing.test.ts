@@ -211,6 +211,26 @@ describe('calls with OpenTelemetry', () => {
   })
 })
 
+describe('the endpoint of the home', () => {
+  it('gets what the variables would send elsewhere, with its own headers', async () => {
+    const [ours, other] = await Promise.all([openOtlpCollector(), openOtlpCollector()])
+    const otlp = { endpoint: ours.url, headers: { authorization: 'Bearer ours' } }
+    const env = hasty(other.url, { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=other' })
+    const gateway = await runGateway({ config: { telemetry: { otlp } }, env })
+    try {
+      const params = { name: 'sallyport_system_metrics_snapshot', arguments: {} }
+      await modernRequest(gateway.mcp, 'tools/call', params)
+      await ours.trace(String(gateway.records().at(-1)?.trace_id), 2)
+      expect(ours.heads[0]?.headers.authorization).toBe('Bearer ours')
+      expect(ours.heads[0]?.headers).not.toHaveProperty('x-key')
+    } finally {
+      await gateway.stop()
+      await Promise.all([ours.close(), other.close()])
+    }
+    expect(other.heads).toEqual([])
+  })
+})
+
 describe('a collector in trouble', () => {
   const closers: (() => Promise<void>)[] = []
   afterEach(async () => {

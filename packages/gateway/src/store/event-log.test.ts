@@ -289,8 +289,10 @@ describe('a log file that loses its name', () => {
     writeFileSync(folder, '')
     await outlive(40)
     expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    await Promise.all([log.appendSoon(noted('x')), log.appendSoon(noted('x'))])
     rmSync(folder)
     log.append(noted('y'))
+    expect(log.failures).toBe(3)
     expect(messages(folder)).toEqual([[1, 'y']])
   })
 
