@@ -31,7 +31,7 @@ import {
   REMOTE_PATH_WORLD,
   ToolsKeeper,
 } from './governance/governance.ts'
-import { PACKAGE_ROOT } from './package-root.ts'
+import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import { RuleBook, ToolDiscovery, ToolLimits } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
@@ -51,8 +51,6 @@ export interface GoverningOptions {
   /** The rules changed: what was decided by them no longer holds. `lists`: clients should look again. */
   readonly onChange: (what: 'lists' | 'places') => void
 }
-
-const THREAD_FILE = join(PACKAGE_ROOT, 'dist', 'governance', 'schema-check', 'schema-thread.js')
 
 /** What people decided, and what it makes of each tool. */
 export class Governing {
@@ -74,7 +72,7 @@ export class Governing {
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
     this.approvals = this.#createApprovals()
-    this.#check = openArgumentCheck({ threadFile: THREAD_FILE })
+    this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(() => this.#changed('lists'))
   }
 

@@ -45,12 +45,12 @@ export function inferPolicy(offer: Inferable, options: InferenceOptions): Policy
       // Our own texts need no suspicion.
       const findings = offer.isMcp ? poisonIn(offer, options) : []
       const { level, reason } = inferRisk(tool, { tokens, findings })
-      return { value: level, reason: `inferred: ${reason}` }
+      return { value: level, reason }
     },
     get permission() {
       const trusted = options.trusted || !offer.isMcp
       const { permission, reason } = inferPermission(tool, { tokens, trusted, networkIsolated: !offer.isMcp })
-      return { value: permission, reason: `inferred: ${reason}` }
+      return { value: permission, reason }
     },
   }
 }

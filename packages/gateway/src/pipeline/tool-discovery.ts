@@ -1,4 +1,4 @@
-import type { JsonObject, SallyportEvent } from '@sallyport/core'
+import type { JsonObject, Ruled, SallyportEvent } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { type NewEntry, pinOf, reviewedText } from '../governance/governance.ts'
 import type { DefinitionShelf } from '../store/store.ts'
@@ -103,14 +103,20 @@ export class ToolDiscovery {
       discoveredAt: this.#options.now(),
       findings: this.#options.rules.findingsOf(offer),
       category: category.value,
-      permission: { value: permission.value, reason: permission.reason },
-      riskLevel: { value: risk.value, reason: risk.reason },
+      permission: inferred(permission),
+      riskLevel: inferred(risk),
       requiresApproval: requiresApproval.value,
       allowedInModes: allowedInModes.value,
       pin: pinOf(offer),
     }
   }
 }
+
+/** What a pattern of the operator says was not inferred from the tool. */
+const inferred = <Value>({ value, reason, rule }: Ruled<Value>) => ({
+  value,
+  reason: rule ? 'governance.patterns' : reason,
+})
 
 const descriptionOf = ({ description, title }: JsonObject): string => {
   if (typeof description === 'string') return description
