@@ -98,7 +98,7 @@ describe('a field that an entry does not have', () => {
 })
 
 describe('a field that is not set', () => {
-  it.each<readonly [string, RegExp, Partial<FieldChange>?]>([
+  it.each<readonly [text: string, why: RegExp, change?: Partial<FieldChange>]>([
     ['tools:\n  b:\n', /^there is no entry "a"/],
     ['tools:\n  a: {pin: x}\n', /block style/],
     ['tools:\n  a: ~\n', /block style/],
