@@ -135,7 +135,12 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
     shape,
     read: (given) => {
       if (!isMapping(given)) return refuse({ expected })
-      const members = parts.map(([step, part]) => ({ step, part, value: ownValue(given, step) }))
+      // tools.yaml holds thousands of mappings with few of many keys: only those that are there are looked at.
+      const written = Object.keys(given).filter((key) => Object.hasOwn(shape, key))
+      const missing = required.filter((key) => !Object.hasOwn(given, key))
+      const members = [...written, ...missing].map((step) => {
+        return { step, part: shape[step] as Part, value: ownValue(given, step) }
+      })
       return readMembers(members, (entries) => Object.fromEntries(entries.filter(isGiven)) as Value)
     },
     jsonSchema: () => ({

@@ -134,6 +134,13 @@ describe('sections that are missing', () => {
     expect(added(text)).toBe(`${text.replace('# more\n', `# more\n${category}`)}${ENTRY}`)
   })
 
+  it('are added in one place where the category goes to the last section', () => {
+    const text = 'tool_categories:\n  files:\n    risk_level: low'
+    const category = CATEGORY.slice(CATEGORY.indexOf('\n') + 1)
+    expect(added(text)).toBe(`${text}\n${category}\ntools:\n${ENTRY}`)
+    expect(added(`${text}\n\n# end\n`)).toBe(`${text}\n${category}\ntools:\n${ENTRY}\n# end\n`)
+  })
+
   it('keep the category out where they are in flow style, which is told', () => {
     const change = appendEntries('tool_categories: {}\ntools:\n', [createNewEntry()])
     expect(change).toMatchObject({

@@ -1,5 +1,5 @@
 import { indentation } from './indentation.ts'
-import { insertLines } from './insert-lines.ts'
+import { type Insertion, insertAll } from './insert-lines.ts'
 import {
   categoryLines,
   categoryValue,
@@ -15,7 +15,7 @@ import { sectionOf } from './read-sections.ts'
 import { changeSafely, refuseUnparsed } from './safe-change.ts'
 import type { Intent } from './same-meaning.ts'
 import { placeIn, type SectionPlace } from './section-place.ts'
-import { type Change, inOrder, type Skipped, type Splice } from './splice.ts'
+import type { Change, Skipped } from './splice.ts'
 
 /** The category that discovery puts a tool in. */
 const MCP_CATEGORY: NewCategory = { name: 'mcp', description: 'Tools from MCP servers', riskLevel: 'medium' }
@@ -40,7 +40,7 @@ export function appendEntries(text: string, entries: readonly NewEntry[], catego
   const tools = placeIn(file, 'tools')
   if (tools.kind === 'closed') return { ok: false, why: tools.why }
   const addition = createAddition(file, fresh, category)
-  const attempts = mainAttempts(addition, tools).map((main) => inOrder([...addition.aside, main]))
+  const attempts = mainAttempts(addition, tools).map((main) => insertAll(file.source, [...addition.aside, main]))
   const change = changeSafely({ file, memo, intent: addition.intent, attempts })
   return change.ok ? { ...change, skipped: [...skipped, ...addition.skipped] } : change
 }
@@ -72,7 +72,7 @@ interface Addition {
   /** The lines of a section for the category, if there is none for any. */
   readonly section: readonly string[]
   /** The category in the section that there is. */
-  readonly aside: readonly Splice[]
+  readonly aside: readonly Insertion[]
   readonly skipped: readonly Skipped[]
 }
 
@@ -95,24 +95,35 @@ function createAddition(file: ParsedFile, fresh: readonly NewEntry[], category: 
     categoryLines(category, examples, step).map((line) => indent + line)
   if (place.kind === 'missing') return { ...nothing, intent, section: ['tool_categories:', ...indented(level)] }
   const own = place.indent === undefined ? level : ' '.repeat(place.indent)
-  return { ...nothing, intent, aside: [insertLines(file.source, place.line, indented(own))] }
+  return { ...nothing, intent, aside: [{ line: place.line, lines: indented(own) }] }
 }
 
 const hasCategory = ({ root }: ParsedFile, { name }: NewCategory): boolean =>
   pairOf(sectionOf(root, 'tool_categories')?.target, name) !== undefined
 
 /** The ways in which the entries can be put in: with a blank line before, or close, or behind all blank lines. */
-function mainAttempts(addition: Addition, tools: Exclude<SectionPlace, { kind: 'closed' }>): readonly Splice[] {
-  const { file, entries, section } = addition
-  const { source } = file
-  if (tools.kind === 'missing') {
-    const isNew = source.text.trim() === ''
-    const lines = [...(isNew ? HEADER : []), ...section, ...(section.length > 0 ? [''] : []), 'tools:', ...entries]
-    const close = insertLines(source, tools.line, lines)
-    return isNew ? [close] : [insertLines(source, tools.line, ['', ...lines]), close]
-  }
+function mainAttempts(addition: Addition, tools: Exclude<SectionPlace, { kind: 'closed' }>): readonly Insertion[] {
+  const { entries, section } = addition
+  if (tools.kind === 'missing') return newSectionAttempts(addition, tools.line)
+  const { line, lineAfterBlanks } = tools
   const lines = [...entries, ...(section.length > 0 ? ['', ...section] : [])]
-  const close = insertLines(source, tools.line, lines)
-  if (tools.empty) return [close]
-  return [insertLines(source, tools.line, ['', ...lines]), close, insertLines(source, tools.lineAfterBlanks, lines)]
+  if (tools.empty) return [{ line, lines }]
+  return [
+    { line, lines: ['', ...lines] },
+    { line, lines },
+    { line: lineAfterBlanks, lines },
+  ]
+}
+
+function newSectionAttempts({ file, entries, section, aside }: Addition, end: number): readonly Insertion[] {
+  const isNew = file.source.text.trim() === ''
+  const lines = [...(isNew ? HEADER : []), ...section, ...(section.length > 0 ? [''] : []), 'tools:', ...entries]
+  if (isNew) return [{ line: end, lines }]
+  // Behind a category that goes to the last section, so that one place is changed and not two.
+  const isLast = sectionOf(file.root, 'tool_categories')?.key === file.sections.at(-1)?.name
+  const line = (isLast ? aside[0]?.line : undefined) ?? end
+  return [
+    { line, lines: ['', ...lines] },
+    { line, lines },
+  ]
 }

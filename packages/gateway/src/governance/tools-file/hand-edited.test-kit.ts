@@ -52,7 +52,17 @@ const TEXTS = [
 
 const oneLine = fc
   .tuple(
-    pick('risk_level', 'category', '"category"', 'note', 'pin', 'allowed_in_modes', 'requires_approval', 'extra', 'y'),
+    pick(
+      'risk_level',
+      'category',
+      '"category"',
+      'note',
+      'pin',
+      'allowed_in_modes',
+      'requires_approval',
+      'extra',
+      'other',
+    ),
     pick(': ', ': ', ': ', ': ', ':  ', ' : '),
     pick(...WORDS, ...WORDS, ...LISTS, ...LISTS, ...TEXTS),
     tail,
@@ -242,7 +252,16 @@ interface Habits {
 const habits: fc.Arbitrary<Habits> = fc.record({
   eol: pick('\n', '\n', '\r\n'),
   bom: pick('', '', '', '\ufeff'),
-  start: pick<Lines>([], [], ['# Ours.'], ['---'], ['# x', '--- # y'], ['%YAML 1.2', '---'], ['', '']),
+  start: pick<Lines>(
+    [],
+    [],
+    ['# Ours.'],
+    ['---'],
+    ['# x', '--- # y'],
+    ['%YAML 1.2', '---'],
+    ['%YAML 1.1', '---'],
+    ['', ''],
+  ),
   end: pick<Lines>([], [], [], ['# the end'], ['', ''], ['...'], ['', '# vim: et', '']),
   finalNewline: pick('end', 'end', ''),
   width: pick(1, 2, 2, 4, 3),

@@ -1,10 +1,23 @@
 import { type LinedText, lineEndBefore, startOf } from './lined-text.ts'
 import type { Splice } from './splice.ts'
 
+/** Whole lines that are to stand before a line. */
+export interface Insertion {
+  readonly line: number
+  readonly lines: readonly string[]
+}
+
 /** Puts whole lines before a line, with line ends like those around. */
-export function insertLines(source: LinedText, line: number, lines: readonly string[]): Splice {
+export function insertLines(source: LinedText, { line, lines }: Insertion): Splice {
   const at = startOf(source, line)
   const end = lineEndBefore(source, at)
   const isOpen = at > startOf(source, 0) && !source.text.endsWith('\n', at)
   return { at, removed: '', inserted: `${isOpen ? end : ''}${lines.join(end)}${end}` }
+}
+
+/** Several insertions in the order of the text; those at one line become one, in the order given. */
+export function insertAll(source: LinedText, insertions: readonly Insertion[]): readonly Splice[] {
+  const byLine = new Map<number, readonly string[]>()
+  for (const { line, lines } of insertions) byLine.set(line, [...(byLine.get(line) ?? []), ...lines])
+  return [...byLine].toSorted(([a], [b]) => a - b).map(([line, lines]) => insertLines(source, { line, lines }))
 }

@@ -46,12 +46,12 @@ export const startOf = ({ starts, text }: LinedText, line: number): number => st
 
 export const indentOf = ({ indents }: LinedText, line: number): number => indents[line] ?? BLANK
 
-/** A line without the line break. */
-export function lineText(source: LinedText, line: number): string {
+/** A line without the line break, and without so many characters at its beginning. */
+export function lineText(source: LinedText, line: number, indent = 0): string {
   const { text } = source
   let end = startOf(source, line + 1)
   if (text.charCodeAt(end - 1) === LF) end -= text.charCodeAt(end - 2) === CR ? 2 : 1
-  return text.slice(startOf(source, line), end)
+  return text.slice(startOf(source, line) + indent, end)
 }
 
 /** The line that an offset is in. */

@@ -31,7 +31,8 @@ export interface Outline {
   readonly entries: readonly EntryCut[]
 }
 
-/** The lines that were read already: most lines of a file stand in it many times. */
+/** Lines that were read already, since most lines of a file stand in it many times: so many of them are kept. */
+export const MAX_MEMO = 500
 export type LineMemo = Map<string, PlainLine | undefined>
 
 /** YAML has no longer keys than this on one line. */
@@ -41,6 +42,8 @@ const KEY = new RegExp(`^(?:([A-Za-z_][\\w./*?-]*)|(${QUOTED})|'([^'\\u0000-\\u0
 const NO_VALUE = /^ *(?: #.*)?$/
 
 const DOCUMENT_END = /^\.\.\.(?: |$)/
+/** It could ask for another version of YAML, in which plain words mean something else. */
+const DIRECTIVE = '%'
 
 interface KeyLine {
   readonly key: string
@@ -107,6 +110,7 @@ function cutSection(scan: Scan, line: number): boolean {
   const written = lineText(source, line)
   const found = readKeyLine(written)
   const before = sections.at(-1)
+  if (written.startsWith(DIRECTIVE)) return false
   if (found === undefined && !DOCUMENT_END.test(written)) return !scan.isCutting
   const entry = entries.at(-1)
   if (before !== undefined) before.end = line
@@ -120,7 +124,7 @@ function cutEntry(scan: Scan, line: number, indent: number): boolean {
   if (!scan.isCutting || indent === TABBED) return true
   if (scan.level === 0) scan.level = indent
   if (indent > scan.level) return true
-  const found = indent === scan.level ? readKeyLine(lineText(scan.source, line).slice(indent)) : undefined
+  const found = indent === scan.level ? readKeyLine(lineText(scan.source, line, indent)) : undefined
   if (found === undefined) return false
   const before = scan.entries.at(-1)
   if (before !== undefined) before.end = line
@@ -141,7 +145,7 @@ function readPlainFields(source: LinedText, entry: EntryLines, memo: LineMemo): 
     if (indent === BLANK || indent === COMMENT) continue
     if (level === 0) level = indent
     if (indent !== level || indent === TABBED) return undefined
-    const written = readMemorised(lineText(source, line).slice(indent), memo)
+    const written = readMemorised(lineText(source, line, indent), memo)
     if (written === undefined || hasKey(fields, written.key)) return undefined
     fields.push({ line, indent, written })
   }
@@ -149,7 +153,7 @@ function readPlainFields(source: LinedText, entry: EntryLines, memo: LineMemo): 
 }
 
 function hasKey(fields: readonly PlainField[], key: string): boolean {
-  for (const { written } of fields) if (written.key === key) return true
+  for (let index = 0; index < fields.length; index++) if (fields[index]?.written.key === key) return true
   return false
 }
 
@@ -157,6 +161,6 @@ function readMemorised(line: string, memo: LineMemo): PlainLine | undefined {
   const known = memo.get(line)
   if (known !== undefined || memo.has(line)) return known
   const read = readPlainLine(line)
-  memo.set(line, read)
+  if (memo.size < MAX_MEMO) memo.set(line, read)
   return read
 }

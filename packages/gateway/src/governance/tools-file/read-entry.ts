@@ -2,7 +2,7 @@ import { type PolicyField, type PolicyFields, type ToolEntry, visibleText } from
 import { readPolicyFields } from '../../config/config.ts'
 import type { IssueLog } from './file-issue.ts'
 import { lineAt, startOf } from './lined-text.ts'
-import type { PlainField } from './outline.ts'
+import { MAX_MEMO, type PlainField } from './outline.ts'
 import type { FileEntry, ParsedFile } from './parsed-file.ts'
 import type { PlainLine } from './plain-line.ts'
 import type { YamlPair, YamlValue } from './yaml-tree.ts'
@@ -36,7 +36,7 @@ function addPlain(draft: Draft, { line, indent, written }: PlainField): void {
   const { file, memo } = draft.reader
   const known = memo.get(written)
   const reading = known ?? readPolicyFields({ [written.key]: written.value })
-  if (known === undefined) memo.set(written, reading)
+  if (known === undefined && memo.size < MAX_MEMO) memo.set(written, reading)
   const offset = startOf(file.source, line) + indent
   if (reading.issues.length > 0) report(draft, reading, () => offset)
   add(draft, reading, { line, offset })

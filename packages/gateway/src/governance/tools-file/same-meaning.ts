@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '@sallyport/core'
 import type { FileEntry, ParsedFile } from './parsed-file.ts'
+import type { PlainLine } from './plain-line.ts'
 import { sectionOf } from './read-sections.ts'
 import type { YamlValue } from './yaml-tree.ts'
 
@@ -10,7 +11,7 @@ export interface Intent {
   readonly categories: ReadonlyMap<string, Json>
 }
 
-/** Whether a changed file says what it said before, but for what was meant. Both have to be parsed with one memo. */
+/** Whether a changed file says what it said before, but for what was meant. */
 export function isAsMeant(before: ParsedFile, after: ParsedFile, intent: Intent): boolean {
   return (
     sameEntries(before, after, intent) &&
@@ -38,8 +39,12 @@ function sameEntry(before: FileEntry, after: FileEntry): boolean {
   const was = before.cut?.fields
   const is = after.cut?.fields
   if (was === undefined || is === undefined) return isDeepStrictEqual(entryValue(after), entryValue(before))
-  // One memo gives one value for one line.
-  return was.length === is.length && was.every(({ written }, index) => written === is[index]?.written)
+  return was.length === is.length && was.every(({ written }, index) => sameLine(written, is[index]?.written))
+}
+
+/** Most come out of one memo, and so are one. */
+function sameLine(was: PlainLine, is: PlainLine | undefined): boolean {
+  return was === is || (was.key === is?.key && isDeepStrictEqual(was.value, is.value))
 }
 
 /** What an entry says, under the keys as they are written. */

@@ -98,24 +98,24 @@ describe('a field that an entry does not have', () => {
 })
 
 describe('a field that is not set', () => {
-  it.each<readonly [string, RegExp, Partial<FieldChange>?]>([
-    ['tools:\n  b:\n', /^there is no entry "a"/],
-    ['tools:\n  a: {pin: x}\n', /block style/],
-    ['tools:\n  a: ~\n', /block style/],
-    ['tools: {a: {pin: x}}\n', /flow style/],
-    ['x: &x\n  pin: y\ntools:\n  a: *x\n', /the entry is an alias/],
-    ['x: &x y\ntools:\n  a:\n    pin: *x\n', /the value of pin is an alias/],
-    ['tools:\n  a:\n    pin: &x y\n  b:\n    pin: *x\n', /anchor/],
-    ['tools:\n  a:\n    pin: !!str y\n', /tag/],
-    ['tools:\n  a:\n    pin: |\n      y\n', /block of text/],
-    ['tools:\n  a: &x\n    hidden: true\n  b: *x\n', /changing what else it says/],
-    ['tools:\n  a: &x\n    pin: y\n  b:\n    <<: *x\n', /changing what else it says/],
-    ['tools:\n  a:\n    hidden: true\n    hidden: false\n', /^it cannot be read: line 4/],
+  it.each<readonly [string, RegExp, Partial<FieldChange>]>([
+    ['tools:\n  b:\n', /^there is no entry "a"/, {}],
+    ['tools:\n  a: {pin: x}\n', /block style/, {}],
+    ['tools:\n  a: ~\n', /block style/, {}],
+    ['tools: {a: {pin: x}}\n', /flow style/, {}],
+    ['x: &x\n  pin: y\ntools:\n  a: *x\n', /the entry is an alias/, {}],
+    ['x: &x y\ntools:\n  a:\n    pin: *x\n', /the value of pin is an alias/, {}],
+    ['tools:\n  a:\n    pin: &x y\n  b:\n    pin: *x\n', /anchor/, {}],
+    ['tools:\n  a:\n    pin: !!str y\n', /tag/, {}],
+    ['tools:\n  a:\n    pin: |\n      y\n', /block of text/, {}],
+    ['tools:\n  a: &x\n    hidden: true\n  b: *x\n', /changing what else it says/, {}],
+    ['tools:\n  a: &x\n    pin: y\n  b:\n    <<: *x\n', /changing what else it says/, {}],
+    ['tools:\n  a:\n    hidden: true\n    hidden: false\n', /^it cannot be read: line 4/, {}],
     ['tools:\n  a:\n    allowed_in_modes:\n      - ALERT # x\n', /comments/, { field: 'allowed_in_modes', value: [] }],
     ['tools:\n  a:\n', /^risk_level: expected/, { field: 'risk_level', value: 'hgih' }],
     ['tools:\n  a:\n', /not known/, { field: 'pins', value: 'x' }],
     ['tools:\n  a:\n', /not known/, { field: 'pin: x\n    hidden', value: true }],
-  ])('leaves the file alone and says why: %j', (text, why, change = {}) => {
+  ])('leaves the file alone and says why: %j', (text, why, change) => {
     expect(refusal(setField(text, { ...PIN, ...change }))).toMatch(why)
   })
 })

@@ -88,7 +88,7 @@ function insertions(file: ParsedFile, { cut, parsed }: FileEntry, change: FieldC
   const line = `${level}${change.field}: ${valueText(change.value)}${trailer(change) ?? ''}`
   const behindFields = lineAfter(cut, (at) => indentOf(source, at) > cut.indent)
   const behindAll = lineAfter(cut, (at) => indentOf(source, at) !== BLANK && isIndented(source, at, cut.indent))
-  return [behindFields, behindAll, cut.line + 1].map((place) => [insertLines(source, place, [line])])
+  return [behindFields, behindAll, cut.line + 1].map((place) => [insertLines(source, { line: place, lines: [line] })])
 }
 
 function lineAfter({ line, end }: EntryCut, belongs: (line: number) => boolean): number {

@@ -31,14 +31,3 @@ export function applySplices(text: string, splices: readonly Splice[]): string {
   }
   return changed + text.slice(from)
 }
-
-/** In the order of the text, with those at one place made one. */
-export function inOrder(splices: readonly Splice[]): readonly Splice[] {
-  const ordered: Splice[] = []
-  for (const splice of splices.toSorted((a, b) => a.at - b.at)) {
-    const last = ordered.at(-1)
-    if (last?.at === splice.at) ordered.splice(-1, 1, { ...last, inserted: last.inserted + splice.inserted })
-    else ordered.push(splice)
-  }
-  return ordered
-}
