@@ -12,6 +12,9 @@ const indent = (lines: Lines, width: number): Lines =>
 const tail = pick('', '', '', '', '', '', ' # why not', '   # "quoted" and: so on', ' ', ' #', '\t# after a tab')
 
 const WORDS = [
+  'yes',
+  'No',
+  '010',
   'low',
   '"low"',
   "'low'",

@@ -42,8 +42,6 @@ const KEY = new RegExp(`^(?:([A-Za-z_][\\w./*?-]*)|(${QUOTED})|'([^'\\u0000-\\u0
 const NO_VALUE = /^ *(?: #.*)?$/
 
 const DOCUMENT_END = /^\.\.\.(?: |$)/
-/** It could ask for another version of YAML, in which plain words mean something else. */
-const DIRECTIVE = '%'
 
 interface KeyLine {
   readonly key: string
@@ -110,7 +108,6 @@ function cutSection(scan: Scan, line: number): boolean {
   const written = lineText(source, line)
   const found = readKeyLine(written)
   const before = sections.at(-1)
-  if (written.startsWith(DIRECTIVE)) return false
   if (found === undefined && !DOCUMENT_END.test(written)) return !scan.isCutting
   const entry = entries.at(-1)
   if (before !== undefined) before.end = line

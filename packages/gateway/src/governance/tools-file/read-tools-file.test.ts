@@ -136,6 +136,18 @@ describe('what tools.yaml says', () => {
     ])
   })
 
+  it.each([[[]], [['%YAML 1.1', '---']]])(
+    'has words by YAML 1.2 in every entry, whatever version it asks for: %j',
+    (head) => {
+      const [first, second] = ['  a:\n    hidden: yes', '  a: {hidden: yes}']
+      for (const entry of [first, second]) {
+        expect(issueOf(read(...head, 'tools:', entry ?? '')).problem).toMatch(
+          /^hidden: expected true or false; got "yes"/,
+        )
+      }
+    },
+  )
+
   it('keeps a key that every object has', () => {
     const { entries } = fileOf(read('tools:', '  __proto__:', '    risk_level: high', '  constructor: {hidden: true}'))
     expect(entries).toMatchObject([

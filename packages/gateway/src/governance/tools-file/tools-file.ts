@@ -1,6 +1,6 @@
 export { appendEntries } from './append-entries.ts'
 export type { FileIssue } from './file-issue.ts'
-export type { Inferred, NewCategory, NewEntry } from './new-entry.ts'
+export type { NewEntry } from './new-entry.ts'
 export { readToolsFile, type ToolsFileReading } from './read-tools-file.ts'
 export { type FieldChange, setField } from './set-field.ts'
-export type { Change, Skipped, Splice } from './splice.ts'
+export type { Change } from './splice.ts'

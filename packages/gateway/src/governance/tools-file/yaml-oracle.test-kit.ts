@@ -5,9 +5,9 @@ import { parseDocument } from 'yaml'
 export type Oracle = (text: string) => { readonly value: unknown } | undefined
 
 const byYaml =
-  (version: '1.1' | '1.2'): Oracle =>
+  (version: '1.1' | '1.2', schema: 'core' | 'yaml-1.1'): Oracle =>
   (text) => {
-    const document = parseDocument(text, { version, merge: true, logLevel: 'error', prettyErrors: false })
+    const document = parseDocument(text, { version, schema, merge: true, logLevel: 'error', prettyErrors: false })
     if (document.errors.length > 0 || document.warnings.length > 0) return undefined
     try {
       return { value: document.toJS() }
@@ -16,12 +16,12 @@ const byYaml =
     }
   }
 
-export const yaml12: Oracle = byYaml('1.2')
+export const yaml12: Oracle = byYaml('1.2', 'core')
 
 /** Every reader that a tools.yaml may meet: a second program, and the older version of the language. */
 export const ORACLES: Readonly<Record<string, Oracle>> = {
   'yaml 1.2': yaml12,
-  'yaml 1.1': byYaml('1.1'),
+  'yaml 1.1': byYaml('1.1', 'yaml-1.1'),
   'js-yaml': (text) => {
     try {
       return { value: jsYaml.safeLoad(text) ?? null }
