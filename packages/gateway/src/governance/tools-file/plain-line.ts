@@ -15,8 +15,9 @@ const SINGLE = "'[^'\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufeff]*'"
 const WORD = '[A-Za-z_/][\\w./*-]*'
 const ITEM = `(?:${QUOTED}|${SINGLE}|${WORD})`
 const LIST = `\\[ *(?:${ITEM}(?: *, *${ITEM})*)? *\\]`
-/** No colon and no hash, which could end it; not the beginning of a number; and no second space, for the sake of time. */
-const PROSE = "[A-Za-z_][\\w.,;()/'+=?*-]*(?: [\\w.,;()/'+=?*-]+)*"
+/** No hash, and no colon before a space, which could end it; no second space, for the sake of time. */
+const WORD_OF_PROSE = `(?:[\\w.,;()/'"+=?*&!%@<>$-]|:(?=[\\w/]))`
+const PROSE = `[A-Za-z_]${WORD_OF_PROSE}*(?: ${WORD_OF_PROSE}+)*`
 const WHOLE = '0|[1-9][0-9]{0,14}'
 const COMMENT = '(?:(?<= )#.*)?'
 
