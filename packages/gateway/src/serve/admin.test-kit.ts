@@ -18,6 +18,7 @@ import { openHttpServer } from './http-server.ts'
 const HOSTILE_SERVER = fileURLToPath(new URL('../../../../tests/fixtures/hostile-server.mjs', import.meta.url))
 
 const CONFIG = {
+  governance: { enforce: false },
   mcp_servers: {
     hostile: {
       command: process.execPath,
