@@ -31,7 +31,7 @@ export function frameOf(message: JsonObject | string): Frame {
 export class MemoryLog implements EventLog {
   readonly events: SallyportEvent[] = []
   failure: Error | undefined
-  readonly failures = 0
+  failures = 0
   syncing: () => Promise<void> = () => Promise.resolve()
 
   append(event: Recordable): void {
@@ -122,6 +122,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     tools: new ToolLimits(() => now()),
     approvals,
     check: () => ALLOW,
+    onEnd: () => {},
     mayApprove: () => options.clientMayApprove ?? false,
     log,
     audit: () => audit,

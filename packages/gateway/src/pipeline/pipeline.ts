@@ -2,7 +2,7 @@ import { type Decision, type ModeState, openGate, SallyportError, type Step } fr
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
-import type { CallObserver, CallWatch } from '../telemetry/telemetry.ts'
+import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { type AskClient, canBeAsked, type QuestionAnswer, type Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
@@ -71,6 +71,8 @@ export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsO
   readonly upstream: (server: string) => Upstream | undefined
   /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
   readonly onBug: (error: SallyportError) => void
+  /** A call came to its end, whatever that was. */
+  readonly onEnd: (end: CallEnd) => void
   /** Wants to know of every call. */
   readonly observer?: CallObserver | undefined
 }
@@ -98,8 +100,11 @@ export class Pipeline {
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
   run(asked: Call): Promise<Answer> {
     const watch = this.#options.observer?.begin(asked)
-    const answered = this.#decideAndPerform(asked, watch)
-    return watch ? tellEnd(answered, watch) : answered
+    const { onEnd } = this.#options
+    return tellEnd(this.#decideAndPerform(asked, watch), (end) => {
+      onEnd(end)
+      watch?.ended(end)
+    })
   }
 
   async #decideAndPerform(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
