@@ -1,4 +1,12 @@
-import { type Decision, type Json, type JsonObject, type ModeState, openGate, SallyportError, type Step } from '@sallyport/core'
+import {
+  type Decision,
+  type Json,
+  type JsonObject,
+  type ModeState,
+  openGate,
+  SallyportError,
+  type Step,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
