@@ -1,10 +1,10 @@
-import { formatDuration, type Json } from '@sallyport/core'
-import { between, type CallStory, tellStory } from './call-story.ts'
+import { formatDuration, type Json, type RuleSource } from '@sallyport/core'
+import { between, type CallStory, type Decided, tellStory } from './call-story.ts'
 import { fixOf } from './error-fix.ts'
 import type { Explanation } from './gateway-client.ts'
 import { type Fate, fateOf, headline } from './headline.ts'
 import { localTime } from './local-time.ts'
-import { ruleNotes, type StepLine, stepLines } from './step-lines.ts'
+import { notAsked, ruleNotes, type StepLine, stepLines } from './step-lines.ts'
 import { displayWidth, type Style, visibleLine, visibleLines } from './terminal-text.ts'
 import { wrapText } from './wrap-text.ts'
 
@@ -24,14 +24,14 @@ export function explainCall(call: Explanation['calls'][number], rules: Explanati
   const { style, width } = sheet
   const [fate, ...rest] = wrapText(headline(story), width)
   const head = [paintFate(fate ?? '', story, style), ...rest]
-  const steps = story.decided ? stepLines({ decided: story.decided, rules, style }) : []
+  const steps = story.decided ? decisionLines(story.decided, rules, sheet) : []
   const facts = [
     ...approvalRows(story, rules),
     ...questionRows(story),
     ...decisionRows(story),
     ...endRows(story, width),
   ]
-  const parts = [head, steps.flatMap((line) => stepText(line, sheet)), factLines([...facts, ...idRows(story)], sheet)]
+  const parts = [head, steps, factLines([...facts, ...idRows(story)], sheet)]
   return parts.flatMap((lines) => (lines.length > 0 ? [`${lines.join('\n')}\n`] : [])).join('\n')
 }
 
@@ -47,6 +47,13 @@ function paintFate(line: string, story: CallStory, style: Style): string {
   return `${style.bold(style[FATES[fate]](fate))}${line.slice(fate.length)}`
 }
 
+function decisionLines(decided: Decided, rules: Explanation['rules'], sheet: Sheet): readonly string[] {
+  const steps = stepLines({ decided, rules, style: sheet.style }).flatMap((line) => stepText(line, sheet))
+  const rest = notAsked(decided)
+  if (rest.length === 0) return steps
+  return [...steps, ...wrapText(`  · not asked any more: ${rest.join(', ')}`, sheet.width).map(sheet.style.dim)]
+}
+
 const STEP_WIDTH = 10
 
 function stepText({ step, mark, paint, reason, notes }: StepLine, { style, width }: Sheet): readonly string[] {
@@ -54,24 +61,36 @@ function stepText({ step, mark, paint, reason, notes }: StepLine, { style, width
   const room = width === undefined ? undefined : width - displayWidth(before)
   const [first = '', ...more] = wrapText(reason, room)
   const indent = ' '.repeat(displayWidth(before))
-  const head = `  ${paint(mark)} ${step.padEnd(STEP_WIDTH)}${GAP}${mark === '·' ? style.dim(first) : first}`
+  const head = `  ${paint(mark)} ${step.padEnd(STEP_WIDTH)}${GAP}${first}`
   return [head, ...more.map((line) => indent + line), ...notes.map((line) => indent + style.dim(line))]
 }
 
-function approvalRows({ asked, answered, expired, decided }: CallStory, rules: Explanation['rules']): readonly Row[] {
+function approvalRows(story: CallStory, rules: Explanation['rules']): readonly Row[] {
+  const { asked, answered, expired } = story
   if (asked === undefined) return []
-  const by = asked.rule && decided ? ruleNotes(asked.rule, { decided, rules }) : []
-  const question = [`asked at ${localTime(asked.time)}: ${visibleLine(asked.reason)}`, ...by.map((line) => `  ${line}`)]
+  const question = [`asked at ${localTime(asked.time)}${askedWhy(story)}`, ...askedBy(story, rules)]
   if (answered) {
     const why = answered.why === undefined ? '' : `: ${visibleLine(answered.why)}`
-    const who = visibleLine(`${answered.by} over ${answered.via}`)
+    const who = visibleLine(`${answered.by} (over ${answered.via})`)
     const took = formatDuration(between(asked, answered))
-    return [['approval', [...question, `${ANSWERS[answered.answer]} by ${who}, after ${took}${why}`]]]
+    return [['approval', [...question, `${ANSWERS[answered.answer]} by ${who} after ${took}${why}`]]]
   }
   const end = expired
     ? visibleLine(expired.reason)
     : `nobody has answered yet; it waits until ${localTime(asked.expires)}`
   return [['approval', [...question, end]]]
+}
+
+const askedWhy = ({ asked, decided }: CallStory): string =>
+  asked === undefined || asked.reason === decided?.decided_by?.reason ? '' : `: ${visibleLine(asked.reason)}`
+
+/** Unless a step names the same rule. */
+function askedBy({ asked, decided }: CallStory, rules: Explanation['rules']): readonly string[] {
+  const rule = asked?.rule
+  if (asked === undefined || rule === undefined) return []
+  const isNamed = (other: RuleSource | undefined): boolean => other?.file === rule.file && other.line === rule.line
+  if (isNamed(decided?.decided_by?.rule) || isNamed(decided?.rules?.approve)) return []
+  return ruleNotes(rule, { time: asked.time, rules }).map((line) => `  ${line}`)
 }
 
 const ANSWERS = {
@@ -101,7 +120,7 @@ function decisionRows({ decided }: CallStory): readonly Row[] {
 
 const WOULD = { deny: 'refused it', ask: 'asked somebody' } as const
 
-function endRows({ decided, asked, ended }: CallStory, width: number | undefined): readonly Row[] {
+function endRows({ decided, asked, ended, expired }: CallStory, width: number | undefined): readonly Row[] {
   const rows: Row[] = []
   const given = decided?.arguments ?? asked?.arguments
   if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
@@ -109,11 +128,15 @@ function endRows({ decided, asked, ended }: CallStory, width: number | undefined
     rows.push(['answer', [`${ended.bytes} bytes, about ${ended.tokens_estimated} tokens`]])
   const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
   if (failed === undefined) return rows
-  rows.push(['error', [`${visibleLine(failed.error)}: ${visibleLine(failed.message)}`]])
+  const isSaid = [reasonIn(decided), expired?.reason].includes(failed.message)
+  if (!isSaid) rows.push(['error', [`${visibleLine(failed.error)}: ${visibleLine(failed.message)}`]])
   const fix = fixOf(failed.error, failed)
   if (fix !== undefined) rows.push(['what to do', [visibleLine(fix)]])
   return rows
 }
+
+const reasonIn = (decided: Decided | undefined): string | undefined =>
+  decided?.type === 'POLICY_DENIED' ? decided.decided_by?.reason : undefined
 
 /** On one line where they fit. */
 function argumentLines(given: Json, width: number | undefined): readonly string[] {

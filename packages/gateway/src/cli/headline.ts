@@ -31,8 +31,7 @@ const WATCHED = {
 function subjectOf({ server, tool_name, method }: CallStory['first']): string {
   const head = canonicalName({ server, tool: '' })
   const name = tool_name.startsWith(head) ? `${server}/${tool_name.slice(head.length)}` : tool_name
-  const isCall = method === 'tools/call' || method.startsWith('sampling/') || method.startsWith('elicitation/')
-  return visibleLine(isCall ? name : `${method} ${name}`)
+  return visibleLine(method === 'tools/call' ? name : `${method} ${name}`)
 }
 
 function allowed(story: CallStory): readonly string[] {

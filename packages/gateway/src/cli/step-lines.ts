@@ -33,16 +33,22 @@ export interface StepView {
 }
 
 export function stepLines(view: StepView): readonly StepLine[] {
-  return STEP_NAMES.map((step) => stepLine(step, view))
+  const { steps } = view.decided
+  return STEP_NAMES.flatMap((step) => {
+    const said = steps[step]
+    return said === undefined ? [] : [stepLine(step, said, view)]
+  })
 }
 
-function stepLine(step: StepName, view: StepView): StepLine {
+/** After a refusal the rest is not asked. */
+export const notAsked = ({ steps }: Decided): readonly StepName[] =>
+  STEP_NAMES.filter((step) => steps[step] === undefined)
+
+function stepLine(step: StepName, said: string, view: StepView): StepLine {
   const { decided, style } = view
-  const said = decided.steps[step]
   const by = decided.decided_by?.step === step ? decided.decided_by : undefined
   const rule = by?.rule ?? decided.rules?.[step]
-  const notes = rule ? ruleNotes(rule, view) : []
-  if (said === undefined) return { step, mark: '·', paint: style.dim, reason: 'not asked any more', notes }
+  const notes = rule ? ruleNotes(rule, { time: decided.time, rules: view.rules }) : []
   if (said === 'deny') return { step, mark: '✗', paint: style.red, reason: visibleLine(by?.reason ?? 'refused'), notes }
   if (said === 'ask') return { step, mark: '?', paint: style.yellow, reason: visibleLine(by?.reason ?? 'asks'), notes }
   if (said.startsWith('not enforced: '))
@@ -51,12 +57,19 @@ function stepLine(step: StepName, view: StepView): StepLine {
 }
 
 /** Where the rule stands, what stands there now, and whether that need be what stood there then. */
-export function ruleNotes({ file, line }: RuleSource, { decided, rules }: Omit<StepView, 'style'>): readonly string[] {
+export function ruleNotes({ file, line }: RuleSource, { time, rules }: RuleView): readonly string[] {
   if (line === 0) return [visibleLine(file)]
   const place = visibleLine(`${file}:${line}`)
   const now = rules.find((rule) => rule.file === file && rule.line === line)
   if (now?.text === undefined) return [place, '  (that line is no longer there)']
-  const isOlder = now.changed !== undefined && Date.parse(now.changed) > Date.parse(decided.time)
-  const changed = isOlder ? [`  (the file was changed since, at ${localTime(now.changed ?? '')})`] : []
-  return [place, `  ${visibleLine(now.text)}`, ...changed]
+  const { text, changed = time } = now
+  const isChanged = Date.parse(changed) > Date.parse(time)
+  const note = isChanged ? [`  (the file was changed since, at ${localTime(changed)})`] : []
+  return [place, `  ${visibleLine(text)}`, ...note]
+}
+
+interface RuleView {
+  /** When the rule decided. */
+  readonly time: string
+  readonly rules: Explanation['rules']
 }

@@ -43,12 +43,14 @@ import { watched } from './watched.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
+export type { Case } from './case.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
+export type { ToolRules } from './tool-rules.ts'
 
 /** What a list and a call both ask. */
 export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [

@@ -9,6 +9,7 @@ import {
   type SallyportEvent,
   type StepName,
   type StepVerdict,
+  type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
@@ -154,7 +155,7 @@ function decided({ decision, case: { rules } }: Trial) {
     ...(deciding && { decided_by: { step: deciding.step, ...reasonOf(deciding.verdict) } }),
     ...(others && { rules: others }),
     ...(would && { would }),
-    ...{ mode, risk: policy.risk.value, risk_reason: redactText(policy.risk.reason) },
+    ...{ mode, risk: policy.risk.value, risk_reason: riskReason(policy.risk) },
     ...(approval !== undefined && { approval }),
   }
 }
@@ -162,6 +163,9 @@ function decided({ decision, case: { rules } }: Trial) {
 /** The step that refused or asked; of what was allowed the last one that goes by a rule. */
 const decisive = ({ verdicts, decisive: deciding }: Decision): StepVerdict | undefined =>
   deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
+
+const riskReason = ({ reason, rule }: ToolPolicy['risk']): string =>
+  rule ? `${reason} at ${rule.file}:${rule.line}` : redactText(reason)
 
 const reasonOf = ({ reason = '', rule }: Verdict) => ({ reason: redactText(reason), ...(rule && { rule }) })
 
