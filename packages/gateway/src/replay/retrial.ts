@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type Mode,
   type RuleSource,
+  type StepName,
   type ToolsFile,
   type Verdict,
 } from '@sallyport/core'
@@ -41,7 +42,12 @@ export interface RetrialOptions {
 
 /** What would be decided now, or why that cannot be told. */
 export type Retried =
-  | { readonly outcome: Verdict['outcome']; readonly reason: string; readonly rule?: RuleSource | undefined }
+  | {
+      readonly outcome: Verdict['outcome']
+      readonly step?: StepName | undefined
+      readonly reason: string
+      readonly rule?: RuleSource | undefined
+    }
   | { readonly outcome: 'undecided'; readonly reason: string }
 
 /** The steps of calls, in one mode. */
@@ -95,7 +101,7 @@ export class Retrial {
     const { secrets } = subject.rules.policy
     const isWhole = gaps.values === undefined && !gaps.isOpen
     if (secrets.value !== 'refuse' || isWhole) return retried(decision)
-    if (recorded.error === 'SECRET_REFUSED') return { outcome: 'deny', reason: 'its arguments held a secret' }
+    if (recorded.error === 'SECRET_REFUSED') return SECRET
     const hasPassed = recorded.steps.arguments !== undefined && recorded.steps.arguments !== 'deny'
     return hasPassed && !gaps.hidSecret ? retried(decision) : undecided(UNTOLD)
   }
@@ -149,13 +155,14 @@ interface Hearing {
 }
 
 const UNTOLD = 'a rule looks at arguments that its record does not tell'
-const INVALID: Verdict = { outcome: 'deny', code: 'ARGUMENTS_INVALID', reason: 'its arguments were not what it takes' }
+const SECRET: Retried = { outcome: 'deny', step: 'arguments', reason: 'Its arguments held a secret.' }
+const INVALID: Verdict = { outcome: 'deny', code: 'ARGUMENTS_INVALID', reason: 'Its arguments were not what it takes.' }
 
 const undecided = (reason: string): Retried => ({ outcome: 'undecided', reason })
 
 function retried({ outcome, verdicts, decisive }: Decision): Retried {
   const said = decisive ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
-  return { outcome, reason: said?.verdict.reason ?? '', rule: said?.verdict.rule }
+  return { outcome, step: said?.step, reason: said?.verdict.reason ?? '', rule: said?.verdict.rule }
 }
 
 const ofServer = (offer: Offer | undefined, server: string): Offer | undefined =>

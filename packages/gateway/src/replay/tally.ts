@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
-import type { LoggedEvent, RuleSource, Verdict } from '@sallyport/core'
+import type { LoggedEvent, RuleSource, StepName, Verdict } from '@sallyport/core'
 import { type DecisionRecord, type RecordedCall, readRecordedCall } from './recorded-call.ts'
 import type { Retried } from './retrial.ts'
 
 type Outcome = Verdict['outcome']
 
-/** Calls of one tool about which something else would be decided now, for the same reason. */
+/** Calls of one tool about which something else would be decided now, by the same rule. */
 export interface VerdictChange {
   readonly tool: string
   readonly from: Outcome
   readonly to: Outcome
+  /** As the first of them would be told. */
   readonly reason: string
+  readonly step?: StepName | undefined
   readonly rule?: RuleSource | undefined
   readonly calls: number
   /** Some of them, by their ids. */
@@ -33,8 +35,6 @@ const DECIDED_METHODS = new Set(['tools/call', 'resources/read', 'prompts/get'])
 const MOST_EXAMPLES = 3
 /** Verdicts that are remembered, by a digest of all that they hang on. */
 const MOST_KNOWN = 100_000
-/** Tools are few; their rules' reasons may name what callers wrote. */
-const MOST_GROUPS = 10_000
 
 interface Group {
   calls: number
@@ -90,23 +90,30 @@ export class ReplayTally {
   }
 
   #count({ toolName: tool, outcome: from, callId }: RecordedCall, retried: Retried): void {
-    const { outcome: to, reason } = retried
-    if (to === from) {
-      this.#same++
-      return
+    const { reason } = retried
+    if (retried.outcome === from) this.#same++
+    else if (retried.outcome === 'undecided')
+      add(this.#undecided, { key: [tool, reason], kind: { tool, reason }, callId })
+    else {
+      const { outcome: to, step, rule } = retried
+      const kind = { tool, from, to, reason, step, rule }
+      add(this.#changes, { key: [tool, from, to, step, rule], kind, callId })
     }
-    if (to === 'undecided') return add(this.#undecided, { tool, reason }, callId)
-    add(this.#changes, { tool, from, to, reason, ...(retried.rule && { rule: retried.rule }) }, callId)
   }
 }
 
-/** Where there are too many kinds, the last one stands for all others. */
-function add<Kind extends object>(groups: Map<string, Kind & Group>, kind: Kind, callId: string): void {
-  const key = groups.size < MOST_GROUPS ? JSON.stringify(kind) : ''
-  const group = groups.get(key) ?? { ...kind, calls: 0, examples: [] }
+interface Counted<Kind> {
+  readonly key: readonly unknown[]
+  readonly kind: Kind
+  readonly callId: string
+}
+
+function add<Kind extends object>(groups: Map<string, Kind & Group>, { key, kind, callId }: Counted<Kind>): void {
+  const name = JSON.stringify(key)
+  const group = groups.get(name) ?? { ...kind, calls: 0, examples: [] }
   group.calls++
   if (group.examples.length < MOST_EXAMPLES) group.examples.push(callId)
-  groups.set(key, group)
+  groups.set(name, group)
 }
 
 function likeness(call: RecordedCall): string {

@@ -62,7 +62,9 @@ async function replay(context: CliContext, flags: ReplayFlags & GlobalFlags): Pr
   const screen = createScreen(context, flags)
   const found = await findHome(context, flags)
   const rules = await readRules(context, flags, { found, screen })
-  const report = await retry(context, flags, { ...rules, state: found.state })
+  const replayed = await retry(context, flags, { ...rules, state: found.state })
+  const report =
+    flags.config === undefined ? replayed : naming(replayed, join(found.home.path, 'config.yaml'), flags.config)
   show(screen, report)
   if (flags.failOnChange && report.changed > 0)
     throw new SallyportError(
@@ -133,6 +135,15 @@ function filterOf(flags: ReplayFlags): EventFilter {
   const { since, until, agent, session, server, tool } = flags
   const fields = Object.entries({ since, until, agent, session, server, tool })
   return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), types: RECORDS }
+}
+
+/** A given file is read in the place of the home's, and rules of it are to be looked for in the given one. */
+function naming(report: ReplayReport, inHome: string, given: string): ReplayReport {
+  const changes = report.changes.map((change) => {
+    const { rule } = change
+    return rule?.file === inHome ? { ...change, rule: { ...rule, file: given } } : change
+  })
+  return { ...report, changes }
 }
 
 function show(screen: Screen, report: ReplayReport): void {
