@@ -59,8 +59,8 @@ export type SallyportEvent =
       readonly success: boolean
       readonly latency_ms: number
       readonly bytes: number
-      /** What a model would have to read, told from the bytes alone. */
-      readonly tokens_estimated: number
+      /** What a model would have to read, told from the bytes alone. Older records do not have it. */
+      readonly tokens_estimated?: number
     } & CallFacts)
   | ({
       readonly type: 'TOOL_CALL_FAILED'

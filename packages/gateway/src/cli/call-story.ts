@@ -1,7 +1,7 @@
 import type { CallFacts, LoggedEvent } from '@sallyport/core'
 import type { Explanation } from './gateway-client.ts'
 
-type Kind<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>
+export type Kind<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>
 
 export type Decided = Kind<'TOOL_CALL_STARTED'> | Kind<'POLICY_DENIED'>
 export type Ended = Kind<'TOOL_CALL_COMPLETED'> | Kind<'TOOL_CALL_FAILED'>

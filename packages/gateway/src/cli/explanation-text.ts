@@ -1,5 +1,5 @@
 import { formatDuration, type Json, type RuleSource } from '@sallyport/core'
-import { between, type CallStory, type Decided, tellStory } from './call-story.ts'
+import { between, type CallStory, type Decided, type Kind, tellStory } from './call-story.ts'
 import { fixOf } from './error-fix.ts'
 import type { Explanation } from './gateway-client.ts'
 import { type Fate, fateOf, headline } from './headline.ts'
@@ -124,8 +124,7 @@ function endRows({ decided, asked, ended, expired }: CallStory, width: number | 
   const rows: Row[] = []
   const given = decided?.arguments ?? asked?.arguments
   if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
-  if (ended?.type === 'TOOL_CALL_COMPLETED')
-    rows.push(['answer', [`${ended.bytes} bytes, about ${ended.tokens_estimated} tokens`]])
+  if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
   const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
   if (failed === undefined) return rows
   const isSaid = [reasonIn(decided), expired?.reason].includes(failed.message)
@@ -134,6 +133,9 @@ function endRows({ decided, asked, ended, expired }: CallStory, width: number | 
   if (fix !== undefined) rows.push(['what to do', [visibleLine(fix)]])
   return rows
 }
+
+const sizeText = ({ bytes, tokens_estimated: tokens }: Kind<'TOOL_CALL_COMPLETED'>): string =>
+  tokens === undefined ? `${bytes} bytes` : `${bytes} bytes, about ${tokens} tokens`
 
 const reasonIn = (decided: Decided | undefined): string | undefined =>
   decided?.type === 'POLICY_DENIED' ? decided.decided_by?.reason : undefined

@@ -38,15 +38,13 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-/** As much of the arguments as a record keeps; nothing where none are kept. */
-type Kept = Json | undefined
-
-export function startedRecord(trial: Trial, kept: Kept): EventText {
+/** `kept`: as much of the arguments as a record keeps. */
+export function startedRecord(trial: Trial, kept?: Json): EventText {
   const given = kept === undefined ? '' : `,"arguments":${JSON.stringify(kept)}`
   return { members: `"type":"TOOL_CALL_STARTED",${factsText(trial.case.call)},${decidedText(trial)}${given}` }
 }
 
-export function deniedRecord(trial: Trial, error: SallyportError, kept: Kept): SallyportEvent {
+export function deniedRecord(trial: Trial, error: SallyportError, kept?: Json): SallyportEvent {
   const told = { error: error.code, message: redactText(error.message) }
   const given = kept === undefined ? {} : { arguments: kept }
   return { type: 'POLICY_DENIED', ...factsOf(trial.case.call), ...told, ...decided(trial), ...given }

@@ -119,7 +119,7 @@ async function retry(
   const kept = openKeptCatalogues(state)
   const argumentCheck = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
   try {
-    const catalog = knownCatalog(settings, kept)
+    const catalog = await knownCatalog(settings, kept)
     const check = argumentCheck.check.bind(argumentCheck)
     const retrial = new Retrial({ catalog, settings, tools, environment, mode: flags.mode, check })
     const tally = new ReplayTally((recorded) => retrial.judge(recorded))
