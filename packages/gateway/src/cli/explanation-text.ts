@@ -56,13 +56,13 @@ function decisionLines(decided: Decided, rules: Explanation['rules'], sheet: She
 
 const STEP_WIDTH = 10
 
-function stepText({ step, mark, paint, reason, notes }: StepLine, { style, width }: Sheet): readonly string[] {
+function stepText({ step, mark, paint, reason, notes }: StepLine, { width }: Sheet): readonly string[] {
   const before = `  ${mark} ${step.padEnd(STEP_WIDTH)}${GAP}`
   const room = width === undefined ? undefined : width - displayWidth(before)
   const [first = '', ...more] = wrapText(reason, room)
   const indent = ' '.repeat(displayWidth(before))
   const head = `  ${paint(mark)} ${step.padEnd(STEP_WIDTH)}${GAP}${first}`
-  return [head, ...more.map((line) => indent + line), ...notes.map((line) => indent + style.dim(line))]
+  return [head, ...more.map((line) => indent + line), ...notes.map((line) => indent + line)]
 }
 
 function approvalRows(story: CallStory, rules: Explanation['rules']): readonly Row[] {
