@@ -113,10 +113,24 @@ export const PROMISES = {
     state: 'partial',
     missing: 'health checks, and the events of governance, isolation and sandboxes',
   },
+  'GOV-25': {
+    text: 'Every decision is one record: who, what, each step, the rule with file and line; explain tells it to a person',
+    state: 'partial',
+    missing: 'the label of the session before and after, and the handle of a shaped result',
+  },
+  'GOV-26': { text: 'Arguments are kept as audit.arguments says, and a secret among them never', state: 'built' },
   'GOV-27': {
     text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused',
     state: 'partial',
     missing: 'the hash chain',
+  },
+  'GOV-28': {
+    text: 'audit finds records by what they say, follows, exports, and keeps no more than it should',
+    state: 'built',
+  },
+  'GOV-29': {
+    text: 'Rules can be only watched, and recorded calls be decided again by other rules',
+    state: 'built',
   },
 } as const satisfies Record<string, Promised>
 

@@ -85,6 +85,7 @@ export const ERRORS = {
   AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
   RESULT_WITHHELD: kind([503, -32000, 5], final),
   LOG_ALTERED: kind([500, -32603, 6]),
+  VERDICTS_CHANGED: kind([409, -32603, 6]),
 
   // The server behind
   UPSTREAM_STARTING: kind([503, -32000, 5], passing),

@@ -141,6 +141,7 @@ export class Gateway {
       approvals,
       rulesOf: rules.rulesOf,
       check: this.governing.check,
+      kept: this.governing.kept,
       mayApprove: () => false,
       log: this.store.log,
       onEnd: modes.ended,

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import {
   isJsonObject,
   type Json,
   type JsonObject,
   keptArguments,
-  type PathWorld,
   type SallyportEvent,
   type Verdict,
 } from '@sallyport/core'
@@ -23,12 +21,11 @@ import {
 import {
   Approvals,
   type ArgumentCheck,
-  createPathWorld,
   type ModeWatch,
   openArgumentCheck,
   openModeWatch,
   type PendingApproval,
-  REMOTE_PATH_WORLD,
+  serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
@@ -116,7 +113,7 @@ export class Governing {
   }
 
   #createRules(): RuleBook {
-    const { catalog, settings } = this.#options
+    const { catalog, settings, environment } = this.#options
     const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
     return new RuleBook({
       catalog,
@@ -125,7 +122,7 @@ export class Governing {
       settings: () => settings().governance,
       mode: () => this.modes.keeper.current,
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
-      worldOf: (server) => this.#worldOf(serverOf(server)),
+      worldOf: (server) => serverPathWorld(serverOf(server), environment),
     })
   }
 
@@ -163,14 +160,6 @@ export class Governing {
   #allowAlways({ tool }: PendingApproval, by: string): Promise<void> {
     const comment = `approved for good by ${by}, ${new Date().toISOString().slice(0, 10)}`
     return this.tools.set({ key: tool, field: 'requires_approval', value: false, comment })
-  }
-
-  /** Where the paths of a server's tools lead: a program of ours sees our disk, another machine its own. */
-  #worldOf(server: Settings['servers'][number] | undefined): PathWorld {
-    if (server === undefined || !('command' in server)) return REMOTE_PATH_WORLD
-    const environment = { ...this.#options.environment, ...server.env }
-    const userHome = environment.HOME ?? homedir()
-    return createPathWorld({ environment, userHome, cwd: server.cwd ?? process.cwd(), platform: process.platform })
   }
 
   /** Why nobody vouches for a changed file in a home that came with a folder. */

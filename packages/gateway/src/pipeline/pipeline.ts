@@ -1,4 +1,12 @@
-import { type Decision, type ModeState, openGate, SallyportError, type Step } from '@sallyport/core'
+import {
+  type Decision,
+  type Json,
+  type JsonObject,
+  type ModeState,
+  openGate,
+  SallyportError,
+  type Step,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
@@ -29,17 +37,20 @@ import {
 } from './record.ts'
 import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
+import { argumentsOf } from './tool-rules.ts'
 import { validate } from './validate.ts'
 import { watched } from './watched.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
+export type { Case } from './case.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
+export type { ToolRules } from './tool-rules.ts'
 
 /** What a list and a call both ask. */
 export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [
@@ -68,6 +79,8 @@ export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsO
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly log: EventLog
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
+  /** As much of the arguments as a record keeps. */
+  readonly kept: (args: JsonObject) => Json | undefined
   readonly upstream: (server: string) => Upstream | undefined
   /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
   readonly onBug: (error: SallyportError) => void
@@ -126,7 +139,7 @@ export class Pipeline {
     gauge.enter(call.principal)
     tools.enter(recordName, rules.policy)
     try {
-      const unrecorded = this.#grave(await this.#record(startedRecord(trial)))
+      const unrecorded = this.#grave(await this.#record(startedRecord(trial, this.#kept(trial))))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
       // A lockdown counts from the next dispatch on.
       const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial, watch)
@@ -178,7 +191,7 @@ export class Pipeline {
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
     const refusal = isDocker ? dockerRefusal(answer) : undefined
     if (refusal === undefined) return answer
-    await this.#record(deniedRecord(trial, refusal))
+    await this.#record(deniedRecord(trial, refusal, this.#kept(trial)))
     return { kind: 'failure', error: refusal }
   }
 
@@ -219,8 +232,12 @@ export class Pipeline {
   }
 
   async #refuse(trial: Trial, error = refusalOf(trial)): Promise<Answer> {
-    const unrecorded = this.#grave(await this.#record(deniedRecord(trial, error)))
+    const unrecorded = this.#grave(await this.#record(deniedRecord(trial, error, this.#kept(trial))))
     return { kind: 'failure', error: unrecorded ?? error }
+  }
+
+  #kept({ case: { call } }: Trial): Json | undefined {
+    return this.#options.kept(argumentsOf(call))
   }
 
   #end(call: Call, answer: Answer, latency: number): Recordable {
