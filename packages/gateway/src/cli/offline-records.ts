@@ -55,7 +55,7 @@ type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'appr
 
 /** Where no gateway runs no call waits. */
 const NOTHING_WAITS: ApiContext['approving'] = {
-  approvals: { pending: [], find: unknownApproval, answer: async (id) => unknownApproval(id) },
+  approvals: { pending: [], find: async (id) => unknownApproval(id), answer: async (id) => unknownApproval(id) },
   hook: { take: async (id) => unknownApproval(id) },
   preview: async ({ id }) => unknownApproval(id),
 }

@@ -53,6 +53,8 @@ interface Waiting {
 export class Approvals {
   readonly #options: ApprovalsOptions
   readonly #waiting = new Map<string, Waiting>()
+  /** Those that begin to wait: whoever reads the log may know of one before it is on disk. */
+  readonly #recording = new Map<string, Promise<void>>()
   /** For the rest of a session, by what exactly was approved. */
   readonly #grants = new Map<string, Grant>()
   /** How those ended that are over, for whoever answers too late. */
@@ -74,7 +76,8 @@ export class Approvals {
   }
 
   /** One that waits. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other. */
-  find(id: string): PendingApproval {
+  async find(id: string): Promise<PendingApproval> {
+    await this.#untilRecorded(id)
     const waiting = this.#waiting.get(id)
     if (waiting) return waiting.approval
     throw this.#gone(id, this.#settled.get(id))
@@ -95,10 +98,14 @@ export class Approvals {
     const refusal = this.#refusal(subject)
     if (refusal) return refusal
     const approval = this.#create(subject)
+    const recording = this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
+    this.#recording.set(approval.id, recording)
     try {
-      await this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
+      await recording
     } catch (error) {
       return expected(error)
+    } finally {
+      this.#recording.delete(approval.id)
     }
     // Meanwhile the client may have gone, or the gateway have begun to stop.
     const late = this.#refusal(subject)
@@ -110,6 +117,7 @@ export class Approvals {
 
   /** The first answer counts: a later one is told so. */
   async answer(id: string, answer: ApprovalAnswer): Promise<PendingApproval> {
+    await this.#untilRecorded(id)
     const waiting = this.#claim(id)
     const { approval } = waiting
     try {
@@ -128,6 +136,10 @@ export class Approvals {
   close(reason: string): void {
     this.#closed = reason
     for (const waiting of [...this.#waiting.values()]) this.#end(waiting, expired(`${reason} before anybody answered`))
+  }
+
+  async #untilRecorded(id: string): Promise<void> {
+    await this.#recording.get(id)?.catch(() => undefined)
   }
 
   #refusal({ principal }: ApprovalSubject): SallyportError | undefined {

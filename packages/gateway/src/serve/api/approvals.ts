@@ -83,12 +83,12 @@ const answerApproval = createRoute({
 export const approvalRoutes = ({ approving }: AdminContext) =>
   createRoutes()
     .openapi(listApprovals, (c) => c.json({ approvals: approving.approvals.pending.map(shown) }, 200))
-    .openapi(getApproval, (c) => c.json(shown(approving.approvals.find(c.req.valid('param').id)), 200))
+    .openapi(getApproval, async (c) => c.json(shown(await approving.approvals.find(c.req.valid('param').id)), 200))
     .openapi(answerApproval, async (c) => {
       const { id } = c.req.valid('param')
       const { answer, why, dryRun } = c.req.valid('json')
       const by = operatorOf(c.env).user
-      const approval = approving.approvals.find(id)
+      const approval = await approving.approvals.find(id)
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
       if (!dryRun) await approving.approvals.answer(id, { answer, by, via: 'api', ...(why && { why }) })
       return c.json(answeredView(shown(approval), answer, change), 200)
