@@ -108,6 +108,23 @@ export const PROMISES = {
     text: 'Everything works on Linux; file tools use descriptors there and a tested fallback elsewhere',
     state: 'built',
   },
+  'GOV-19': {
+    text: 'A call that needs approval waits, starves no other, shows everything about itself, and expires',
+    state: 'built',
+  },
+  'GOV-20': {
+    text: 'Answered over the API, on the command line, by the client where it may, by a signed web hook; the first answer wins',
+    state: 'partial',
+    missing: 'the web UI, and clients of launches that `run` makes',
+  },
+  'GOV-21': {
+    text: 'Deny with a reason, once, for the session, always; bound to arguments and definition; always is shown first',
+    state: 'built',
+  },
+  'GOV-22': {
+    text: 'Whatever keeps an approval from coming refuses the call, which was never dispatched; a restart grants nothing',
+    state: 'built',
+  },
   'GOV-24': {
     text: 'Every call and every change of the gateway is an event that can be asked for',
     state: 'partial',

@@ -55,6 +55,7 @@ export const ERRORS = {
   TOKEN_UNKNOWN: kind([404, -32602, 3]),
   APPROVAL_UNKNOWN: kind([404, -32602, 3]),
   APPROVAL_SETTLED: kind([409, -32602, 1]),
+  ALWAYS_REFUSED: kind([409, -32602, 4]),
 
   // Who asks, and from where
   UNAUTHENTICATED: kind([401, -32000, 4]),

@@ -39,6 +39,7 @@ export class Doors {
     this.#gateway = gateway
     this.#onBug = onBug
     this.#admin = createAdmin(adminContextOf(gateway, () => this.urls()))
+    gateway.governing.approving.announce(() => this.urls())
   }
 
   urls(): readonly string[] {
@@ -186,6 +187,7 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
     ...{ sessions, store, tokens, logins, ids },
     mode: governing.modes.keeper,
+    approving: governing.approving,
     get settings() {
       return gateway.settings
     },

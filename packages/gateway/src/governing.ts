@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import {
   isJsonObject,
@@ -8,6 +7,7 @@ import {
   type SallyportEvent,
   type Verdict,
 } from '@sallyport/core'
+import { Approving } from './approving.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import {
   type Home,
@@ -19,12 +19,12 @@ import {
   withFile,
 } from './config/config.ts'
 import {
-  Approvals,
+  type Approvals,
+  type Approver,
   type ArgumentCheck,
   type ModeWatch,
   openArgumentCheck,
   openModeWatch,
-  type PendingApproval,
   serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
@@ -41,6 +41,8 @@ export interface GoverningOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** tools.yaml as it was when the home was judged; nothing where the home has no files of its own. */
   readonly tools: { readonly bytes: Buffer | undefined } | undefined
+  /** Who answers approvals where the gateway has no doors. */
+  readonly approver: Approver | 'nobody' | undefined
   readonly onWarning: (text: string) => void
   readonly onBug: (error: unknown, where: string) => void
   /** What was recorded. */
@@ -55,11 +57,12 @@ export class Governing {
   readonly tools: ToolsKeeper
   readonly rules: RuleBook
   readonly discovery: ToolDiscovery
-  readonly approvals: Approvals
+  readonly approving: Approving
   readonly limits = new ToolLimits(() => performance.now())
   readonly #options: GoverningOptions
   readonly #check: ArgumentCheck
   #isAppending = false
+  #settling: Promise<void> | undefined
 
   constructor(options: GoverningOptions) {
     this.#options = options
@@ -68,9 +71,13 @@ export class Governing {
     this.tools = this.#openTools()
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
-    this.approvals = this.#createApprovals()
+    this.approving = this.#createApproving()
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(() => this.#changed('lists'))
+  }
+
+  get approvals(): Approvals {
+    return this.approving.approvals
   }
 
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
@@ -93,7 +100,14 @@ export class Governing {
     this.rules.forget()
   }
 
+  /** From now on files are followed. What an earlier gateway left is put in order meanwhile. */
+  start(): void {
+    this.tools.watch()
+    this.#settling = this.approving.expireLeft().catch((error) => this.#options.onBug(error, 'old approvals'))
+  }
+
   async close(): Promise<void> {
+    await this.#settling
     await this.tools.close()
     await this.#check.close()
     await this.modes.keeper.close()
@@ -145,21 +159,10 @@ export class Governing {
     })
   }
 
-  #createApprovals(): Approvals {
-    const { settings } = this.#options
-    return new Approvals({
-      record: (event) => this.#recordSynced(event),
-      timeout: () => settings().governance.approvalTimeout,
-      kept: this.kept,
-      allowAlways: (approval, by) => this.#allowAlways(approval, by),
-      newId: () => randomBytes(6).toString('hex'),
-      now: () => Date.now(),
-    })
-  }
-
-  #allowAlways({ tool }: PendingApproval, by: string): Promise<void> {
-    const comment = `approved for good by ${by}, ${new Date().toISOString().slice(0, 10)}`
-    return this.tools.set({ key: tool, field: 'requires_approval', value: false, comment })
+  #createApproving(): Approving {
+    const { tools, rules, kept } = this
+    const record = (event: SallyportEvent): Promise<void> => this.#recordSynced(event)
+    return new Approving({ ...this.#options, tools, rules, kept, record })
   }
 
   /** Why nobody vouches for a changed file in a home that came with a folder. */

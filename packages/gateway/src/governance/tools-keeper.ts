@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { causeCode, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
+import { type LineChange, lineChange } from './line-change.ts'
 import {
   appendEntries,
   type Change,
@@ -95,9 +96,19 @@ export class ToolsKeeper {
   /** Changes exactly one value, in a person's name. */
   async set(change: FieldChange): Promise<void> {
     const { path } = this.#options
-    if (path === undefined)
-      throw new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.')
+    if (path === undefined) throw noFile()
     await this.#inTurn(() => this.#change(path, (text) => setField(text, change)))
+  }
+
+  /** What `set` would do to the file now. */
+  async preview(change: FieldChange): Promise<LineChange> {
+    const { path } = this.#options
+    if (path === undefined) throw noFile()
+    const bytes = await readIfThere(path)
+    const before = bytes === undefined ? '' : decode(path, bytes)
+    const changed = setField(before, change)
+    if (!changed.ok) throw unsafe(path, changed.why)
+    return lineChange(path, before, changed.text)
   }
 
   async #change(path: string, change: (text: string) => Change): Promise<void> {
@@ -229,6 +240,9 @@ function utf8(bytes: Buffer): string | undefined {
     return undefined
   }
 }
+
+const noFile = (): SallyportError =>
+  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.')
 
 const unsafe = (path: string, why: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why}.`, {

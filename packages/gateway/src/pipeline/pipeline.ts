@@ -39,6 +39,7 @@ import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import { argumentsOf } from './tool-rules.ts'
 import { validate } from './validate.ts'
+import { WaitingCall } from './waiting-call.ts'
 import { watched } from './watched.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
@@ -48,6 +49,7 @@ export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
+export { standingApproval } from './standing-approval.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
 export type { ToolRules } from './tool-rules.ts'
@@ -124,9 +126,12 @@ export class Pipeline {
     const judged = this.#judge.judge(asked)
     const first = judged instanceof Promise ? await judged : judged
     watch?.decided(first.decision, first.case.call)
-    const trial = first.decision.outcome === 'ask' ? await this.#ask(asked, first) : first
+    if (first.decision.outcome === 'allow') return this.#perform(asked, first, watch)
+    if (first.decision.outcome === 'deny') return this.#refuse(first)
+    const waiting = new WaitingCall(asked)
+    const trial = await this.#ask(waiting, first)
     if (trial instanceof SallyportError) return this.#refuse(first, trial)
-    if (trial.decision.outcome === 'allow') return this.#perform(asked, trial, watch)
+    if (trial.decision.outcome === 'allow') return this.#perform(waiting.call, trial, watch)
     watch?.decided(trial.decision, trial.case.call)
     return this.#refuse(trial)
   }
@@ -165,11 +170,17 @@ export class Pipeline {
   }
 
   /** Waits for a person, then judges again: much may have changed meanwhile. */
-  async #ask(asked: Call, trial: Trial): Promise<Trial | SallyportError> {
-    const { cancellation } = asked
-    const onPending = (approval: PendingApproval): void => void this.#clients.ask(asked, approval)
-    const grant = await this.#options.approvals.request(approvalSubject(trial.case), { cancellation, onPending })
-    return grant instanceof SallyportError ? grant : this.#judge.judge(asked, grant)
+  async #ask(waiting: WaitingCall, trial: Trial): Promise<Trial | SallyportError> {
+    const { call } = waiting
+    const onPending = (approval: PendingApproval): void => {
+      waiting.begin()
+      void this.#clients.ask(call, approval)
+    }
+    const asking = { cancellation: call.cancellation, onPending }
+    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
+    waiting.end()
+    if (grant instanceof SallyportError) return grant
+    return waiting.abandoned ?? this.#judge.judge(call, grant)
   }
 
   /** Whether a call of this needs somebody's approval, whoever that may be. */
