@@ -108,6 +108,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     },
   } as Upstream
   const audit = options.audit ?? { durability: 'process' as const, required: true }
+  let questions = 0
   const approvals = new Approvals({
     record: async (event) => log.append(event),
     timeout: () => 60_000,
@@ -127,6 +128,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     kept: (args) => keptArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,
     log,
+    ids: { callId: () => `q${++questions}`, traceId: () => 't9' },
     audit: () => audit,
     onBug: options.onBug ?? (() => {}),
     upstream: (server) => (Object.hasOwn(catalogues, server) && catalog.knows(server) ? upstream : undefined),

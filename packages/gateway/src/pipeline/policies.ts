@@ -1,5 +1,4 @@
 import {
-  canonicalName,
   nameGlob,
   type PolicyField,
   type PolicySources,
@@ -12,6 +11,7 @@ import {
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
 import { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from '../governance/governance.ts'
+import { methodNames } from './governed-offer.ts'
 
 export interface PoliciesOptions {
   readonly catalog: Catalog
@@ -22,9 +22,6 @@ export interface PoliciesOptions {
   /** Why nothing is known of what people decided: then everything is closed. */
   readonly flaw: () => string | undefined
 }
-
-/** What is not a tool is governed as if its method were one: `mcp__files__resources/read`. */
-const METHOD_OF = { prompt: 'prompts/get', resource: 'resources/read', template: 'resources/read' } as const
 
 /** What governs each thing on offer, found and resolved once, until something changes. */
 export class Policies {
@@ -69,16 +66,15 @@ export class Policies {
 
   /** Every way in which people may write what it is called. */
   namesOf(offer: Offer): readonly string[] {
-    if (offer.kind === 'tool') return this.#entries.namesOf(offer)
-    const tool = METHOD_OF[offer.kind]
-    return [canonicalName({ server: offer.server, tool }), `${offer.server}/${tool}`]
+    const { kind } = offer
+    return kind === 'tool' ? this.#entries.namesOf(offer) : methodNames({ ...offer, kind })
   }
 
   /** Of a URI that no server lists there is an offer for each moment. */
   #policyOfMethod(offer: Offer): ToolPolicy {
-    const [name = ''] = this.namesOf(offer)
-    const known = this.#ofMethods.get(name) ?? this.#resolve(offer)
-    this.#ofMethods.set(name, known)
+    const names = this.namesOf(offer).join(' ')
+    const known = this.#ofMethods.get(names) ?? this.#resolve(offer)
+    this.#ofMethods.set(names, known)
     return known
   }
 
