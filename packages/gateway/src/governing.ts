@@ -29,7 +29,7 @@ import {
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
-import { RuleBook, ToolDiscovery, ToolLimits } from './pipeline/pipeline.ts'
+import { RuleBook, runsDockerGateway, ToolDiscovery, ToolLimits } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
 export interface GoverningOptions {
@@ -136,6 +136,7 @@ export class Governing {
       settings: () => settings().governance,
       mode: () => this.modes.keeper.current,
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
+      isDockerGateway: (server) => settings().servers.some((entry) => entry.id === server && runsDockerGateway(entry)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
     })
   }

@@ -7,6 +7,7 @@ import {
   redactJson,
   SallyportError,
   type Step,
+  type ToolPolicy,
   visibleText,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
@@ -33,6 +34,7 @@ import { judgeUse } from './limits.ts'
 import { askedRecord, clientAnsweredRecord, deniedRecord } from './record.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import { watched } from './watched.ts'
+import { withoutSecrets } from './without-secrets.ts'
 
 export interface AskedClientsOptions extends Omit<JudgeOptions, 'steps' | 'check'> {
   readonly tools: ToolLimits
@@ -89,21 +91,24 @@ export class AskedClients {
     if (answer.kind !== 'frame' || answer.frame.envelope.resultType !== 'input_required') return answer
     const questions = inputRequestsIn(answer.frame)
     if (questions.length > MOST_QUESTIONS) return { kind: 'failure', error: tooManyQuestions(questions.length) }
+    let shown: Answer = answer
     for (const { method, params } of questions) {
       const asked = this.#callOf(call, { method, params, cancellation: call.cancellation })
-      const refusal = isAskable(method) ? await this.#noteAsked(asked, call) : unknownQuestion()
-      if (refusal) return { kind: 'failure', error: unaskable(asked, refusal) }
+      const noted = isAskable(method) ? await this.#noteAsked(asked, call) : unknownQuestion()
+      if (noted instanceof SallyportError) return { kind: 'failure', error: unaskable(asked, noted) }
+      if (noted.secrets.value !== 'allow') shown = withoutSecrets(answer)
     }
-    return answer
+    return shown
   }
 
-  async #noteAsked(asked: Call, call: Call): Promise<SallyportError | undefined> {
+  /** By which policy it may be asked, or why it may not. */
+  async #noteAsked(asked: Call, call: Call): Promise<ToolPolicy | SallyportError> {
     const trial = await this.#permitted(asked)
     if (trial instanceof SallyportError) return trial
     const { name, policy } = trial.case.rules
     this.#options.tools.enter(name, policy)
     this.#options.tools.leave(name)
-    return this.#options.record(askedRecord(call, asked.method))
+    return (await this.#options.record(askedRecord(call, asked.method))) ?? policy
   }
 
   async #ask(question: Question, { client, asked, recorded }: Asking): Promise<QuestionAnswer> {

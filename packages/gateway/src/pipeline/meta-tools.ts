@@ -19,8 +19,22 @@ const META_TOOLS: ReadonlySet<string> = new Set([
   'mcp-remove',
 ])
 
+/** Those that change what it offers, or run what nobody has looked at. */
+const CHANGING: ReadonlySet<string> = new Set([
+  'code-mode',
+  'mcp-activate-profile',
+  'mcp-add',
+  'mcp-config-set',
+  'mcp-create-profile',
+  'mcp-registry-import',
+  'mcp-remove',
+])
+
 /** However it is spelled: another version may write it with underscores. */
 const plainName = (tool: string): string => tool.trim().toLowerCase().replaceAll('_', '-')
+
+/** Whether a Docker MCP Gateway would be another one after it. */
+export const changesGateway = (tool: string): boolean => CHANGING.has(plainName(tool))
 
 const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
 

@@ -91,6 +91,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     settings: () => ({ ...DEFAULT_SETTINGS.governance, ...options.governance }),
     mode: () => state,
     isTrusted: () => false,
+    isDockerGateway: () => false,
     flaw: () => undefined,
     worldOf: () => REMOTE_PATH_WORLD,
   })

@@ -1,5 +1,6 @@
 import {
   nameGlob,
+  PERMISSIONS,
   type PolicyField,
   type PolicySources,
   resolvePolicy,
@@ -12,6 +13,7 @@ import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
 import { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from '../governance/governance.ts'
 import { methodNames } from './governed-offer.ts'
+import { changesGateway, isDockerInfo } from './meta-tools.ts'
 
 export interface PoliciesOptions {
   readonly catalog: Catalog
@@ -19,6 +21,8 @@ export interface PoliciesOptions {
   readonly file: () => ToolsFile
   readonly settings: () => GovernanceSettings
   readonly isTrusted: (server: string) => boolean
+  /** Whether a server's entry starts a Docker MCP Gateway. */
+  readonly isDockerGateway: (server: string) => boolean
   /** Why nothing is known of what people decided: then everything is closed. */
   readonly flaw: () => string | undefined
 }
@@ -86,13 +90,26 @@ export class Policies {
     const sources: PolicySources = {
       entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
       patterns: this.#matching(names),
-      inferred: inferPolicy(offer, this.#inferenceFor(offer)),
+      inferred: this.#changesGateway(offer) ? CHANGING_GATEWAY : inferPolicy(offer, this.#inferenceFor(offer)),
       defaults,
       enforce,
     }
-    const policy = resolvePolicy(sources)
+    const resolved = resolvePolicy(sources)
+    const policy = this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
     const reason = flaw()
     return reason === undefined ? policy : { ...policy, hidden: closed(reason, path) }
+  }
+
+  #changesGateway({ kind, server, name }: Offer): boolean {
+    if (kind !== 'tool' || !changesGateway(name)) return false
+    const { catalog, isDockerGateway } = this.#options
+    return isDockerGateway(server) || isDockerInfo(catalog.catalogueOf(server)?.serverInfo)
+  }
+
+  /** A pattern that spares approval was hardly meant for what adds servers: only an entry of its own does. */
+  #needsWord(offer: Offer, names: readonly string[]): boolean {
+    if (!this.#changesGateway(offer)) return false
+    return this.#entries.written(names).every(({ fields }) => fields.requiresApproval === undefined)
   }
 
   #inferenceFor({ server }: Offer): InferenceOptions {
@@ -115,6 +132,18 @@ export class Policies {
     }))
     return this.#patterns.filter(({ matches }) => names.some(matches)).map(({ written }) => written)
   }
+}
+
+/** What a Docker MCP Gateway's own tools say of themselves is not asked. */
+const CHANGING_GATEWAY: PolicySources['inferred'] = {
+  category: 'mcp',
+  risk: { value: 'high', reason: 'it changes what the Docker MCP Gateway offers' },
+  permission: { value: PERMISSIONS, reason: 'it changes what the Docker MCP Gateway offers' },
+}
+
+const APPROVED_ALWAYS: ToolPolicy['requiresApproval'] = {
+  value: true,
+  reason: 'it changes what the Docker MCP Gateway offers, and no entry of its own says that it needs none',
 }
 
 interface Pattern {
@@ -167,6 +196,11 @@ class EntryIndex {
   /** Whether one of these is written out. */
   has(names: readonly string[]): boolean {
     return names.some((name) => this.#byKey.has(name))
+  }
+
+  /** The entries in which one of these is written out. */
+  written(names: readonly string[]): readonly ToolEntry[] {
+    return names.flatMap((name) => this.#byKey.get(name) ?? [])
   }
 
   neighboursOf(server: string): Neighbours {
