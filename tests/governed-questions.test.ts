@@ -155,11 +155,13 @@ describe(`${promise('GW-26')} what a server asks outside of calls`, () => {
   let window: StdioClient
 
   beforeAll(async () => {
-    bench = await openGoverned({ servers: SERVERS, tools: RUNS })
+    const servers = { other: fixture('asking-server.mjs'), ...SERVERS }
+    bench = await openGoverned({ servers, tools: { ...RUNS, mcp__other__run: RUN } })
     window = openWindow(bench.gateway)
     await window.initialize(ALL)
     // Whoever has been asked once has a connection of its own, over which anything may come at any time.
-    await new Window(window).converse(runOf('old', { ask: [elicitation('first')] }), answer)
+    for (const server of ['other', 'old'])
+      await new Window(window).converse(runOf(server, { ask: [elicitation('first')] }), answer)
   })
 
   afterAll(async () => {

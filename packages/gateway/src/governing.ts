@@ -136,7 +136,7 @@ export class Governing {
       settings: () => settings().governance,
       mode: () => this.modes.keeper.current,
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
-      isDockerGateway: (server) => settings().servers.some((entry) => entry.id === server && runsDockerGateway(entry)),
+      isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
     })
   }

@@ -57,7 +57,8 @@ export class AskedClients {
   readonly #judge: Judge
   /** Of each server and method. */
   readonly #offers = new Map<string, Offer>()
-  readonly #standing = new WeakMap<StandingClient, AskClient>()
+  /** By the server that asks. */
+  readonly #standing = new WeakMap<StandingClient, Map<string, AskClient>>()
 
   constructor(options: AskedClientsOptions) {
     this.#options = options
@@ -75,20 +76,20 @@ export class AskedClients {
   outside({ client, principal, offer }: Call): AskClient | undefined {
     const standing = client?.standing
     if (!standing || !canBeAsked(standing)) return undefined
-    const known = this.#standing.get(standing)
+    const byServer = this.#standing.get(standing) ?? new Map<string, AskClient>()
+    const known = byServer.get(offer.server)
     if (known) return known
-    const about = { principal, offer }
     const ask: AskClient = (question) => {
-      const asked = this.#callOf({ ...about, traceId: this.#options.ids.traceId() }, question)
+      const asked = this.#callOf({ principal, offer, traceId: this.#options.ids.traceId() }, question)
       return this.#ask(question, { client: standing, asked, recorded: asked })
     }
-    this.#standing.set(standing, ask)
+    this.#standing.set(standing, byServer.set(offer.server, ask))
     return ask
   }
 
   /** A modern server asks by its answer, which a modern client gets as it is: unless that may not be asked. */
   async inAnswer(call: Call, answer: Answer): Promise<Answer> {
-    if (answer.kind !== 'frame' || answer.frame.envelope.resultType !== 'input_required') return answer
+    if (answer.kind !== 'frame' || !mayAsk(call, answer)) return answer
     const questions = inputRequestsIn(answer.frame)
     if (questions.length > MOST_QUESTIONS) return { kind: 'failure', error: tooManyQuestions(questions.length) }
     let shown: Answer = answer
@@ -137,7 +138,7 @@ export class AskedClients {
     if (secrets.value === 'redact') return redactJson(answer) as QuestionAnswer
     const verdict = judgeSecrets(answer)
     if (verdict.outcome !== 'deny' || !enforce.value) return answer
-    await this.#options.record(deniedRecord(trial, new SallyportError(verdict.code, verdict.reason)))
+    await this.#refused(trial, new SallyportError(verdict.code, verdict.reason))
     return refusedQuestion(question)
   }
 
@@ -177,6 +178,10 @@ export class AskedClients {
     return { id: this.#options.ids.callId(), traceId, principal, method, offer: own, params, cancellation }
   }
 }
+
+/** Whether a server may ask something by this answer; of a task it asks by what the task is waiting for. */
+export const mayAsk = ({ method }: Pick<Call, 'method'>, answer: Answer): boolean =>
+  answer.kind === 'frame' && (answer.frame.envelope.resultType === 'input_required' || method === 'tasks/get')
 
 interface Asking {
   readonly client: Client

@@ -54,9 +54,9 @@ export const isDockerInfo = (serverInfo: JsonObject | undefined): boolean =>
   serverInfo?.name === 'Docker AI MCP Gateway'
 
 /** As an entry of its own type, or pasted from another program that starts it as any other server. */
-export function runsDockerGateway(config: ServerConfig): boolean {
-  if (config.kind === 'docker-gateway') return true
-  if (config.kind !== 'stdio') return false
+export function runsDockerGateway(config: ServerConfig | undefined): boolean {
+  if (config?.kind === 'docker-gateway') return true
+  if (config?.kind !== 'stdio') return false
   const [first, ...others] = [config.command, ...config.args].map((word) => basename(word))
   const words = first === 'docker-mcp' ? others : others.slice(others.indexOf('mcp') + 1)
   return (first === 'docker' || first === 'docker-mcp') && words[0] === 'gateway' && words[1] === 'run'

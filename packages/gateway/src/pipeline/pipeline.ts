@@ -14,7 +14,7 @@ import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts
 import type { Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
-import { AskedClients, type AskedClientsOptions } from './asked-clients.ts'
+import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
@@ -160,7 +160,7 @@ export class Pipeline {
       const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, rules))
       watch?.answered(endOf(said))
       const latency = performance.now() - startedAt
-      const heeded = isPlain(said) ? said : await this.#heed(trial, said)
+      const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
       const answer = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
@@ -276,11 +276,6 @@ export class Pipeline {
     }
   }
 }
-
-/** Nothing of ours has to be done about it. */
-const isPlain = (answer: Answer): boolean =>
-  answer.kind !== 'frame' ||
-  (answer.frame.envelope.error === undefined && answer.frame.envelope.resultType !== 'input_required')
 
 const isRefusal = (answer: Answer): boolean => answer.kind === 'frame' && answer.frame.envelope.error !== undefined
 
