@@ -44,6 +44,7 @@ import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
 export type { Case } from './case.ts'
+export { governedOffer } from './governed-offer.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { runsDockerGateway } from './meta-tools.ts'
