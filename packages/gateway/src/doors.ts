@@ -186,6 +186,7 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
     ...{ sessions, store, tokens, logins, ids },
     mode: governing.modes.keeper,
+    review: governing.review,
     get settings() {
       return gateway.settings
     },

@@ -110,9 +110,9 @@ export class Gateway {
 
   #createGoverning(): Governing {
     const { catalog, store, home, state, telemetry } = this
-    const { onWarning, environment, loaded } = this.#parts
+    const { onWarning, onNotice = () => undefined, environment, loaded, discovery = 'writes' } = this.#parts
     return new Governing({
-      ...{ catalog, store, home, state, environment, onWarning },
+      ...{ catalog, store, home, state, environment, onWarning, onNotice, discovery },
       tools: loaded.tools,
       settings: () => this.#settings,
       onBug: (error, where) => void this.#broke(error, where),

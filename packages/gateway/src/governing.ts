@@ -10,7 +10,7 @@ import {
   type SallyportEvent,
   type Verdict,
 } from '@sallyport/core'
-import type { Catalog } from './catalog/catalog.ts'
+import type { Catalog, Offer } from './catalog/catalog.ts'
 import {
   type Home,
   type HomeContent,
@@ -25,6 +25,7 @@ import {
   type ArgumentCheck,
   createPathWorld,
   type ModeWatch,
+  type NewEntry,
   openArgumentCheck,
   openModeWatch,
   type PendingApproval,
@@ -32,7 +33,7 @@ import {
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
-import { RuleBook, ToolDiscovery, ToolLimits } from './pipeline/pipeline.ts'
+import { RuleBook, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
 export interface GoverningOptions {
@@ -44,6 +45,10 @@ export interface GoverningOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** tools.yaml as it was when the home was judged; nothing where the home has no files of its own. */
   readonly tools: { readonly bytes: Buffer | undefined } | undefined
+  /** Whether tools that are found get an entry. */
+  readonly discovery: 'writes' | 'looks'
+  /** What people may want to know though nothing is wrong. */
+  readonly onNotice: (text: string) => void
   readonly onWarning: (text: string) => void
   readonly onBug: (error: unknown, where: string) => void
   /** What was recorded. */
@@ -58,6 +63,7 @@ export class Governing {
   readonly tools: ToolsKeeper
   readonly rules: RuleBook
   readonly discovery: ToolDiscovery
+  readonly review: ToolReview
   readonly approvals: Approvals
   readonly limits = new ToolLimits(() => performance.now())
   readonly #options: GoverningOptions
@@ -71,6 +77,7 @@ export class Governing {
     this.tools = this.#openTools()
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
+    this.review = this.#createReview()
     this.approvals = this.#createApprovals()
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(() => this.#changed('lists'))
@@ -109,7 +116,7 @@ export class Governing {
       bytes: tools?.bytes,
       distrust: (bytes) => this.#distrust(bytes),
       onWritten: (change) => renewTrust({ home, state }, 'tools.yaml', change),
-      onChange: () => this.#changed(this.#isAppending ? 'places' : 'lists'),
+      onChange: () => this.#fileChanged(),
       record: (event) => this.#record(event),
       onWarning,
     })
@@ -130,20 +137,44 @@ export class Governing {
   }
 
   #createDiscovery(): ToolDiscovery {
-    const { catalog, store, onBug } = this.#options
+    const { catalog, store, onBug, discovery } = this.#options
     return new ToolDiscovery({
       catalog,
       rules: this.rules,
       definitions: store.definitions,
       path: this.tools.file.path,
-      append: async (entries) => {
-        this.#isAppending = true
-        await this.tools.append(entries).finally(() => {
-          this.#isAppending = false
-        })
-      },
+      append: (entries) => (discovery === 'writes' ? this.#append(entries) : Promise.resolve()),
       record: (event) => this.#record(event),
+      onWritten: (offers) => this.#tellWritten(offers),
       onBug: (error) => onBug(error, 'discovery'),
+      now: () => new Date(),
+    })
+  }
+
+  async #append(entries: readonly NewEntry[]): Promise<void> {
+    this.#isAppending = true
+    try {
+      await this.tools.append(entries)
+    } finally {
+      this.#isAppending = false
+    }
+  }
+
+  #tellWritten(offers: readonly Offer[]): void {
+    const high = offers.filter((offer) => this.rules.policyOf(offer).risk.value === 'high').length
+    const tools = offers.length === 1 ? '1 new tool' : `${offers.length} new tools`
+    this.#options.onNotice(`${tools} written to ${this.tools.file.path}${high === 0 ? '' : ` (${high} high risk)`}`)
+  }
+
+  #createReview(): ToolReview {
+    const { catalog, store } = this.#options
+    return new ToolReview({
+      catalog,
+      rules: this.rules,
+      keeper: this.tools,
+      definitions: store.definitions,
+      pinned: this.pinned,
+      record: (event) => this.#recordSynced(event),
       now: () => new Date(),
     })
   }
@@ -182,6 +213,13 @@ export class Governing {
       () => undefined,
       (error: Error) => error.message,
     )
+  }
+
+  #fileChanged(): void {
+    this.#changed(this.#isAppending ? 'places' : 'lists')
+    // What could not be written before may be possible now.
+    if (!this.#isAppending && this.tools.notWritten.length > 0)
+      for (const server of this.#options.catalog.servers) this.discovery.seen(server)
   }
 
   #changed(what: 'lists' | 'places'): void {

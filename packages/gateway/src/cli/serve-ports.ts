@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import type { Doors, Port } from '../doors.ts'
+import type { Gateway } from '../gateway.ts'
 import { type Banner, bannerOf } from './banner.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
@@ -19,9 +20,10 @@ export async function servePort(context: CliContext, flags: Flags): Promise<void
   // Asked for first of all: from here on Ctrl-C and SIGTERM end it in order.
   const { signal } = context
   for (const until = performance.now() + JOIN_PATIENCE; !signal.aborted; await delay(JOIN_PAUSE)) {
-    const opened = await openWithDoors(context, flags, async (doors, gateway) => {
+    const onOpen = async (doors: Doors, gateway: Gateway): Promise<void> => {
       await doors.openPort(portOf(flags, gateway.settings.gateway))
-    }).catch(unlessHeld)
+    }
+    const opened = await openWithDoors(context, flags, { onOpen }).catch(unlessHeld)
     if (opened) return serveAsHolder(context, flags, opened)
     const { home, state } = await findHome(context, flags)
     const lender = await connectTo('port', { state, home: home.path, headers: portHeaders(flags) })

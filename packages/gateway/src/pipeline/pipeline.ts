@@ -34,12 +34,17 @@ import { watched } from './watched.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
+export type { PartDiff } from './definition-diff.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
+export { PIN_STATES } from './pin-state.ts'
+export type { ReviewedTool } from './reviewed-tool.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
+export { PROBLEM_KINDS, type ToolProblem } from './tool-problems.ts'
+export { type DefinitionReview, ToolReview } from './tool-review.ts'
 
 /** What a list and a call both ask. */
 export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [

@@ -1,4 +1,4 @@
-import type { Mode, ModeState, PathWorld, ToolPolicy } from '@sallyport/core'
+import type { Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { Policies, type PoliciesOptions } from './policies.ts'
 import { compileRules, type ToolRules } from './tool-rules.ts'
@@ -32,6 +32,9 @@ export class RuleBook {
 
   /** Whether people have an entry for just this tool. */
   readonly isWritten = (offer: Offer): boolean => this.#policies.isWritten(offer)
+
+  /** Every entry of tools.yaml that is about it, also by a pattern. */
+  readonly entriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.entriesOf(offer)
 
   /** What is suspicious about its definition. */
   readonly findingsOf = (offer: Offer): readonly string[] => this.#policies.findingsOf(offer)

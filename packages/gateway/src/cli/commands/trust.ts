@@ -1,6 +1,6 @@
-import { createInterface } from 'node:readline/promises'
 import { SallyportError } from '@sallyport/core'
 import { loadSettings, prepareState, recordTrust, type ServerConfig, type Trust, trustOf } from '../../config/config.ts'
+import { ask } from '../ask.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
@@ -90,21 +90,4 @@ async function consent({ stdin, process }: CliContext, { home }: FoundHome, { ye
   }
   if (/^y(es)?$/i.test(await ask('Trust it? [y/N] ', { stdin, process }))) return
   throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted.`)
-}
-
-/** The answer; nothing when the terminal was closed. An interrupted question would else stay open for ever. */
-async function ask(question: string, { stdin, process }: Pick<CliContext, 'stdin' | 'process'>): Promise<string> {
-  const terminal = createInterface({
-    input: stdin as unknown as NodeJS.ReadableStream,
-    output: process.stderr as unknown as NodeJS.WritableStream,
-  })
-  try {
-    return await new Promise<string>((resolve, reject) => {
-      terminal.once('SIGINT', () => reject(new SallyportError('CALL_CANCELLED', 'Interrupted.')))
-      terminal.once('close', () => resolve(''))
-      terminal.question(question).then((answer) => resolve(answer.trim()), reject)
-    })
-  } finally {
-    terminal.close()
-  }
 }
