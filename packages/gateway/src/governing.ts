@@ -172,6 +172,7 @@ export class Governing {
       catalog,
       rules: this.rules,
       keeper: this.tools,
+      discovery: this.discovery,
       definitions: store.definitions,
       pinned: this.pinned,
       record: (event) => this.#recordSynced(event),

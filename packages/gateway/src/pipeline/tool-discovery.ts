@@ -53,6 +53,7 @@ export class ToolDiscovery {
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    if (this.#servers.size === 0) return this.#working
     this.#working = this.#working.then(() => this.#work()).catch(this.#options.onBug)
     return this.#working
   }

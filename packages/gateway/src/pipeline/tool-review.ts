@@ -6,12 +6,14 @@ import { definitionDiff, type PartDiff } from './definition-diff.ts'
 import { pinStateOf } from './pin-state.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import type { RuleBook } from './rule-book.ts'
+import type { ToolDiscovery } from './tool-discovery.ts'
 import { type ToolProblem, toolProblems } from './tool-problems.ts'
 
 export interface ToolReviewOptions {
   readonly catalog: Catalog
   readonly rules: RuleBook
   readonly keeper: ToolsKeeper
+  readonly discovery: ToolDiscovery
   readonly definitions: DefinitionShelf
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
@@ -51,6 +53,11 @@ export class ToolReview {
   /** How many entries are in force. */
   get entries(): number {
     return this.#options.keeper.file.entries.length
+  }
+
+  /** Resolves when what was found has its entries, as far as it can. */
+  settle(): Promise<void> {
+    return this.#options.discovery.flush()
   }
 
   /** Why tools that were found have no entry. */

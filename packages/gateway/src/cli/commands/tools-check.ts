@@ -39,9 +39,9 @@ async function look(client: GatewayClient, signal: AbortSignal) {
 function show(screen: Screen, { path, entries, problems }: ToolsFileView, unchecked: readonly ServerView[]): void {
   const { style } = screen
   const marks = { wrong: style.red('✗'), warning: style.yellow('!') }
-  for (const { level, problem, fix } of problems) {
+  for (const [at, { level, problem, fix }] of problems.entries()) {
     screen.data(`${marks[level]} ${visibleLine(problem)}\n`)
-    screen.data(`  → ${visibleLine(fix)}\n`)
+    if (problems[at + 1]?.fix !== fix) screen.data(`  → ${visibleLine(fix)}\n`)
   }
   for (const { id, state, reason } of unchecked)
     screen.say(
