@@ -9,7 +9,8 @@ export async function untilKnown({ fleet, settings, review }: AdminContext): Pro
 
 /** The one tool that a name in any form stands for. Throws TOOL_UNKNOWN or NAME_AMBIGUOUS. */
 export async function findTool(context: AdminContext, name: string): Promise<Offer> {
-  if (context.catalog.snapshot.toolNames.find(name).length !== 1) await untilKnown(context)
+  const isKnown = context.catalog.snapshot.toolNames.find(name).length === 1
+  await (isKnown ? context.review.settle() : untilKnown(context))
   const { snapshot } = context.catalog
   const ref = snapshot.toolNames.findOne(name)
   return snapshot.toolOf(ref) as Offer
