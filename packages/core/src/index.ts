@@ -37,7 +37,7 @@ export { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type Mo
 export { isStricter, type ModeChanger, NEXT_MODES, transitionFlaw } from './mode-transitions.ts'
 export { isMultipleOf } from './multiple-of.ts'
 export { nameTokens } from './name-tokens.ts'
-export { foldName, hashedNames, NameTable, type Naming, plainName } from './names.ts'
+export { foldName, hashedNames, NameTable, type Naming, plainName, renamed } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
 export { findPaths, findUriPaths } from './path-arguments.ts'
 export { compilePathCover, compilePathRules, type PathJudge, type PathRules, pathPatternProblem } from './path-rules.ts'

@@ -33,7 +33,7 @@ import {
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
-import { RuleBook, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
+import { RuleBook, renamesIn, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
 export interface GoverningOptions {
@@ -69,6 +69,7 @@ export class Governing {
   readonly #options: GoverningOptions
   readonly #check: ArgumentCheck
   #isAppending = false
+  #wishes = '[]'
 
   constructor(options: GoverningOptions) {
     this.#options = options
@@ -78,6 +79,7 @@ export class Governing {
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
     this.review = this.#createReview()
+    this.#rename()
     this.approvals = this.#createApprovals()
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(() => this.#changed('lists'))
@@ -217,10 +219,20 @@ export class Governing {
   }
 
   #fileChanged(): void {
+    this.#rename()
     this.#changed(this.#isAppending ? 'places' : 'lists')
     // What could not be written before may be possible now.
     if (!this.#isAppending && this.tools.notWritten.length > 0)
       for (const server of this.#options.catalog.servers) this.discovery.seen(server)
+  }
+
+  /** Names are given anew only where somebody wants others than before. */
+  #rename(): void {
+    const entries = this.tools.file.entries.filter(({ fields }) => fields.rename !== undefined)
+    const wishes = JSON.stringify(entries.map(({ key, fields }) => [key, fields.rename]))
+    if (wishes === this.#wishes) return
+    this.#wishes = wishes
+    this.#options.catalog.renameBy((usual) => renamesIn(entries, usual))
   }
 
   #changed(what: 'lists' | 'places'): void {

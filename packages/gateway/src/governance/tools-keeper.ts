@@ -2,13 +2,12 @@ import { basename, dirname } from 'node:path'
 import { messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
 import { causeCode, diskReason, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
+import { issueText, readToolsBytes } from './tools-bytes.ts'
 import {
   appendEntries,
   type Change,
   type FieldChange,
-  type FileIssue,
   type NewEntry,
-  readToolsFile,
   type Skipped,
   setField,
 } from './tools-file/tools-file.ts'
@@ -211,15 +210,15 @@ export class ToolsKeeper {
   /** Whether it can be used; if so it is in force. */
   #take(bytes: Buffer): boolean {
     const { path } = this.#file
-    const reading = readBytes(path, bytes)
+    const reading = readToolsBytes(path, bytes)
     if (!reading.ok) {
-      this.#issue = describe(path, reading.issue)
+      this.#issue = issueText(path, reading.issue)
       return false
     }
     this.#bytes = bytes
     this.#file = reading.file
     this.#isUsable = true
-    this.#oddities = reading.warnings.map((warning) => describe(path, warning))
+    this.#oddities = reading.warnings.map((warning) => issueText(path, warning))
     this.#settle()
     return true
   }
@@ -245,16 +244,8 @@ const REMOVED = 'it was removed while the gateway ran. Put it back, or restart t
 
 const emptyFile = (path: string): ToolsFile => ({ path, entries: [], categories: new Map(), modePolicies: new Map() })
 
-const describe = (path: string, { line, column, problem }: FileIssue): string => `${path}:${line}:${column}: ${problem}`
-
 const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
-
-function readBytes(path: string, bytes: Buffer): ReturnType<typeof readToolsFile> {
-  const text = utf8Text(bytes)
-  if (text === undefined) return { ok: false, issue: { line: 1, column: 1, problem: 'this is not UTF-8 text.' } }
-  return readToolsFile(text, path)
-}
 
 function decode(path: string, bytes: Buffer): string {
   const text = utf8Text(bytes)
