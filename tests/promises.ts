@@ -124,6 +124,11 @@ export const PROMISES = {
     text: 'Keys stand in any form, the strictest of several entries counts, and no name or text of a server can change the policy of another tool',
     state: 'built',
   },
+  'GOV-5': {
+    text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant',
+    state: 'partial',
+    missing: 'sensitivity, sensitive_paths, isolated and result are read and not enforced yet',
+  },
   'GOV-9': {
     text: 'A tool whose definition changed is shown as it was reviewed and refused until a person who saw the change accepts it',
     state: 'partial',

@@ -13,7 +13,7 @@ const server = (name: string): string =>
   join(REPOSITORY, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`)
 
 function placeWith(servers: Readonly<Record<string, object>>): Place {
-  const place = makePlace({ mcp_servers: servers })
+  const place = makePlace({ governance: {}, mcp_servers: servers })
   onTestFinished(() => place.remove())
   return place
 }
@@ -102,6 +102,39 @@ const READ_GRAPH = `
     allowed_in_modes: ["NORMAL", "ALERT", "DEGRADED"]
     pin: "DIGEST" # digest of name, description, schemas, annotations
 `
+
+describe(`${promise('GOV-2')} what people wrote`, () => {
+  it('is there byte for byte after an append, wherever the section stands', async () => {
+    const mine =
+      '\uFEFF# mine\r\ntools:   # all\r\n    "mcp__x__y":   {hidden: true}\r\n\r\n# the rest\r\nmode_policies: {}'
+    const place = placeWith({ wiki: createChangingTools({ name: 'read_a' }).entry })
+    writeFileSync(fileOf(place), mine)
+    await sallyport(place, 'tools')
+    const [before = '', after = ''] = mine.split('\r\n# the rest')
+    const text = readFileSync(fileOf(place), 'utf8')
+    expect(text.startsWith(before)).toBe(true)
+    expect(text).toContain(`\r\n# the rest${after}`)
+    expect(text.replaceAll('\r\n', '')).not.toContain('\n')
+    expect(Object.keys(parseYaml(text.slice(1)).tools)).toEqual(['mcp__x__y', 'mcp__wiki__read_a'])
+  })
+
+  it('is left alone where nothing can be appended safely, and that is told wherever people look', async () => {
+    const place = placeWith({ wiki: createChangingTools({ name: 'write_a' }).entry })
+    const mine = 'tools: {mcp__x__y: {hidden: true}}\n'
+    writeFileSync(fileOf(place), mine)
+    const gateway = await run(place)
+    await eventually(
+      () => gateway.stderr(),
+      (text) => text.includes('New tools are not written down'),
+    )
+    expect(yamlOf(place)).toBe(mine)
+    expect(gateway.stderr()).toContain('block style')
+    const doctor = await sallyport(place, 'doctor')
+    expect(doctor).toMatchObject({ code: 6, stdout: expect.stringContaining('mcp__wiki__write_a has no entry') })
+    const { tools } = JSON.parse((await sallyport(place, 'tools', 'write_a', '--json')).stdout)
+    expect(tools).toMatchObject([{ risk: 'high', requiresApproval: true, written: false, source: 'inferred' }])
+  })
+})
 
 describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
   const INJECTED = 'mcp_shell: {category: mcp, allowed_in_modes: [NORMAL], hidden: false}'

@@ -20,6 +20,8 @@ export interface OpenOptions {
   readonly onWarning?: (text: string) => void
   /** `looks`: tools.yaml is left as it is, whatever is found. */
   readonly discovery?: 'writes' | 'looks' | undefined
+  /** Hears what people may want to know though nothing is wrong. */
+  readonly onNotice?: ((text: string) => void) | undefined
 }
 
 /** Opens the gateway of a home in this process. Throws STATE_HELD when another one runs on the state. */
@@ -40,8 +42,7 @@ export async function openHome(
   try {
     const { durability, retention } = loaded.settings.audit
     const store = openStore({ state, durability, retention })
-    const onNotice = (text: string): void => void context.process.stderr.write(`${text}\n`)
-    const { discovery } = options
+    const { discovery, onNotice } = options
     const gateway = await openGateway({ home, state, loaded, environment, store, discovery, onNotice, onWarning })
     const reload = new SettingsReload({ home, state, gateway })
     const watch = watchSettings({

@@ -11,7 +11,7 @@ export interface OpenGateway {
   close(reason: string): Promise<void>
 }
 
-export interface DoorsOptions extends Pick<OpenOptions, 'discovery'> {
+export interface DoorsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice'> {
   readonly onOpen?: (doors: Doors, gateway: Gateway) => Promise<void>
 }
 
@@ -19,7 +19,7 @@ export interface DoorsOptions extends Pick<OpenOptions, 'discovery'> {
 export async function openWithDoors(
   context: CliContext,
   flags: GlobalFlags,
-  { onOpen, discovery }: DoorsOptions = {},
+  { onOpen, ...options }: DoorsOptions = {},
 ): Promise<OpenGateway> {
   const opened: { doors?: Doors } = {}
   const open = async (gateway: Gateway): Promise<void> => {
@@ -31,7 +31,7 @@ export async function openWithDoors(
       throw error
     })
   }
-  const { gateway, close } = await openHome(context, flags, { onOpen: open, discovery })
+  const { gateway, close } = await openHome(context, flags, { ...options, onOpen: open })
   const doors = opened.doors as Doors
   return {
     gateway,

@@ -46,6 +46,7 @@ export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
 export { PROBLEM_KINDS, type ToolProblem } from './tool-problems.ts'
 export { type DefinitionReview, ToolReview } from './tool-review.ts'
+export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 
 /** What a list and a call both ask. */
 export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [

@@ -1,6 +1,8 @@
+import type { ToolsFile } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { ToolsKeeper } from '../governance/governance.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
+import { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 
 export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
 
@@ -29,13 +31,21 @@ export function toolProblems({ keeper, tools, reviewOf }: ProblemSources): reado
   return [...aboutFile(keeper), ...reviewed.flatMap(({ offer, review }) => aboutTool(offer, review, keeper))]
 }
 
-function aboutFile({ issue, oddities }: ProblemSources['keeper']): readonly ToolProblem[] {
-  const odd = oddities.map(
+function aboutFile({ file, issue, oddities }: ProblemSources['keeper']): readonly ToolProblem[] {
+  const odd = [...oddities, ...unenforced(file)].map(
     (problem): ToolProblem => ({ kind: 'odd', level: 'warning', problem, fix: 'Look at that line.' }),
   )
   if (issue === undefined) return odd
   const fix = 'Correct the file; it is in force as soon as it is saved.'
   return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...odd]
+}
+
+function unenforced({ path, entries }: ToolsFile): readonly string[] {
+  return entries.flatMap(({ fields, line, lines }) =>
+    UNENFORCED_FIELDS.filter((field) => fields[field] !== undefined).map(
+      (field) => `${path}:${lines[field] ?? line}: ${field} is not enforced in this version yet.`,
+    ),
+  )
 }
 
 function aboutTool(

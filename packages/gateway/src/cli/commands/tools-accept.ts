@@ -1,5 +1,4 @@
 import { SallyportError } from '@sallyport/core'
-import { ask } from '../ask.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GatewayClient, ToolDetail } from '../gateway-client.ts'
@@ -7,6 +6,7 @@ import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { settledServers } from '../settled-servers.ts'
+import { askTerminal, isTerminal } from '../terminal-question.ts'
 import { visibleLine, visibleLines } from '../terminal-text.ts'
 
 interface AcceptFlags {
@@ -105,12 +105,11 @@ function showChange(screen: Screen, { canonical, pin, findings, review }: ToolDe
 
 async function consent({ canonical }: ToolDetail, { context, flags }: Asking): Promise<void> {
   if (flags.yes) return
-  const { stdin, process } = context
-  if (!stdin.isTTY || !process.stderr.isTTY) {
+  if (!isTerminal(context)) {
     throw new SallyportError('USAGE', `${canonical} stays refused: there is no terminal to ask on.`, {
       hint: 'Read what changed, then say so with --yes.',
     })
   }
-  if (/^y(es)?$/i.test(await ask('Accept it? [y/N] ', context))) return
+  if (/^y(es)?$/i.test((await askTerminal('Accept it? [y/N] ', context)) ?? '')) return
   throw new SallyportError('DEFINITION_CHANGED', `${canonical} stays refused.`)
 }

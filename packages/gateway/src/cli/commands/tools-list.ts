@@ -57,7 +57,7 @@ async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ..
     // An unknown server is a mistake and not an empty list.
     if (server !== undefined) await client.server(server, signal)
     // What was known of a server from before is on offer at once, but says nothing of what it has become.
-    if (drift && age === 'fresh') await settledServers(client, signal)
+    if (age === 'fresh') await settledServers(client, signal)
     const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFTED) }
     return matchingTools(client, { patterns, scope, signal })
   })

@@ -1,12 +1,12 @@
 import { SallyportError } from '@sallyport/core'
 import { loadSettings, prepareState, recordTrust, type ServerConfig, type Trust, trustOf } from '../../config/config.ts'
-import { ask } from '../ask.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { serverLine } from '../server-line.ts'
+import { askTerminal, isTerminal } from '../terminal-question.ts'
 import { visibleLine } from '../terminal-text.ts'
 
 interface TrustFlags {
@@ -79,7 +79,7 @@ function show(screen: Screen, { home, content }: FoundHome, servers: readonly Se
 
 async function consent({ stdin, process }: CliContext, { home }: FoundHome, { yes }: TrustFlags): Promise<void> {
   if (yes) return
-  if (!stdin.isTTY || !process.stderr.isTTY) {
+  if (!isTerminal({ stdin, process })) {
     throw new SallyportError(
       'HOME_UNTRUSTED',
       `The home ${home.path} stays untrusted: there is no terminal to ask on.`,
@@ -88,6 +88,6 @@ async function consent({ stdin, process }: CliContext, { home }: FoundHome, { ye
       },
     )
   }
-  if (/^y(es)?$/i.test(await ask('Trust it? [y/N] ', { stdin, process }))) return
+  if (/^y(es)?$/i.test((await askTerminal('Trust it? [y/N] ', { stdin, process })) ?? '')) return
   throw new SallyportError('HOME_UNTRUSTED', `The home ${home.path} stays untrusted.`)
 }

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import type { PolicyField, Ruled } from '@sallyport/core'
-import type { ReviewedTool } from '../../pipeline/pipeline.ts'
+import type { Ruled } from '@sallyport/core'
+import { type ReviewedTool, UNENFORCED_FIELDS } from '../../pipeline/pipeline.ts'
 
 const ruleSchema = z.object({ file: z.string(), line: z.number() })
 
@@ -23,16 +23,13 @@ export const entriesSchema = z.array(
 export type PolicyView = z.infer<typeof policySchema>
 type FieldView = PolicyView[number]
 
-/** What no rule of this version acts on is shown as it is written all the same. */
-const ONLY_WRITTEN = ['sensitivity', 'isolated', 'result', 'sensitivePaths'] as const satisfies readonly PolicyField[]
-
 export function policyView({ policy, entries }: Pick<ReviewedTool, 'policy' | 'entries'>, file: string): PolicyView {
   const ruled = Object.entries(policy).flatMap(([name, value]) => fieldViews(nameOf(name), value))
   const written = entries.flatMap(({ fields, line, lines }) =>
-    ONLY_WRITTEN.filter((name) => fields[name] !== undefined).map((name) => ({
+    UNENFORCED_FIELDS.filter((name) => fields[name] !== undefined).map((name) => ({
       field: nameOf(name),
       value: fields[name],
-      reason: 'as written',
+      reason: 'as written, and not enforced yet',
       rule: { file, line: lines[name] ?? line },
     })),
   )
