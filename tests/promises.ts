@@ -134,6 +134,11 @@ export const PROMISES = {
     state: 'partial',
     missing: 'the change in the web page',
   },
+  'GOV-10': {
+    text: 'What a definition hides raises its risk, is written as a comment, and is pointed out wherever tools are shown',
+    state: 'partial',
+    missing: 'the web page',
+  },
   'GOV-11': {
     text: 'A saved edit is in force within a second; an invalid file leaves the last good one in force and says line and column',
     state: 'built',

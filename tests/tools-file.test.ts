@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { parse as parseYaml } from 'yaml'
+import { ORACLES, yaml12 } from '../packages/gateway/src/governance/tools-file/yaml-oracle.test-kit.ts'
 import { createChangingTools, type ToolText } from './changing-tools.ts'
 import { modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
@@ -26,8 +26,9 @@ async function run(place: Place): Promise<RunningGateway> {
 
 const fileOf = ({ home }: Place): string => join(home, 'tools.yaml')
 const yamlOf = (place: Place): string => (existsSync(fileOf(place)) ? readFileSync(fileOf(place), 'utf8') : '')
-const entriesOf = (place: Place): Readonly<Record<string, Record<string, unknown>>> =>
-  parseYaml(yamlOf(place))?.tools ?? {}
+const toolsIn = (text: string): Readonly<Record<string, Record<string, unknown>>> =>
+  (yaml12(text)?.value as { tools?: Record<string, Record<string, unknown>> } | undefined)?.tools ?? {}
+const entriesOf = (place: Place): ReturnType<typeof toolsIn> => toolsIn(yamlOf(place))
 const sallyport = ({ home, state }: Place, ...args: readonly string[]): Promise<Outcome> =>
   runCommand([...args, '--home', home, '--state', state])
 
@@ -115,7 +116,7 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
     expect(text.startsWith(before)).toBe(true)
     expect(text).toContain(`\r\n# the rest${after}`)
     expect(text.replaceAll('\r\n', '')).not.toContain('\n')
-    expect(Object.keys(parseYaml(text.slice(1)).tools)).toEqual(['mcp__x__y', 'mcp__wiki__read_a'])
+    expect(Object.keys(toolsIn(text))).toEqual(['mcp__x__y', 'mcp__wiki__read_a'])
   })
 
   it('is left alone where nothing can be appended safely, and that is told wherever people look', async () => {
@@ -167,12 +168,12 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
       (count) => count === HOSTILE.length + 1,
     )
     const text = yamlOf(place)
-    for (const version of ['1.1', '1.2'] as const) {
-      const { tools: read, ...others } = parseYaml(text, { version })
-      expect(Object.keys(read).sort()).toEqual(
+    for (const [parser, read] of Object.entries(ORACLES)) {
+      const { tools: entries, ...others } = (read(text)?.value ?? {}) as Record<string, Record<string, unknown>>
+      expect(Object.keys(entries ?? {}).sort(), parser).toEqual(
         ['mcp__shell__run', ...HOSTILE.map(({ name }) => `mcp__evil__${name}`)].sort(),
       )
-      expect(read.mcp__shell__run).toEqual({ hidden: true, allowed_in_modes: [] })
+      expect(entries?.mcp__shell__run).toEqual({ hidden: true, allowed_in_modes: [] })
       expect(others).toEqual({ mode_policies: {}, tool_categories: { mcp: expect.anything() } })
     }
     for (const line of text.split('\n').filter((one) => one.includes('# Description:')))
@@ -219,7 +220,7 @@ describe(`${promise('GOV-3')} two gateways with one home`, () => {
       await new Promise((resolve) => setTimeout(resolve, 60 + round * 25))
       child.kill('SIGKILL')
       await gone
-      expect(() => parseYaml(yamlOf(place)), yamlOf(place)).not.toThrow()
+      expect(yaml12(yamlOf(place)), yamlOf(place)).toBeDefined()
     }
     await run(place)
     await eventually(
