@@ -13,7 +13,7 @@ const LEVELS = [
   ['upstream', 'sessions', 'governance'],
   ['catalog'],
   ['pipeline'],
-  ['serve'],
+  ['serve', 'replay'],
 ] as const
 const ROOMS: readonly string[] = LEVELS.flat()
 

@@ -143,15 +143,46 @@ export const PROMISES = {
     text: 'A saved edit is in force within a second; an invalid file leaves the last good one in force and says line and column',
     state: 'built',
   },
+  'GOV-19': {
+    text: 'A call that needs approval waits, starves no other, shows everything about itself, and expires',
+    state: 'built',
+  },
+  'GOV-20': {
+    text: 'Answered over the API, on the command line, by the client where it may, by a signed web hook; the first answer wins',
+    state: 'partial',
+    missing: 'the web UI, and clients of launches that `run` makes',
+  },
+  'GOV-21': {
+    text: 'Deny with a reason, once, for the session, always; bound to arguments and definition; always is shown first',
+    state: 'built',
+  },
+  'GOV-22': {
+    text: 'Whatever keeps an approval from coming refuses the call, which was never dispatched; a restart grants nothing',
+    state: 'built',
+  },
   'GOV-24': {
     text: 'Every call and every change of the gateway is an event that can be asked for',
     state: 'partial',
     missing: 'health checks, and the events of governance, isolation and sandboxes',
   },
+  'GOV-25': {
+    text: 'Every decision is one record: who, what, each step, the rule with file and line; explain tells it to a person',
+    state: 'partial',
+    missing: 'the label of the session before and after, and the handle of a shaped result',
+  },
+  'GOV-26': { text: 'Arguments are kept as audit.arguments says, and a secret among them never', state: 'built' },
   'GOV-27': {
     text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused',
     state: 'partial',
     missing: 'the hash chain',
+  },
+  'GOV-28': {
+    text: 'audit finds records by what they say, follows, exports, and keeps no more than it should',
+    state: 'built',
+  },
+  'GOV-29': {
+    text: 'Rules can be only watched, and recorded calls be decided again by other rules',
+    state: 'built',
   },
 } as const satisfies Record<string, Promised>
 

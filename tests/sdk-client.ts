@@ -57,6 +57,7 @@ export const ANSWERS = {
   'roots/list': { roots: [{ uri: 'file:///somewhere', name: 'somewhere' }] },
 } as const
 
+type Answers = Readonly<Record<keyof typeof ANSWERS, object>>
 type Method = keyof typeof ANSWERS
 const METHODS = Object.keys(ANSWERS) as Method[]
 const V1_SCHEMAS = {
@@ -76,10 +77,10 @@ function tap(transport: { onmessage?: unknown }): Json[] {
 }
 
 const answering =
-  (method: Method, asked: Json[]) =>
+  (answer: object, asked: Json[]) =>
   (request: Json): never => {
     asked.push(request)
-    return ANSWERS[method] as never
+    return answer as never
   }
 
 async function subscribeLegacy(plain: PlainMethods, uri: string): Promise<() => Promise<unknown>> {
@@ -87,10 +88,10 @@ async function subscribeLegacy(plain: PlainMethods, uri: string): Promise<() => 
   return () => plain.unsubscribeResource({ uri })
 }
 
-async function openV1(transport: LegacyHttp | LegacyStdio): Promise<SdkClient> {
+async function openV1(transport: LegacyHttp | LegacyStdio, answers: Answers = ANSWERS): Promise<SdkClient> {
   const client = new LegacySdkClient(identity, { capabilities })
   const asked: Json[] = []
-  for (const method of METHODS) client.setRequestHandler(V1_SCHEMAS[method] as never, answering(method, asked))
+  for (const method of METHODS) client.setRequestHandler(V1_SCHEMAS[method] as never, answering(answers[method], asked))
   const heard = tap(transport)
   await client.connect(transport as never)
   const plain = client as unknown as PlainMethods
@@ -111,11 +112,15 @@ async function openV1(transport: LegacyHttp | LegacyStdio): Promise<SdkClient> {
 
 type Negotiation = 'legacy' | 'auto' | { readonly pin: string }
 
-async function openV2(transport: ModernHttp | ModernStdio, mode: Negotiation): Promise<SdkClient> {
+async function openV2(
+  transport: ModernHttp | ModernStdio,
+  mode: Negotiation,
+  answers: Answers = ANSWERS,
+): Promise<SdkClient> {
   const era = mode === 'legacy' ? 'legacy' : 'modern'
   const client = new ModernSdkClient(identity, { capabilities, versionNegotiation: { mode } } as never)
   const asked: Json[] = []
-  for (const method of METHODS) client.setRequestHandler(method, answering(method, asked))
+  for (const method of METHODS) client.setRequestHandler(method, answering(answers[method], asked))
   const heard = tap(transport)
   await client.connect(transport)
   const plain = client as unknown as PlainMethods
@@ -148,13 +153,18 @@ const relay = ({ home, state }: RunningGateway) => ({
 
 const MODERN = { pin: '2026-07-28' }
 
+type OpenSdkClient = (gateway: RunningGateway, answers?: Answers) => Promise<SdkClient>
+
 /** Every SDK, era and transport that a client can come by. */
-export const SDK_CLIENTS: Readonly<Record<string, (gateway: RunningGateway) => Promise<SdkClient>>> = {
-  'the v1 SDK over HTTP': (gateway) => openV1(new LegacyHttp(url(gateway))),
-  'the v1 SDK over stdio': (gateway) => openV1(new LegacyStdio(relay(gateway))),
-  'the v2 SDK in the legacy era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), 'legacy'),
-  'the v2 SDK in the legacy era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'legacy'),
-  'the v2 SDK in the modern era over HTTP': (gateway) => openV2(new ModernHttp(url(gateway)), MODERN),
-  'the v2 SDK in the modern era over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), MODERN),
-  'the v2 SDK that probes, over stdio': (gateway) => openV2(new ModernStdio(relay(gateway)), 'auto'),
+export const SDK_CLIENTS: Readonly<Record<string, OpenSdkClient>> = {
+  'the v1 SDK over HTTP': (gateway, answers) => openV1(new LegacyHttp(url(gateway)), answers),
+  'the v1 SDK over stdio': (gateway, answers) => openV1(new LegacyStdio(relay(gateway)), answers),
+  'the v2 SDK in the legacy era over HTTP': (gateway, answers) =>
+    openV2(new ModernHttp(url(gateway)), 'legacy', answers),
+  'the v2 SDK in the legacy era over stdio': (gateway, answers) =>
+    openV2(new ModernStdio(relay(gateway)), 'legacy', answers),
+  'the v2 SDK in the modern era over HTTP': (gateway, answers) => openV2(new ModernHttp(url(gateway)), MODERN, answers),
+  'the v2 SDK in the modern era over stdio': (gateway, answers) =>
+    openV2(new ModernStdio(relay(gateway)), MODERN, answers),
+  'the v2 SDK that probes, over stdio': (gateway, answers) => openV2(new ModernStdio(relay(gateway)), 'auto', answers),
 }

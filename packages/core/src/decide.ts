@@ -11,6 +11,8 @@ export type Verdict =
       readonly outcome: 'allow'
       readonly reason?: string
       readonly rule?: RuleSource
+      /** The approval that spared it the question. */
+      readonly approval?: string
       /** What it would have been, were its rules enforced. */
       readonly would?: Exclude<Verdict, { outcome: 'allow' }>
     }

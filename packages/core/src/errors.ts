@@ -55,6 +55,7 @@ export const ERRORS = {
   TOKEN_UNKNOWN: kind([404, -32602, 3]),
   APPROVAL_UNKNOWN: kind([404, -32602, 3]),
   APPROVAL_SETTLED: kind([409, -32602, 1]),
+  ALWAYS_REFUSED: kind([409, -32602, 4]),
 
   // Who asks, and from where
   UNAUTHENTICATED: kind([401, -32000, 4]),
@@ -85,6 +86,7 @@ export const ERRORS = {
   AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
   RESULT_WITHHELD: kind([503, -32000, 5], final),
   LOG_ALTERED: kind([500, -32603, 6]),
+  VERDICTS_CHANGED: kind([409, -32603, 6]),
 
   // The server behind
   UPSTREAM_STARTING: kind([503, -32000, 5], passing),

@@ -26,11 +26,20 @@ export interface CallFacts {
 interface Decided {
   readonly steps: Readonly<Partial<Record<StepName, string>>>
   readonly decided_by?: { readonly step: StepName; readonly reason: string; readonly rule?: RuleSource }
+  /** By which rules the other steps went. */
+  readonly rules?: Readonly<Partial<Record<StepName, RuleSource>>>
   /** What enforcing the rules would have done, where they are only watched. */
-  readonly would?: { readonly outcome: 'ask' | 'deny'; readonly error?: ErrorCode }
+  readonly would?: {
+    readonly outcome: 'ask' | 'deny'
+    readonly step: StepName
+    readonly error?: ErrorCode
+    readonly reason: string
+    readonly rule?: RuleSource
+  }
   readonly mode?: Mode
   readonly risk?: RiskLevel
-  /** The approval that let it pass. */
+  readonly risk_reason?: string
+  /** The approval that let it pass: its own, or an earlier one that was given for the session. */
   readonly approval?: string
   /** As much of them as `audit.arguments` keeps. */
   readonly arguments?: Json
@@ -50,6 +59,8 @@ export type SallyportEvent =
       readonly success: boolean
       readonly latency_ms: number
       readonly bytes: number
+      /** What a model would have to read, told from the bytes alone. Older records do not have it. */
+      readonly tokens_estimated?: number
     } & CallFacts)
   | ({
       readonly type: 'TOOL_CALL_FAILED'

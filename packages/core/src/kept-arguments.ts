@@ -126,7 +126,10 @@ const NAMED =
   /((?:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|token)["'`\\]{0,4}(?:[ \t]{0,4}(?:=>|:=|[:=])[ \t]{0,4}|(?<=-[\w-]{3,40})[ \t]+)["'`\\]{0,4})(?!\[|(?:string|number|boolean|null|undefined|true|false|none)\b)[^\s"'`\\,;&]+/gi
 
 /** In a record also what does not look like a secret is hidden where a text says that it is one. */
-const withoutNamed = (text: string): string => text.replaceAll(NAMED, `$1${BY_NAME}`)
+const withoutNamed = (text: string): string => (ANNOUNCES.test(text) ? text.replaceAll(NAMED, `$1${BY_NAME}`) : text)
+
+/** What stands between a name and its value, or before an option: few texts of a call have any of it. */
+const ANNOUNCES = /[:=-]/
 
 const typeOf = (value: Json): string => (value === null ? 'null' : typeof value)
 

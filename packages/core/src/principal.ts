@@ -9,6 +9,8 @@ export interface Principal {
   readonly session: string
   /** The operator may use the admin plane; an agent never. */
   readonly role: 'operator' | 'agent'
+  /** Agent and profile are what the caller chose, not what the credential was made for: that narrows, and grants nothing. */
+  readonly isClaimed?: true
 }
 
 /** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */

@@ -24,6 +24,7 @@ import { type AskedCall, readCall } from './asked-call.ts'
 import type { Offer } from './catalog/catalog.ts'
 import { type HomeContent, loadSettings, prepareState, readHome } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
+import type { Approver } from './governance/governance.ts'
 import { openGateway } from './open-gateway.ts'
 import type { Call } from './pipeline/pipeline.ts'
 import { standingPrincipal } from './sessions/sessions.ts'
@@ -39,6 +40,8 @@ export interface EmbeddedOptions {
   readonly state: string
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly onWarning?: (text: string) => void
+  /** Decides about calls that need a person. Without it, and without a web hook, they are refused. */
+  readonly approve?: Approver
 }
 
 export interface ToolDescription {
@@ -86,7 +89,9 @@ export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedG
   try {
     const { durability, retention } = loaded.settings.audit
     const store = openStore({ state, durability, retention })
-    const gateway = await openGateway({ home: { path, origin: 'flag' }, state, loaded, environment, store, onWarning })
+    const home = { path, origin: 'flag' } as const
+    const approver = options.approve ?? 'nobody'
+    const gateway = await openGateway({ home, state, loaded, environment, store, onWarning, approver })
     gateway.start()
     return new EmbeddedGateway(gateway, { onWarning, release: () => lock.release() })
   } catch (error) {

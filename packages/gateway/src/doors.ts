@@ -39,6 +39,7 @@ export class Doors {
     this.#gateway = gateway
     this.#onBug = onBug
     this.#admin = createAdmin(adminContextOf(gateway, () => this.urls()))
+    gateway.governing.approving.announce(() => this.urls())
   }
 
   urls(): readonly string[] {
@@ -187,6 +188,7 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     ...{ sessions, store, tokens, logins, ids },
     mode: governing.modes.keeper,
     review: governing.review,
+    approving: governing.approving,
     get settings() {
       return gateway.settings
     },

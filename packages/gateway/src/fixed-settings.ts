@@ -1,17 +1,18 @@
 import type { Settings } from './config/config.ts'
 
-/** What the listening ports were opened with, as it is written. */
-const FIXED_AT_START = {
-  host: 'host',
-  port: 'port',
-  allowedHosts: 'allowed_hosts',
-  allowedOrigins: 'allowed_origins',
-} as const
+/** What the listening ports and those who watch were opened with, as it is written. */
+const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
+  'gateway.host': ({ gateway }) => gateway.host,
+  'gateway.port': ({ gateway }) => gateway.port,
+  'gateway.allowed_hosts': ({ gateway }) => gateway.allowedHosts,
+  'gateway.allowed_origins': ({ gateway }) => gateway.allowedOrigins,
+  telemetry: ({ telemetry }) => telemetry,
+}
 
-/** The keys of `gateway` whose change takes effect at the next start only. */
-export function fixedAtStart({ gateway: before }: Settings, { gateway: after }: Settings): readonly string[] {
-  const keys = Object.keys(FIXED_AT_START) as (keyof typeof FIXED_AT_START)[]
-  return keys
-    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
-    .map((key) => FIXED_AT_START[key])
+/** What changed that a running gateway cannot follow. */
+export function fixedAtStart(before: Settings, after: Settings): readonly string[] {
+  const changed = Object.entries(FIXED_AT_START).filter(
+    ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
+  )
+  return changed.map(([key]) => key)
 }

@@ -1,5 +1,6 @@
 import type { McpServer } from '@sallyport/kit'
 import type { Environment, Home, LoadedSettings } from './config/config.ts'
+import type { Approver } from './governance/governance.ts'
 import type { Gatekeeper, LocalTokens } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
@@ -15,6 +16,8 @@ export interface GatewayParts {
   readonly discovery?: 'writes' | 'looks' | undefined
   readonly onNotice?: ((text: string) => void) | undefined
   readonly onWarning: (text: string) => void
+  /** Who answers approvals where the gateway has no doors; `nobody` refuses at once. */
+  readonly approver?: Approver | 'nobody' | undefined
 }
 
 /** What has to be opened, can fail, and must be closed again. */

@@ -1,7 +1,7 @@
 import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
-import { describeIssue, type Home, type LoadedSettings, type Settings } from './config/config.ts'
+import { describeIssue, type Home, type LoadedSettings, mayApprove, type Settings } from './config/config.ts'
 import { fixedAtStart } from './fixed-settings.ts'
 import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { Governing } from './governing.ts'
@@ -110,9 +110,9 @@ export class Gateway {
 
   #createGoverning(): Governing {
     const { catalog, store, home, state, telemetry } = this
-    const { onWarning, onNotice = () => undefined, environment, loaded, discovery = 'writes' } = this.#parts
+    const { onWarning, onNotice = () => undefined, environment, loaded, discovery = 'writes', approver } = this.#parts
     return new Governing({
-      ...{ catalog, store, home, state, environment, onWarning, onNotice, discovery },
+      ...{ catalog, store, home, state, environment, onWarning, onNotice, discovery, approver },
       tools: loaded.tools,
       settings: () => this.#settings,
       onBug: (error, where) => void this.#broke(error, where),
@@ -141,8 +141,10 @@ export class Gateway {
       approvals,
       rulesOf: rules.rulesOf,
       check: this.governing.check,
-      mayApprove: () => false,
-      log: modes.log,
+      kept: this.governing.kept,
+      mayApprove: (principal) => mayApprove(this.#settings.profiles, principal),
+      log: this.store.log,
+      onEnd: modes.ended,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),
       observer: this.telemetry.calls,
@@ -190,7 +192,7 @@ export class Gateway {
 
   /** Puts the servers to work, in the background. */
   start(): void {
-    this.governing.tools.watch()
+    this.governing.start()
     this.#starting = this.#startServers()
   }
 
@@ -249,7 +251,7 @@ export class Gateway {
 
   async #shutDown(reason: string): Promise<void> {
     await this.#starting
-    this.governing.approvals.close(reason)
+    this.governing.approving.close(reason)
     this.sessions.endAll(reason)
     this.methods.close()
     await this.governing.discovery.flush()

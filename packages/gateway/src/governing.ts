@@ -1,15 +1,13 @@
-import { randomBytes } from 'node:crypto'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import {
   isJsonObject,
   type Json,
   type JsonObject,
   keptArguments,
-  type PathWorld,
   type SallyportEvent,
   type Verdict,
 } from '@sallyport/core'
+import { Approving } from './approving.ts'
 import type { Catalog, Offer } from './catalog/catalog.ts'
 import {
   type Home,
@@ -21,15 +19,14 @@ import {
   withFile,
 } from './config/config.ts'
 import {
-  Approvals,
+  type Approvals,
+  type Approver,
   type ArgumentCheck,
-  createPathWorld,
   type ModeWatch,
   type NewEntry,
   openArgumentCheck,
   openModeWatch,
-  type PendingApproval,
-  REMOTE_PATH_WORLD,
+  serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
@@ -49,6 +46,8 @@ export interface GoverningOptions {
   readonly discovery: 'writes' | 'looks'
   /** What people may want to know though nothing is wrong. */
   readonly onNotice: (text: string) => void
+  /** Who answers approvals where the gateway has no doors. */
+  readonly approver: Approver | 'nobody' | undefined
   readonly onWarning: (text: string) => void
   readonly onBug: (error: unknown, where: string) => void
   /** What was recorded. */
@@ -64,12 +63,13 @@ export class Governing {
   readonly rules: RuleBook
   readonly discovery: ToolDiscovery
   readonly review: ToolReview
-  readonly approvals: Approvals
+  readonly approving: Approving
   readonly limits = new ToolLimits(() => performance.now())
   readonly #options: GoverningOptions
   readonly #check: ArgumentCheck
   #isAppending = false
   #wishes = '[]'
+  #settling: Promise<void> | undefined
 
   constructor(options: GoverningOptions) {
     this.#options = options
@@ -80,9 +80,13 @@ export class Governing {
     this.discovery = this.#createDiscovery()
     this.review = this.#createReview()
     this.#rename()
-    this.approvals = this.#createApprovals()
+    this.approving = this.#createApproving()
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(() => this.#changed('lists'))
+  }
+
+  get approvals(): Approvals {
+    return this.approving.approvals
   }
 
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
@@ -105,7 +109,14 @@ export class Governing {
     this.rules.forget()
   }
 
+  /** From now on files are followed. What an earlier gateway left is put in order meanwhile. */
+  start(): void {
+    this.tools.watch()
+    this.#settling = this.approving.expireLeft().catch((error) => this.#options.onBug(error, 'old approvals'))
+  }
+
   async close(): Promise<void> {
+    await this.#settling
     await this.tools.close()
     await this.#check.close()
     await this.modes.keeper.close()
@@ -125,7 +136,7 @@ export class Governing {
   }
 
   #createRules(): RuleBook {
-    const { catalog, settings } = this.#options
+    const { catalog, settings, environment } = this.#options
     const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
     return new RuleBook({
       catalog,
@@ -134,7 +145,7 @@ export class Governing {
       settings: () => settings().governance,
       mode: () => this.modes.keeper.current,
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
-      worldOf: (server) => this.#worldOf(serverOf(server)),
+      worldOf: (server) => serverPathWorld(serverOf(server), environment),
     })
   }
 
@@ -182,29 +193,10 @@ export class Governing {
     })
   }
 
-  #createApprovals(): Approvals {
-    const { settings } = this.#options
-    return new Approvals({
-      record: (event) => this.#recordSynced(event),
-      timeout: () => settings().governance.approvalTimeout,
-      kept: this.kept,
-      allowAlways: (approval, by) => this.#allowAlways(approval, by),
-      newId: () => randomBytes(6).toString('hex'),
-      now: () => Date.now(),
-    })
-  }
-
-  #allowAlways({ tool }: PendingApproval, by: string): Promise<void> {
-    const comment = `approved for good by ${by}, ${new Date().toISOString().slice(0, 10)}`
-    return this.tools.set({ key: tool, field: 'requires_approval', value: false, comment })
-  }
-
-  /** Where the paths of a server's tools lead: a program of ours sees our disk, another machine its own. */
-  #worldOf(server: Settings['servers'][number] | undefined): PathWorld {
-    if (server === undefined || !('command' in server)) return REMOTE_PATH_WORLD
-    const environment = { ...this.#options.environment, ...server.env }
-    const userHome = environment.HOME ?? homedir()
-    return createPathWorld({ environment, userHome, cwd: server.cwd ?? process.cwd(), platform: process.platform })
+  #createApproving(): Approving {
+    const { tools, rules, kept } = this
+    const record = (event: SallyportEvent): Promise<void> => this.#recordSynced(event)
+    return new Approving({ ...this.#options, tools, rules, kept, record })
   }
 
   /** Why nobody vouches for a changed file in a home that came with a folder. */

@@ -20,6 +20,8 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   call: async () => (await import('./commands/call.ts')).callCommand,
   audit: async () => (await import('./commands/audit.ts')).auditCommands,
   explain: async () => (await import('./commands/explain.ts')).explainCommand,
+  replay: async () => (await import('./commands/replay.ts')).replayCommand,
+  approvals: async () => (await import('./commands/approvals.ts')).approvalsCommands,
   mode: async () => (await import('./commands/mode.ts')).modeCommand,
   panic: async () => (await import('./commands/panic.ts')).panicCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommands,

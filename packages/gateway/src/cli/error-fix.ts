@@ -1,10 +1,20 @@
 import type { ErrorCode } from '@sallyport/core'
+import { shellWord } from './shell-word.ts'
 
 /** What to do about a failure of which only the code was recorded. */
 const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   TOOL_UNKNOWN: 'See `sallyport tools` for the tools that are offered.',
   CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
+  MODE_FORBIDS: '`sallyport mode` says which mode is in force, why, and how to leave it.',
+  DEFINITION_CHANGED: 'See what has changed, and accept it if it is harmless: `sallyport tools accept <tool>`.',
+  ARGUMENTS_INVALID: 'The caller has to give what the tool takes: `sallyport tools show <tool>`.',
+  ARGUMENTS_FORBIDDEN: 'Change the rule that decided, if such arguments should be allowed.',
+  SECRET_REFUSED:
+    'Give the key to the server in config.yaml. Where a tool has to take one: `secrets: allow` in its entry.',
+  RATE_LIMITED: 'It came too often: try again later, or raise the limit in its entry.',
   APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
+  APPROVAL_DENIED: 'It was not made. A later call is asked about again.',
+  APPROVAL_EXPIRED: '`sallyport approvals` shows what waits; governance.approval_timeout says for how long.',
   AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
   RESULT_WITHHELD: 'The call was made: look at what it did before you make it again.',
   OVERLOADED: 'Too much ran at once: try again, or raise gateway.max_calls_in_flight.',
@@ -22,4 +32,10 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   INTERNAL: 'This is a bug of Sallyport: please report it.',
 }
 
-export const fixOf = (code: ErrorCode): string | undefined => FIXES[code]
+export function fixOf(
+  code: ErrorCode,
+  about: { readonly tool_name: string; readonly server: string },
+): string | undefined {
+  const { tool_name, server } = about
+  return FIXES[code]?.replace('<tool>', () => shellWord(tool_name)).replace('<name>', () => shellWord(server))
+}

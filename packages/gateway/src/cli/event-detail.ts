@@ -9,7 +9,8 @@ const byWhom = ({ by, via }: { readonly by: string; readonly via: string }): str
 
 /** What a line says of each kind of event; a kind that is missing here does not build. */
 const DETAILS: Details = {
-  TOOL_CALL_STARTED: ({ decided_by }) => decided_by?.reason ?? '',
+  TOOL_CALL_STARTED: ({ decided_by, would }) =>
+    would ? `${WOULD[would.outcome]}: ${would.reason}` : (decided_by?.reason ?? ''),
   TOOL_CALL_COMPLETED: ({ success, latency_ms, bytes }) =>
     `${success ? 'ok' : 'the tool reported an error'}, ${formatDuration(latency_ms)}, ${bytes} bytes`,
   TOOL_CALL_FAILED: ({ error, latency_ms, message }) => `${error}, ${formatDuration(latency_ms)}: ${message}`,
@@ -42,6 +43,8 @@ const DETAILS: Details = {
     `${counted(files, 'file', 'files')} up to record ${through} removed, ${bytes} bytes`,
   LOG_REPAIRED: ({ dropped_bytes }) => `${dropped_bytes} bytes dropped`,
 }
+
+const WOULD = { ask: 'would have asked', deny: 'would have been refused' } as const
 
 const ANSWERS = {
   deny: 'refused',

@@ -1,70 +1,172 @@
-import { formatDuration, type LoggedEvent, type RuleSource } from '@sallyport/core'
+import { formatDuration, type Json, type RuleSource } from '@sallyport/core'
+import { between, type CallStory, type Decided, type Kind, tellStory } from './call-story.ts'
 import { fixOf } from './error-fix.ts'
 import type { Explanation } from './gateway-client.ts'
+import { type Fate, fateOf, headline } from './headline.ts'
 import { localTime } from './local-time.ts'
-import type { Fact } from './table.ts'
-import { visibleLine } from './terminal-text.ts'
+import { notAsked, ruleNotes, type StepLine, stepLines } from './step-lines.ts'
+import { displayWidth, type Style, visibleLine, visibleLines } from './terminal-text.ts'
+import { wrapText } from './wrap-text.ts'
 
-type Call = Explanation['calls'][number]
-type Kind<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>
-type Opening = Kind<'TOOL_CALL_STARTED'> | Kind<'POLICY_DENIED'>
-type Ending = Kind<'TOOL_CALL_COMPLETED'> | Kind<'TOOL_CALL_FAILED'>
+export interface Sheet {
+  readonly style: Style
+  readonly width: number | undefined
+}
 
-/** The life of one call, for a person. */
-export function explainCall(call: Call): readonly Fact[] {
-  const records = call.records as unknown as readonly LoggedEvent[]
-  const opening = records.find((record): record is Opening => isOneOf(record, 'TOOL_CALL_STARTED', 'POLICY_DENIED'))
-  const ending = records.find((record): record is Ending => isOneOf(record, 'TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'))
-  const known = opening ?? ending
+type Row = readonly [name: string, lines: readonly string[]]
+
+const MOST_LINES = 30
+const GAP = '  '
+
+/** The life of one call, for a person: first what happened, then why, then the rest. */
+export function explainCall(call: Explanation['calls'][number], rules: Explanation['rules'], sheet: Sheet): string {
+  const story = tellStory(call)
+  const { style, width } = sheet
+  const [fate, ...rest] = wrapText(headline(story), width)
+  const head = [paintFate(fate ?? '', story, style), ...rest]
+  const steps = story.decided ? decisionLines(story.decided, rules, sheet) : []
+  const facts = [
+    ...approvalRows(story, rules),
+    ...questionRows(story),
+    ...decisionRows(story),
+    ...endRows(story, width),
+  ]
+  const parts = [head, steps, factLines([...facts, ...idRows(story)], sheet)]
+  return parts.flatMap((lines) => (lines.length > 0 ? [`${lines.join('\n')}\n`] : [])).join('\n')
+}
+
+const FATES: Readonly<Record<Fate, keyof Style>> = {
+  Allowed: 'green',
+  Refused: 'red',
+  Waiting: 'yellow',
+  Failed: 'red',
+}
+
+function paintFate(line: string, story: CallStory, style: Style): string {
+  const fate = fateOf(story)
+  return `${style.bold(style[FATES[fate]](fate))}${line.slice(fate.length)}`
+}
+
+function decisionLines(decided: Decided, rules: Explanation['rules'], sheet: Sheet): readonly string[] {
+  const steps = stepLines({ decided, rules, style: sheet.style }).flatMap((line) => stepText(line, sheet))
+  const rest = notAsked(decided)
+  if (rest.length === 0) return steps
+  return [...steps, ...wrapText(`  · not asked any more: ${rest.join(', ')}`, sheet.width).map(sheet.style.dim)]
+}
+
+const STEP_WIDTH = 10
+
+function stepText({ step, mark, paint, reason, notes }: StepLine, { width }: Sheet): readonly string[] {
+  const before = `  ${mark} ${step.padEnd(STEP_WIDTH)}${GAP}`
+  const room = width === undefined ? undefined : width - displayWidth(before)
+  const [first = '', ...more] = wrapText(reason, room)
+  const indent = ' '.repeat(displayWidth(before))
+  const head = `  ${paint(mark)} ${step.padEnd(STEP_WIDTH)}${GAP}${first}`
+  return [head, ...more.map((line) => indent + line), ...notes.map((line) => indent + line)]
+}
+
+function approvalRows(story: CallStory, rules: Explanation['rules']): readonly Row[] {
+  const { asked, answered, expired } = story
+  if (asked === undefined) return []
+  const question = [`asked at ${localTime(asked.time)}${askedWhy(story)}`, ...askedBy(story, rules)]
+  if (answered) {
+    const why = answered.why === undefined ? '' : `: ${visibleLine(answered.why)}`
+    const who = visibleLine(`${answered.by} (over ${answered.via})`)
+    const took = formatDuration(between(asked, answered))
+    return [['approval', [...question, `${ANSWERS[answered.answer]} by ${who} after ${took}${why}`]]]
+  }
+  const end = expired
+    ? visibleLine(expired.reason)
+    : `nobody has answered yet; it waits until ${localTime(asked.expires)}`
+  return [['approval', [...question, end]]]
+}
+
+const askedWhy = ({ asked, decided }: CallStory): string =>
+  asked === undefined || asked.reason === decided?.decided_by?.reason ? '' : `: ${visibleLine(asked.reason)}`
+
+/** Unless a step names the same rule. */
+function askedBy({ asked, decided }: CallStory, rules: Explanation['rules']): readonly string[] {
+  const rule = asked?.rule
+  if (asked === undefined || rule === undefined) return []
+  const isNamed = (other: RuleSource | undefined): boolean => other?.file === rule.file && other.line === rule.line
+  if (isNamed(decided?.decided_by?.rule) || isNamed(decided?.rules?.approve)) return []
+  return ruleNotes(rule, { time: asked.time, rules }).map((line) => `  ${line}`)
+}
+
+const ANSWERS = {
+  deny: 'refused',
+  once: 'approved once',
+  session: 'approved for the session',
+  always: 'approved for good',
+} as const
+
+function questionRows({ questions }: CallStory): readonly Row[] {
+  const lines = questions.map((event) => {
+    if (event.type === 'CLIENT_ASKED') return `its server asked ${visibleLine(event.method)} of the client`
+    return `${event.success ? 'answered' : 'not answered'} after ${formatDuration(event.latency_ms)}`
+  })
+  return lines.length === 0 ? [] : [['questions', lines]]
+}
+
+function decisionRows({ decided }: CallStory): readonly Row[] {
+  if (decided === undefined) return []
+  const { mode, risk, risk_reason, would } = decided
+  const rows: Row[] = []
+  if (would) rows.push(['watched', [`${would.step} would have ${WOULD[would.outcome]}: ${visibleLine(would.reason)}`]])
+  if (mode !== undefined) rows.push(['mode', [visibleLine(mode)]])
+  if (risk !== undefined) rows.push(['risk', [visibleLine(risk_reason ? `${risk} (${risk_reason})` : risk)]])
+  return rows
+}
+
+const WOULD = { deny: 'refused it', ask: 'asked somebody' } as const
+
+function endRows({ decided, asked, ended, expired }: CallStory, width: number | undefined): readonly Row[] {
+  const rows: Row[] = []
+  const given = decided?.arguments ?? asked?.arguments
+  if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
+  if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
+  const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
+  if (failed === undefined) return rows
+  const isSaid = [reasonIn(decided), expired?.reason].includes(failed.message)
+  if (!isSaid) rows.push(['error', [`${visibleLine(failed.error)}: ${visibleLine(failed.message)}`]])
+  const fix = fixOf(failed.error, failed)
+  if (fix !== undefined) rows.push(['what to do', [visibleLine(fix)]])
+  return rows
+}
+
+const sizeText = ({ bytes, tokens_estimated: tokens }: Kind<'TOOL_CALL_COMPLETED'>): string =>
+  tokens === undefined ? `${bytes} bytes` : `${bytes} bytes, about ${tokens} tokens`
+
+const reasonIn = (decided: Decided | undefined): string | undefined =>
+  decided?.type === 'POLICY_DENIED' ? decided.decided_by?.reason : undefined
+
+/** On one line where they fit. */
+function argumentLines(given: Json, width: number | undefined): readonly string[] {
+  const short = visibleLine(JSON.stringify(given))
+  if (displayWidth(short) <= (width ?? 120) - 12) return [short]
+  const lines = visibleLines(JSON.stringify(given, null, 2)).split('\n')
+  if (lines.length <= MOST_LINES) return lines
+  return [...lines.slice(0, MOST_LINES), `… and ${lines.length - MOST_LINES} lines more: --json shows them`]
+}
+
+function idRows({ first, id, trace }: CallStory): readonly Row[] {
+  const { profile, session, server, method, is_mcp } = first
   return [
-    { name: 'call', value: call.call_id },
-    { name: 'trace', value: call.trace_id },
-    ...(known ? subject(known) : []),
-    ...(opening ? decision(opening) : [{ name: 'decision', value: 'its record is no longer kept' }]),
-    ...outcome(opening, ending),
+    ['caller', [visibleLine(`profile ${profile}, session ${session}`)]],
+    ['server', [visibleLine(is_mcp ? server : `${server} (the gateway's own)`)]],
+    ...(method === 'tools/call' ? [] : [['method', [visibleLine(method)]] as const]),
+    ['call', [visibleLine(id)]],
+    ['trace', [visibleLine(trace)]],
   ]
 }
 
-function subject(event: Opening | Ending): readonly Fact[] {
-  const { user, agent, profile, session, method, tool_name, server, is_mcp } = event
-  return [
-    { name: 'when', value: localTime(event.time) },
-    { name: 'who', value: visibleLine(`${user}, agent ${agent}, profile ${profile}, session ${session}`) },
-    { name: 'what', value: visibleLine(`${method} ${tool_name}`) },
-    { name: 'server', value: is_mcp ? visibleLine(server) : `${visibleLine(server)} (the gateway's own)` },
-  ]
+function factLines(rows: readonly Row[], { style, width }: Sheet): readonly string[] {
+  const names = Math.max(...rows.map(([name]) => name.length))
+  const indent = ' '.repeat(names + GAP.length)
+  const room = width === undefined ? undefined : width - indent.length
+  return rows.flatMap(([name, lines]) =>
+    lines
+      .flatMap((line) => wrapText(line, room))
+      .map((line, at) => (at === 0 ? `${style.dim(name.padEnd(names))}${GAP}${line}` : indent + line)),
+  )
 }
-
-function decision(event: Opening): readonly Fact[] {
-  const steps = Object.entries(event.steps).map(([step, said]) => `${step}: ${visibleLine(said)}`)
-  const { decided_by: by } = event
-  return [
-    { name: 'steps', value: steps.join('\n') },
-    { name: 'decision', value: event.type === 'POLICY_DENIED' ? 'refused' : 'allowed' },
-    { name: 'decided by', value: by && `${by.step}: ${visibleLine(by.reason)}` },
-    { name: 'rule', value: by?.rule && ruleText(by.rule) },
-  ]
-}
-
-function outcome(opening: Opening | undefined, ending: Ending | undefined): readonly Fact[] {
-  if (opening?.type === 'POLICY_DENIED') return [dispatched('no'), ...failure(opening)]
-  if (ending === undefined)
-    return [dispatched('yes'), { name: 'answer', value: 'none is recorded: it still runs, or the gateway was killed' }]
-  const latency: Fact = { name: 'latency', value: formatDuration(ending.latency_ms) }
-  if (ending.type === 'TOOL_CALL_FAILED') return [dispatched('yes'), latency, ...failure(ending)]
-  const answer = ending.success ? 'a result' : 'an error of the tool itself'
-  return [dispatched('yes'), latency, { name: 'answer', value: `${answer}, ${ending.bytes} bytes` }]
-}
-
-const dispatched = (value: 'yes' | 'no'): Fact => ({ name: 'dispatched', value })
-
-function failure({ error, message }: Kind<'POLICY_DENIED'> | Kind<'TOOL_CALL_FAILED'>): readonly Fact[] {
-  return [
-    { name: 'error', value: `${error}: ${visibleLine(message)}` },
-    { name: 'fix', value: fixOf(error) },
-  ]
-}
-
-const ruleText = ({ file, line }: RuleSource): string => visibleLine(line === 0 ? file : `${file}:${line}`)
-
-const isOneOf = (event: LoggedEvent, ...types: readonly LoggedEvent['type'][]): boolean => types.includes(event.type)

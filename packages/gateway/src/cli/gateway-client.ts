@@ -1,5 +1,7 @@
 import { isJsonObject, type Mode, type RiskLevel, SallyportError } from '@sallyport/core'
 import type {
+  AnsweredApproval,
+  ApprovalView,
   CallAnswer,
   CallProblem,
   ChangedMode,
@@ -17,6 +19,8 @@ import { errorIn } from '../serve/problem.ts'
 import type { ApiReply, ApiRequest, Exchange } from './exchange.ts'
 
 export type {
+  AnsweredApproval,
+  ApprovalView,
   CallAnswer,
   CallProblem,
   ChangedMode,
@@ -69,6 +73,13 @@ export interface ToolQuery {
 export interface ModeWish {
   readonly mode: Mode
   readonly why?: string
+}
+
+export interface ApprovalWish {
+  readonly answer: AnsweredApproval['answer']
+  readonly why?: string | undefined
+  /** Only say what it would do. */
+  readonly dryRun?: boolean
 }
 
 export interface TokenWish {
@@ -165,6 +176,19 @@ export class GatewayClient {
   /** Of a gateway that runs: this needs nothing that it would have to load first. */
   panic(why: string): Promise<ChangedMode> {
     return this.#ask({ method: 'POST', path: `/panic${queryOf({ why, via: 'cli' })}` })
+  }
+
+  async approvals(): Promise<readonly ApprovalView[]> {
+    return (await this.#ask<{ approvals: ApprovalView[] }>({ method: 'GET', path: '/api/approvals' })).approvals
+  }
+
+  approval(id: string): Promise<ApprovalView> {
+    return this.#ask({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
+  }
+
+  answerApproval(id: string, wish: ApprovalWish): Promise<AnsweredApproval> {
+    const path = `/api/approvals/${encodeURIComponent(id)}`
+    return this.#ask({ method: 'POST', path, body: JSON.stringify(wish) })
   }
 
   async tokens(): Promise<readonly TokenView[]> {

@@ -1,4 +1,4 @@
-import { SallyportError, type SallyportEvent } from '@sallyport/core'
+import { quoteText, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { DEFAULT_SETTINGS, prepareState } from '../config/config.ts'
 import { type ModeKeeper, openModeKeeper } from '../governance/governance.ts'
 import { createApi } from '../serve/api/api.ts'
@@ -51,15 +51,28 @@ function openMode(state: string, log: EventLog, onTrouble: (text: string) => voi
 }
 
 type ApiContext = Parameters<typeof createApi>[0]
+type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'approving' | 'ids' | 'record'
 
-/** Only the routes of records, tokens and the mode are asked here, and these need no more of a gateway. */
+/** Where no gateway runs no call waits. */
+const NOTHING_WAITS: ApiContext['approving'] = {
+  approvals: { pending: [], find: async (id) => unknownApproval(id), answer: async (id) => unknownApproval(id) },
+  hook: { take: async (id) => unknownApproval(id) },
+  preview: async ({ id }) => unknownApproval(id),
+}
+
+function unknownApproval(id: string): never {
+  throw new SallyportError('APPROVAL_UNKNOWN', `No gateway runs, so that no request ${quoteText(id, 60)} waits.`)
+}
+
+/** Only the routes of records, tokens, approvals and the mode are asked here, and these need no more of a gateway. */
 function clientOf({ store, tokens, mode }: Parts): GatewayClient {
-  const context: Pick<ApiContext, 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'ids' | 'record'> = {
+  const context: Pick<ApiContext, OfflineParts> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
     store,
     tokens,
     mode,
+    approving: NOTHING_WAITS,
     ids: createIds(),
     record: (event) => store.log.append(event),
   }

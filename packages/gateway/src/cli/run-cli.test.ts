@@ -82,7 +82,7 @@ describe('a line that cannot be read', () => {
     [['tools', '--sever', 'x'], 'There is no flag --sever. Did you mean "server"?'],
     [
       ['audit', '--verdict', 'denied'],
-      'expected one of allow, ask, approved, expired, deny, failed. Did you mean "deny"?',
+      'expected one of allow, ask, approved, expired, deny, would-ask, would-deny, failed. Did you mean "deny"?',
     ],
     [['completion', 'bsh'], '"bsh" is none of bash, zsh, fish. Did you mean "bash"?'],
     [['audit', '--since', 'yesterday'], '"yesterday" is no time.'],

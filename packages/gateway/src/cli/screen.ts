@@ -8,6 +8,8 @@ export interface Screen {
   /** The caller is a program. */
   readonly json: boolean
   readonly style: Style
+  /** In columns; undefined where the reader is no terminal. */
+  readonly width: number | undefined
   data(text: string): void
   /** One value per line of JSON. */
   dataJson(value: unknown): void
@@ -25,6 +27,7 @@ export function createScreen({ process, environment }: CliContext, flags: Global
   return {
     json: flags.json === true,
     style,
+    width: widthOf(stdout),
     data,
     dataJson: (value) => data(`${JSON.stringify(value)}\n`),
     table: (columns, rows) => data(renderTable({ columns, rows, width: widthOf(stdout), style })),

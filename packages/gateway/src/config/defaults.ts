@@ -70,5 +70,6 @@ export const DEFAULT_SETTINGS: Settings = {
   audit: DEFAULT_AUDIT,
   governance: DEFAULT_GOVERNANCE,
   telemetry: DEFAULT_TELEMETRY,
+  profiles: new Map(),
   servers: [],
 }

@@ -10,6 +10,9 @@ const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json']
 /** The first one that is there is read. */
 export const CONFIG_FILES = ['config.yaml', 'config.json'] as const satisfies readonly HomeFile[]
 
+/** What settings are made of. tools.yaml is followed by whoever keeps it. */
+export const SETTINGS_FILES = [...CONFIG_FILES, 'profiles.json'] as const satisfies readonly HomeFile[]
+
 export type HomeFile = (typeof HOME_FILES)[number]
 
 /** The bytes of a home, read once: what is judged, parsed and trusted are the same bytes. */
@@ -18,7 +21,7 @@ export interface HomeContent {
   readonly files: ReadonlyMap<HomeFile, Buffer>
   /** Of all the files, names included: what trust is about. */
   readonly digest: string
-  /** Of the config files alone. */
+  /** Of the files that settings are made of. */
   readonly configDigest: string
 }
 
@@ -49,7 +52,7 @@ export function withFile({ path, files }: HomeContent, name: HomeFile, bytes: Bu
 }
 
 function contentOf(path: string, files: ReadonlyMap<HomeFile, Buffer>): HomeContent {
-  return { path, files, digest: digestOf(files, HOME_FILES), configDigest: digestOf(files, CONFIG_FILES) }
+  return { path, files, digest: digestOf(files, HOME_FILES), configDigest: digestOf(files, SETTINGS_FILES) }
 }
 
 async function refuseFile(path: string): Promise<void> {

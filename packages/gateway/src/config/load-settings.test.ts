@@ -123,7 +123,8 @@ mcp_servers:
 
   it('says so of rules in files beside it, with or without a config', async () => {
     const rules = { 'tools.yaml': 'tools: {}', 'profiles.json': '{}' }
-    const sentence = 'config.yaml: nothing of this is enforced in this version yet: profiles.json.'
+    const sentence =
+      'config.yaml: nothing of this is enforced in this version yet: profiles.json (all but client_approval).'
     for (const files of [rules, { ...rules, 'config.yaml': '' }]) {
       const { warnings } = await loadSettings({ home: await homeWith(files), environment: {} })
       expect(warnings.map(describeIssue)).toContain(sentence)

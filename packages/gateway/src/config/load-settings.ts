@@ -7,7 +7,7 @@ import { readDockerVariables } from './docker-variables.ts'
 import { type Environment, lookupIn } from './environment.ts'
 import { userHomeOf } from './home.ts'
 import { type HomeContent, readHome } from './home-content.ts'
-import type { Settings } from './settings.ts'
+import type { Profiles, Settings } from './settings.ts'
 import { unenforcedText } from './unenforced.ts'
 
 export interface LoadOptions {
@@ -30,11 +30,12 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   const content = options.content ?? (await readHome(options.home))
   const { digest, configDigest } = content
   const tools = { bytes: content.files.get('tools.yaml') }
+  const profiles = await profilesOf(content)
   const docker = readDockerVariables(options.environment)
   const chosen = chooseConfig(content) ?? (docker.enabled ? noConfig(options.home) : undefined)
   if (chosen === undefined) {
     return {
-      settings: deepFreeze(DEFAULT_SETTINGS),
+      settings: deepFreeze({ ...DEFAULT_SETTINGS, profiles }),
       warnings: [await missingConfig(options.home), ...unenforced([], content, join(options.home, 'config.yaml'))],
       digest,
       configDigest,
@@ -54,7 +55,18 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   })
   if (errors.length > 0) throw invalid(file, errors)
   const told = inOrder([...unenforced(read.unenforced, content, file), ...chosen.warnings, ...warnings])
-  return { settings: deepFreeze(settings), warnings: told, digest, configDigest, tools }
+  return { settings: deepFreeze({ ...settings, profiles }), warnings: told, digest, configDigest, tools }
+}
+
+/** Who may approve as a client stands here: of a file with a mistake nothing counts. */
+async function profilesOf({ path, files }: HomeContent): Promise<Profiles> {
+  const bytes = files.get('profiles.json')
+  if (bytes === undefined) return DEFAULT_SETTINGS.profiles
+  const file = join(path, 'profiles.json')
+  const { readProfiles } = await import('./profiles.ts')
+  const { profiles, errors } = readProfiles(file, Buffer.from(decode({ file, bytes }).text))
+  if (errors.length > 0) throw invalid(file, errors)
+  return profiles
 }
 
 interface ChosenConfig {
@@ -81,7 +93,10 @@ function noConfig(home: string): ChosenConfig {
   return { file, bytes: Buffer.alloc(0), warnings: [wholeFile(file, problem)] }
 }
 
-function decode({ file, bytes }: ChosenConfig): { readonly file: string; readonly text: string } {
+function decode({ file, bytes }: Pick<ChosenConfig, 'file' | 'bytes'>): {
+  readonly file: string
+  readonly text: string
+} {
   try {
     return { file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch (cause) {

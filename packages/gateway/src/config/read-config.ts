@@ -32,7 +32,7 @@ export interface ConfigText {
 
 export interface ReadConfig {
   /** Only to be used when there is no error. */
-  readonly settings: Settings
+  readonly settings: Omit<Settings, 'profiles'>
   readonly errors: readonly ConfigIssue[]
   readonly warnings: readonly ConfigIssue[]
   /** The keys that ask for a protection which this version does not give. */

@@ -185,6 +185,14 @@ export interface TelemetrySettings {
   readonly prometheus: boolean
 }
 
+export interface ProfileSettings {
+  /** Whether the person in front of the client may approve its calls. */
+  readonly clientApproval: boolean
+}
+
+/** By agent and variant: `claude-code.reviewer`. */
+export type Profiles = ReadonlyMap<string, ProfileSettings>
+
 /** config.yaml, validated, with every default filled in and every variable expanded. */
 export interface Settings {
   readonly gateway: GatewaySettings
@@ -192,6 +200,8 @@ export interface Settings {
   readonly audit: AuditSettings
   readonly governance: GovernanceSettings
   readonly telemetry: TelemetrySettings
+  /** Of profiles.json. */
+  readonly profiles: Profiles
   /** In the order of the file. */
   readonly servers: readonly ServerConfig[]
 }

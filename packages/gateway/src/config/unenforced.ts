@@ -1,11 +1,15 @@
 import type { HomeContent, HomeFile } from './home-content.ts'
 
-const RULE_FILES = ['profiles.json'] as const satisfies readonly HomeFile[]
+const RULE_FILES: Readonly<Partial<Record<HomeFile, string>>> = {
+  'profiles.json': 'profiles.json (all but client_approval)',
+}
 const MOST_LISTED = 12
 
 /** One sentence about every protection that a home asks for and this version does not give, if there is any. */
 export function unenforcedText(keys: readonly string[], { files }: Pick<HomeContent, 'files'>): string | undefined {
-  const rules = RULE_FILES.filter((name) => (files.get(name)?.length ?? 0) > 0)
+  const rules = Object.entries(RULE_FILES).flatMap(([name, told]) =>
+    (files.get(name as HomeFile)?.length ?? 0) > 0 ? [told] : [],
+  )
   const all = [...keys, ...rules]
   if (all.length === 0) return undefined
   const rest = all.length > MOST_LISTED ? `, and ${all.length - MOST_LISTED} more` : ''

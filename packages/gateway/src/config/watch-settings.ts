@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { FileWatch } from '../disk/disk.ts'
 import type { Environment } from './environment.ts'
-import { CONFIG_FILES, type HomeContent, readHome } from './home-content.ts'
+import { CONFIG_FILES, type HomeContent, readHome, SETTINGS_FILES } from './home-content.ts'
 import { type LoadedSettings, loadSettings } from './load-settings.ts'
 
 export type SettingsChange =
@@ -34,7 +34,7 @@ export class SettingsWatch {
   constructor(options: WatchOptions) {
     this.#options = options
     this.#told = options.current.configDigest
-    this.#watch = new FileWatch({ folder: options.home, names: CONFIG_FILES, onEvent: () => this.#check() })
+    this.#watch = new FileWatch({ folder: options.home, names: SETTINGS_FILES, onEvent: () => this.#check() })
   }
 
   /** After this nothing is told any more and nothing of it is left. */

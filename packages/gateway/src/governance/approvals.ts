@@ -7,6 +7,7 @@ import {
   formatDuration,
   type Json,
   ownerOf,
+  quoteText,
   SallyportError,
   type SallyportEvent,
 } from '@sallyport/core'
@@ -20,6 +21,8 @@ export interface ApprovalsOptions {
   readonly kept: (args: Json) => Json | undefined
   /** Writes into tools.yaml that nobody has to be asked any more. */
   readonly allowAlways: (approval: PendingApproval, by: string) => Promise<void>
+  /** Why there is nobody who could answer; nothing where somebody may be there. */
+  readonly nobody?: () => string | undefined
   readonly newId: () => string
   readonly now: () => number
 }
@@ -50,6 +53,8 @@ interface Waiting {
 export class Approvals {
   readonly #options: ApprovalsOptions
   readonly #waiting = new Map<string, Waiting>()
+  /** Those that begin to wait: whoever reads the log may know of one before it is on disk. */
+  readonly #recording = new Map<string, Promise<void>>()
   /** For the rest of a session, by what exactly was approved. */
   readonly #grants = new Map<string, Grant>()
   /** How those ended that are over, for whoever answers too late. */
@@ -70,6 +75,19 @@ export class Approvals {
     return () => this.#listeners.delete(listener)
   }
 
+  /** One that waits. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other. */
+  async find(id: string): Promise<PendingApproval> {
+    await this.#untilRecorded(id)
+    const waiting = this.#waiting.get(id)
+    if (waiting) return waiting.approval
+    throw this.#gone(id, this.#settled.get(id))
+  }
+
+  /** One of an earlier gateway is over, whoever still wants to answer it. */
+  bury(id: string, how: string): void {
+    if (!this.#waiting.has(id)) keep(this.#settled, [id, how], MOST_REMEMBERED)
+  }
+
   /** What was approved for the rest of the session, if it was exactly this. */
   grantFor(subject: GrantSubject): Grant | undefined {
     return this.#grants.size === 0 ? undefined : this.#grants.get(grantKey(subject))
@@ -80,10 +98,14 @@ export class Approvals {
     const refusal = this.#refusal(subject)
     if (refusal) return refusal
     const approval = this.#create(subject)
+    const recording = this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
+    this.#recording.set(approval.id, recording)
     try {
-      await this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
+      await recording
     } catch (error) {
       return expected(error)
+    } finally {
+      this.#recording.delete(approval.id)
     }
     // Meanwhile the client may have gone, or the gateway have begun to stop.
     const late = this.#refusal(subject)
@@ -95,6 +117,7 @@ export class Approvals {
 
   /** The first answer counts: a later one is told so. */
   async answer(id: string, answer: ApprovalAnswer): Promise<PendingApproval> {
+    await this.#untilRecorded(id)
     const waiting = this.#claim(id)
     const { approval } = waiting
     try {
@@ -115,8 +138,17 @@ export class Approvals {
     for (const waiting of [...this.#waiting.values()]) this.#end(waiting, expired(`${reason} before anybody answered`))
   }
 
+  async #untilRecorded(id: string): Promise<void> {
+    await this.#recording.get(id)?.catch(() => undefined)
+  }
+
   #refusal({ principal }: ApprovalSubject): SallyportError | undefined {
     if (this.#closed !== undefined) return expired(`${this.#closed} before anybody answered`)
+    const nobody = this.#options.nobody?.()
+    if (nobody !== undefined)
+      return new SallyportError('APPROVAL_REQUIRED', `This call needs approval, but ${nobody}.`, {
+        hint: 'It was not made.',
+      })
     const owner = ownerOf(principal)
     const own = this.pending.filter((approval) => ownerOf(approval.principal) === owner).length
     if (this.#waiting.size < MOST_PENDING && own < MOST_OF_OWNER) return undefined
@@ -148,24 +180,21 @@ export class Approvals {
       waiting.isAnswered = true
       return waiting
     }
-    const how = waiting ? 'somebody has just answered it' : this.#settled.get(id)
-    if (how === undefined)
-      throw new SallyportError('APPROVAL_UNKNOWN', `There is no request for approval "${id.slice(0, 60)}".`, {
-        hint: 'See `sallyport approvals` for those that wait.',
-      })
-    throw new SallyportError('APPROVAL_SETTLED', `The request ${id} is over: ${how}.`)
+    throw this.#gone(id, waiting ? 'somebody has just answered it' : this.#settled.get(id))
+  }
+
+  #gone(id: string, how: string | undefined): SallyportError {
+    if (how !== undefined) return new SallyportError('APPROVAL_SETTLED', `The request ${id} is over: ${how}.`)
+    return new SallyportError('APPROVAL_UNKNOWN', `There is no request for approval ${quoteText(id, 60)}.`, {
+      hint: 'See `sallyport approvals` for those that wait.',
+    })
   }
 
   #grant(waiting: Waiting, { by, via }: ApprovalAnswer, scope: Grant['scope']): void {
     const grant = { approval: waiting.approval.id, scope, by, via }
-    if (scope === 'session' && this.#waiting.has(grant.approval)) this.#remember(waiting.approval, grant)
+    if (scope === 'session' && this.#waiting.has(grant.approval))
+      keep(this.#grants, [grantKey(waiting.approval), grant], MOST_GRANTS)
     this.#settle(waiting, grant, `approved by ${by}`)
-  }
-
-  #remember(approval: PendingApproval, grant: Grant): void {
-    const [oldest] = this.#grants.keys()
-    if (this.#grants.size >= MOST_GRANTS && oldest !== undefined) this.#grants.delete(oldest)
-    this.#grants.set(grantKey(approval), grant)
   }
 
   /** Unless an answer is being written, which then counts. */
@@ -188,9 +217,7 @@ export class Approvals {
     const { approval, timer, settle } = waiting
     if (!this.#waiting.delete(approval.id)) return false
     clearTimeout(timer)
-    const [oldest] = this.#settled.keys()
-    if (this.#settled.size >= MOST_REMEMBERED && oldest !== undefined) this.#settled.delete(oldest)
-    this.#settled.set(approval.id, how)
+    keep(this.#settled, [approval.id, how], MOST_REMEMBERED)
     settle(outcome)
     this.#tell({ kind: 'settled', approval })
     return true
@@ -199,6 +226,13 @@ export class Approvals {
   #tell(change: ApprovalChange): void {
     for (const listener of this.#listeners) listener(change)
   }
+}
+
+/** The oldest make room. */
+function keep<Value>(shelf: Map<string, Value>, [key, value]: readonly [string, Value], most: number): void {
+  const [oldest] = shelf.keys()
+  if (shelf.size >= most && oldest !== undefined) shelf.delete(oldest)
+  shelf.set(key, value)
 }
 
 type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | 'definition'>

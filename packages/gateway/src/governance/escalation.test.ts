@@ -6,6 +6,8 @@ import type { Proposal } from './mode-keeper.ts'
 
 const MINUTE = 60_000
 
+const failed = (code: ErrorCode) => ({ outcome: 'failed', code }) as const
+
 const SETTINGS: EscalationSettings = {
   policyViolations: { count: 3, window: 10 * MINUTE, to: 'ALERT' },
   toolErrors: { rate: 0.5, least: 4, window: 10 * MINUTE, to: 'DEGRADED' },
@@ -28,31 +30,31 @@ function bench(settings: Partial<EscalationSettings> = {}) {
 describe('calls that break the rules', () => {
   it('make the mode stricter when they are enough within the window', () => {
     const { escalation, proposals, clock } = bench()
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     clock.now = 5 * MINUTE
-    escalation.denied('SECRET_REFUSED')
+    escalation.ended(failed('SECRET_REFUSED'))
     expect(proposals).toEqual([])
     clock.now = 10 * MINUTE
-    escalation.denied('ARGUMENTS_FORBIDDEN')
+    escalation.ended(failed('ARGUMENTS_FORBIDDEN'))
     expect(proposals).toEqual([{ to: 'ALERT', why: '3 calls broke the rules within 10 min' }])
   })
 
   it('do not when the first has left the window', () => {
     const { escalation, proposals, clock } = bench()
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     clock.now = 10 * MINUTE + 10_000
-    escalation.denied('CALL_DENIED')
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
+    escalation.ended(failed('CALL_DENIED'))
     expect(proposals).toEqual([])
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(1)
   })
 
   it('are counted anew after they fired', () => {
     const { escalation, proposals, times } = bench()
-    times(8, () => escalation.denied('CALL_DENIED'))
+    times(8, () => escalation.ended(failed('CALL_DENIED')))
     expect(proposals).toHaveLength(2)
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(3)
   })
 
@@ -65,7 +67,7 @@ describe('calls that break the rules', () => {
     'APPROVAL_EXPIRED',
   ])('are not those refused with %s', (code) => {
     const { escalation, proposals, times } = bench()
-    times(50, () => escalation.denied(code))
+    times(50, () => escalation.ended(failed(code)))
     expect(proposals).toEqual([])
   })
 })
@@ -73,40 +75,40 @@ describe('calls that break the rules', () => {
 describe('failing tools', () => {
   it('make the mode stricter at the rate that is set, once there are calls enough', () => {
     const { escalation, proposals } = bench()
-    escalation.ended('badly')
-    escalation.ended('well')
-    escalation.ended('badly')
+    escalation.ended({ outcome: 'tool_error' })
+    escalation.ended({ outcome: 'success' })
+    escalation.ended({ outcome: 'tool_error' })
     expect(proposals).toEqual([])
-    escalation.ended('well')
+    escalation.ended({ outcome: 'success' })
     expect(proposals).toEqual([{ to: 'DEGRADED', why: '2 of 4 calls failed within 10 min' }])
   })
 
   it('do nothing below that rate', () => {
     const { escalation, proposals, times } = bench()
-    times(6, () => escalation.ended('well'))
-    times(5, () => escalation.ended('badly'))
+    times(6, () => escalation.ended({ outcome: 'success' }))
+    times(5, () => escalation.ended({ outcome: 'tool_error' }))
     expect(proposals).toEqual([])
-    escalation.failed('UPSTREAM_DIED')
+    escalation.ended(failed('UPSTREAM_DIED'))
     expect(proposals).toEqual([{ to: 'DEGRADED', why: '6 of 12 calls failed within 10 min' }])
   })
 
   it('are forgotten with the window', () => {
     const { escalation, proposals, clock, times } = bench()
-    times(3, () => escalation.ended('badly'))
+    times(3, () => escalation.ended({ outcome: 'tool_error' }))
     clock.now = 11 * MINUTE
-    escalation.ended('badly')
+    escalation.ended({ outcome: 'tool_error' })
     expect(proposals).toEqual([])
   })
 
   it('fire never for calls that all end well, even at a rate of nothing', () => {
     const { escalation, proposals, times } = bench({ toolErrors: { rate: 0, least: 1, window: MINUTE, to: 'ALERT' } })
-    times(10, () => escalation.ended('well'))
+    times(10, () => escalation.ended({ outcome: 'success' }))
     expect(proposals).toEqual([])
   })
 
   it.each<ErrorCode>(['CALL_CANCELLED', 'TOOL_UNKNOWN'])('are not blamed for %s', (code) => {
     const { escalation, proposals, times } = bench()
-    times(50, () => escalation.failed(code))
+    times(50, () => escalation.ended(failed(code)))
     expect(proposals).toEqual([])
   })
 })
@@ -175,8 +177,8 @@ describe('the settings', () => {
     }
     const { escalation, proposals, clock } = bench(off)
     for (clock.now = 0; clock.now < MINUTE; clock.now += 500) {
-      escalation.denied('CALL_DENIED')
-      escalation.ended('badly')
+      escalation.ended(failed('CALL_DENIED'))
+      escalation.ended({ outcome: 'tool_error' })
       escalation.connected('a')
       escalation.lost('a')
       escalation.unrecorded()
@@ -186,32 +188,32 @@ describe('the settings', () => {
 
   it('that changed begin to count anew, those that did not go on', () => {
     const { escalation, proposals } = bench()
-    escalation.denied('CALL_DENIED')
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
+    escalation.ended(failed('CALL_DENIED'))
     escalation.reload({ ...SETTINGS })
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(1)
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     escalation.reload({ ...SETTINGS, policyViolations: { count: 2, window: MINUTE, to: 'LOCKDOWN' } })
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(1)
-    escalation.denied('CALL_DENIED')
+    escalation.ended(failed('CALL_DENIED'))
     expect(proposals[1]).toMatchObject({ to: 'LOCKDOWN' })
   })
 })
 
 it('a person who relaxes the mode makes everything begin anew', () => {
   const { escalation, proposals, clock } = bench()
-  escalation.denied('CALL_DENIED')
-  escalation.denied('CALL_DENIED')
-  escalation.ended('badly')
+  escalation.ended(failed('CALL_DENIED'))
+  escalation.ended(failed('CALL_DENIED'))
+  escalation.ended({ outcome: 'tool_error' })
   escalation.connected('a')
   escalation.lost('a')
   escalation.unrecorded()
   escalation.reset()
   clock.now = 30_000
-  escalation.denied('CALL_DENIED')
-  escalation.ended('badly')
+  escalation.ended(failed('CALL_DENIED'))
+  escalation.ended({ outcome: 'tool_error' })
   escalation.connected('a')
   escalation.lost('a')
   escalation.unrecorded()

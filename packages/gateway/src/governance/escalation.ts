@@ -1,5 +1,6 @@
 import { type ErrorCode, formatDuration, type SallyportEvent } from '@sallyport/core'
 import type { EscalationSettings } from '../config/config.ts'
+import type { CallEnd } from '../telemetry/telemetry.ts'
 import type { Proposal } from './mode-keeper.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
@@ -22,8 +23,8 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   'APPROVAL_DENIED',
 ])
 
-/** Ends of a call that say nothing about its tool. */
-const NO_FAULT_OF_A_TOOL: ReadonlySet<ErrorCode> = new Set(['CALL_CANCELLED', 'TOOL_UNKNOWN', 'NAME_AMBIGUOUS'])
+/** Of a call that was not answered: whether that tells something about its tool. */
+const isFaultOfTool = (code: ErrorCode): boolean => code.startsWith('UPSTREAM_')
 
 interface Counts {
   readonly violations: SlidingWindow
@@ -63,13 +64,9 @@ export class Escalation {
     this.reset()
   }
 
-  /** What a whole event says, whoever records it. */
+  /** What happens to servers. */
   heed(event: SallyportEvent): void {
     switch (event.type) {
-      case 'POLICY_DENIED':
-        return this.denied(event.error)
-      case 'TOOL_CALL_FAILED':
-        return this.failed(event.error)
       case 'UPSTREAM_CONNECTED':
       case 'UPSTREAM_RESTARTED':
         return this.connected(event.server)
@@ -80,17 +77,22 @@ export class Escalation {
     }
   }
 
-  denied(error: ErrorCode): void {
+  /** A call came to its end. */
+  ended({ outcome, code }: Pick<CallEnd, 'outcome' | 'code'>): void {
+    if (code !== undefined && VIOLATIONS.has(code)) this.#violated()
+    else if (code === undefined || isFaultOfTool(code)) this.#count(outcome === 'success' ? 'well' : 'badly')
+  }
+
+  #violated(): void {
     const trigger = this.#settings.policyViolations
-    if (trigger === undefined || !VIOLATIONS.has(error)) return
+    if (trigger === undefined) return
     const count = this.#counts.violations.add(this.#now())
     if (count < trigger.count) return
     this.#counts.violations.clear()
     this.#propose({ to: trigger.to, why: `${count} calls broke the rules within ${formatDuration(trigger.window)}` })
   }
 
-  /** A call came to its end: well, or as its tool or server reports. */
-  ended(outcome: 'well' | 'badly'): void {
+  #count(outcome: 'well' | 'badly'): void {
     const trigger = this.#settings.toolErrors
     if (trigger === undefined) return
     const at = this.#now()
@@ -101,10 +103,6 @@ export class Escalation {
     this.#counts.failures.clear()
     const why = `${failures} of ${calls} calls failed within ${formatDuration(trigger.window)}`
     this.#propose({ to: trigger.to, why })
-  }
-
-  failed(error: ErrorCode): void {
-    if (!NO_FAULT_OF_A_TOOL.has(error)) this.ended('badly')
   }
 
   connected(server: string): void {

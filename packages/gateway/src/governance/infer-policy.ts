@@ -3,8 +3,10 @@ import {
   inferPermission,
   inferRisk,
   type JsonObject,
+  type Permission,
   type PoisonFinding,
   type PolicySources,
+  type RiskLevel,
   type RiskTokens,
   type ToolDefinition,
 } from '@sallyport/core'
@@ -31,6 +33,11 @@ export interface InferenceOptions {
   readonly neighbours: (server: string) => Neighbours
 }
 
+interface Inferred<Value> {
+  readonly value: Value
+  readonly reason: string
+}
+
 export const poisonIn = ({ original, server }: Inferable, { neighbours }: InferenceOptions): readonly PoisonFinding[] =>
   findPoison(original as ToolDefinition, { server, ...neighbours(server) })
 
@@ -41,13 +48,14 @@ export function inferPolicy(offer: Inferable, options: InferenceOptions): Policy
   const { tokens } = options
   return {
     category: offer.isMcp ? 'mcp' : 'built_in',
-    get risk() {
-      // Our own texts need no suspicion.
+    get risk(): Inferred<RiskLevel> {
+      // Our own tools need no suspicion, and what they declare is so.
+      if (!offer.isMcp && !this.permission.value.includes('WRITE')) return { value: 'low', reason: 'it only reads' }
       const findings = offer.isMcp ? poisonIn(offer, options) : []
       const { level, reason } = inferRisk(tool, { tokens, findings })
       return { value: level, reason }
     },
-    get permission() {
+    get permission(): Inferred<readonly Permission[]> {
       const trusted = options.trusted || !offer.isMcp
       const { permission, reason } = inferPermission(tool, { tokens, trusted, networkIsolated: !offer.isMcp })
       return { value: permission, reason }

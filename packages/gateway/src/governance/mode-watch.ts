@@ -1,9 +1,9 @@
 import { isStricter, messageOf, SallyportError, type SallyportEvent } from '@sallyport/core'
 import type { Settings } from '../config/config.ts'
 import type { EventLog } from '../store/store.ts'
+import type { CallEnd } from '../telemetry/telemetry.ts'
 import { Escalation } from './escalation.ts'
 import { type ModeKeeper, openModeKeeper } from './mode-keeper.ts'
-import { createWatchfulLog } from './watchful-log.ts'
 
 export interface ModeWatchOptions {
   readonly state: string
@@ -16,8 +16,8 @@ export interface ModeWatchOptions {
 export interface ModeWatch {
   readonly keeper: ModeKeeper
   readonly escalation: Escalation
-  /** For whoever records calls. */
-  readonly log: EventLog
+  /** A call came to its end. */
+  readonly ended: (end: CallEnd) => void
 }
 
 export function openModeWatch({ state, log, settings, onTrouble }: ModeWatchOptions): ModeWatch {
@@ -33,7 +33,17 @@ export function openModeWatch({ state, log, settings, onTrouble }: ModeWatchOpti
     if (isStricter(from, to)) escalation.reset()
   })
   tellUnusual(keeper, onTrouble)
-  return { keeper, escalation, log: createWatchfulLog(log, escalation) }
+  return { keeper, escalation, ended: feedFrom(log, escalation) }
+}
+
+function feedFrom(log: EventLog, escalation: Escalation): ModeWatch['ended'] {
+  let { failures } = log
+  return (end) => {
+    escalation.ended(end)
+    if (log.failures > failures) escalation.unrecorded()
+    else escalation.recorded()
+    failures = log.failures
+  }
 }
 
 /** Whoever starts a gateway that refuses much should know why. */

@@ -2,6 +2,7 @@ import { basename, dirname } from 'node:path'
 import { messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
 import { causeCode, diskReason, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
+import { type LineChange, lineChange } from './line-change.ts'
 import { issueText, readToolsBytes } from './tools-bytes.ts'
 import {
   appendEntries,
@@ -110,9 +111,19 @@ export class ToolsKeeper {
   /** Changes exactly one value, in a person's name. */
   async set(change: FieldChange): Promise<void> {
     const { path } = this.#options
-    if (path === undefined)
-      throw new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.')
+    if (path === undefined) throw noFile()
     await this.#inTurn(() => this.#change(path, (text) => setField(text, change)))
+  }
+
+  /** What `set` would do to the file now. */
+  async preview(change: FieldChange): Promise<LineChange> {
+    const { path } = this.#options
+    if (path === undefined) throw noFile()
+    const bytes = await readHomeFile(path)
+    const before = bytes === undefined ? '' : decode(path, bytes)
+    const changed = setField(before, change)
+    if (!changed.ok) throw unsafe(path, changed.why)
+    return lineChange(path, before, changed.text)
   }
 
   async #change(path: string, change: (text: string) => Change): Promise<readonly Skipped[]> {
@@ -259,6 +270,9 @@ function fromDisk(path: string, error: unknown): unknown {
   if (cause instanceof SallyportError || causeCode(cause) === '') return error
   return unsafe(path, `it cannot be written: ${diskReason(cause)}`)
 }
+
+const noFile = (): SallyportError =>
+  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.')
 
 const unsafe = (path: string, why: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why}.`, {

@@ -1,5 +1,5 @@
 import type { Ruled, Step, Verdict } from '@sallyport/core'
-import type { Approvals } from '../governance/governance.ts'
+import type { Approvals, Grant } from '../governance/governance.ts'
 import { approvalSubject } from './approval-subject.ts'
 import type { Case } from './case.ts'
 
@@ -10,12 +10,12 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
     judge: (subject) => {
       const { rules, call, grant } = subject
       if (!rules.approval.value) return spared(rules.approval)
-      if (grant) return allowed(`approved (${grant.scope}) by ${grant.by}`, rules.approval)
+      if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
       const auto = rules.autoApproved(call)
       if (auto) return allowed(auto.reason, auto)
       // In a lockdown what was approved before does not count.
       const earlier = rules.mode === 'LOCKDOWN' ? undefined : approvals.grantFor(approvalSubject(subject))
-      if (earlier) return allowed(`approved for this session by ${earlier.by}`, rules.approval)
+      if (earlier) return granted(`approved for this session by ${earlier.by}`, rules.approval, earlier)
       return { outcome: 'ask', reason: rules.approval.reason, ...ruleOf(rules.approval) }
     },
   }
@@ -35,6 +35,11 @@ function spared(approval: Ruled<boolean>): Verdict {
 const allowed = (reason: string, { rule }: Pick<Ruled<boolean>, 'rule'>): Verdict => ({
   outcome: 'allow',
   reason,
+  ...(rule && { rule }),
+})
+
+const granted = (reason: string, { rule }: Ruled<boolean>, { approval }: Grant): Verdict => ({
+  ...{ outcome: 'allow', reason, approval },
   ...(rule && { rule }),
 })
 

@@ -1,5 +1,5 @@
 import { isJsonObject } from '@sallyport/core'
-import type { CallEnd, CallWatch } from '../telemetry/telemetry.ts'
+import type { CallEnd } from '../telemetry/telemetry.ts'
 import { type Frame, parseFrame } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 
@@ -22,14 +22,14 @@ function rpcCodeOf(frame: Frame): number | undefined {
 }
 
 /** Tells how the call ended before its answer leaves, also where a bug of ours ends it. */
-export function tellEnd(answered: Promise<Answer>, watch: CallWatch): Promise<Answer> {
+export function tellEnd(answered: Promise<Answer>, tell: (end: CallEnd) => void): Promise<Answer> {
   return answered.then(
     (answer) => {
-      watch.ended(endOf(answer))
+      tell(endOf(answer))
       return answer
     },
     (error: unknown) => {
-      watch.ended({ outcome: 'failed', code: 'INTERNAL' })
+      tell({ outcome: 'failed', code: 'INTERNAL' })
       throw error
     },
   )

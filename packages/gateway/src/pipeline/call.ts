@@ -25,6 +25,8 @@ export interface Call {
   /** What the request came over; none where a program of ours calls. */
   readonly carrier?: 'http' | 'lines' | undefined
   readonly cancellation: Cancellation
+  /** Whether its client can still get the answer; nothing where its leaving is a cancellation. */
+  readonly isAwaited?: (() => boolean) | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */
   readonly subscription?: ResourceSubscription | undefined

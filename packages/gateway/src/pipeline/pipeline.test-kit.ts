@@ -3,6 +3,7 @@ import {
   Cancellation,
   compileSelection,
   type JsonObject,
+  keptArguments,
   type Mode,
   type Principal,
   SallyportError,
@@ -31,7 +32,7 @@ export function frameOf(message: JsonObject | string): Frame {
 export class MemoryLog implements EventLog {
   readonly events: SallyportEvent[] = []
   failure: Error | undefined
-  readonly failures = 0
+  failures = 0
   syncing: () => Promise<void> = () => Promise.resolve()
 
   append(event: Recordable): void {
@@ -122,6 +123,8 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     tools: new ToolLimits(() => now()),
     approvals,
     check: () => ALLOW,
+    onEnd: () => {},
+    kept: (args) => keptArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,
     log,
     audit: () => audit,

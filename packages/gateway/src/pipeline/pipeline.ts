@@ -1,8 +1,16 @@
-import { type Decision, type ModeState, openGate, SallyportError, type Step } from '@sallyport/core'
+import {
+  type Decision,
+  type Json,
+  type JsonObject,
+  type ModeState,
+  openGate,
+  SallyportError,
+  type Step,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
-import type { CallObserver, CallWatch } from '../telemetry/telemetry.ts'
+import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { type AskClient, canBeAsked, type QuestionAnswer, type Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
@@ -27,13 +35,17 @@ import {
   type UnknownCall,
   unknownRecord,
 } from './record.ts'
+import { refusalOf, refusedQuestion, withheld } from './refusal.ts'
 import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
+import { argumentsOf } from './tool-rules.ts'
 import { validate } from './validate.ts'
+import { WaitingCall } from './waiting-call.ts'
 import { watched } from './watched.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
+export type { Case } from './case.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { PIN_STATES } from './pin-state.ts'
@@ -41,10 +53,12 @@ export { renamesIn } from './renames.ts'
 export type { ReviewedTool } from './reviewed-tool.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
+export { standingApproval } from './standing-approval.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
 export { PROBLEM_KINDS } from './tool-problems.ts'
 export { type DefinitionReview, ToolReview } from './tool-review.ts'
+export type { ToolRules } from './tool-rules.ts'
 export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 
 /** What a list and a call both ask. */
@@ -74,9 +88,13 @@ export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsO
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly log: EventLog
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
+  /** As much of the arguments as a record keeps. */
+  readonly kept: (args: JsonObject) => Json | undefined
   readonly upstream: (server: string) => Upstream | undefined
   /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
   readonly onBug: (error: SallyportError) => void
+  /** A call came to its end, whatever that was. */
+  readonly onEnd: (end: CallEnd) => void
   /** Wants to know of every call. */
   readonly observer?: CallObserver | undefined
 }
@@ -104,17 +122,23 @@ export class Pipeline {
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
   run(asked: Call): Promise<Answer> {
     const watch = this.#options.observer?.begin(asked)
-    const answered = this.#decideAndPerform(asked, watch)
-    return watch ? tellEnd(answered, watch) : answered
+    const { onEnd } = this.#options
+    return tellEnd(this.#decideAndPerform(asked, watch), (end) => {
+      onEnd(end)
+      watch?.ended(end)
+    })
   }
 
   async #decideAndPerform(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
     const judged = this.#judge.judge(asked)
     const first = judged instanceof Promise ? await judged : judged
     watch?.decided(first.decision, first.case.call)
-    const trial = first.decision.outcome === 'ask' ? await this.#ask(asked, first) : first
+    if (first.decision.outcome === 'allow') return this.#perform(asked, first, watch)
+    if (first.decision.outcome === 'deny') return this.#refuse(first)
+    const waiting = new WaitingCall(asked)
+    const trial = await this.#ask(waiting, first)
     if (trial instanceof SallyportError) return this.#refuse(first, trial)
-    if (trial.decision.outcome === 'allow') return this.#perform(asked, trial, watch)
+    if (trial.decision.outcome === 'allow') return this.#perform(waiting.call, trial, watch)
     watch?.decided(trial.decision, trial.case.call)
     return this.#refuse(trial)
   }
@@ -127,7 +151,7 @@ export class Pipeline {
     gauge.enter(call.principal)
     tools.enter(recordName, rules.policy)
     try {
-      const unrecorded = this.#grave(await this.#record(startedRecord(trial)))
+      const unrecorded = this.#grave(await this.#record(startedRecord(trial, this.#kept(trial))))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
       // A lockdown counts from the next dispatch on.
       const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial, watch)
@@ -153,11 +177,17 @@ export class Pipeline {
   }
 
   /** Waits for a person, then judges again: much may have changed meanwhile. */
-  async #ask(asked: Call, trial: Trial): Promise<Trial | SallyportError> {
-    const { cancellation } = asked
-    const onPending = (approval: PendingApproval): void => void this.#clients.ask(asked, approval)
-    const grant = await this.#options.approvals.request(approvalSubject(trial.case), { cancellation, onPending })
-    return grant instanceof SallyportError ? grant : this.#judge.judge(asked, grant)
+  async #ask(waiting: WaitingCall, trial: Trial): Promise<Trial | SallyportError> {
+    const { call } = waiting
+    const onPending = (approval: PendingApproval): void => {
+      waiting.begin()
+      void this.#clients.ask(call, approval)
+    }
+    const asking = { cancellation: call.cancellation, onPending }
+    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
+    waiting.end()
+    if (grant instanceof SallyportError) return grant
+    return waiting.abandoned ?? this.#judge.judge(call, grant)
   }
 
   /** Whether a call of this needs somebody's approval, whoever that may be. */
@@ -179,7 +209,7 @@ export class Pipeline {
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
     const refusal = isDocker ? dockerRefusal(answer) : undefined
     if (refusal === undefined) return answer
-    await this.#record(deniedRecord(trial, refusal))
+    await this.#record(deniedRecord(trial, refusal, this.#kept(trial)))
     return { kind: 'failure', error: refusal }
   }
 
@@ -220,8 +250,12 @@ export class Pipeline {
   }
 
   async #refuse(trial: Trial, error = refusalOf(trial)): Promise<Answer> {
-    const unrecorded = this.#grave(await this.#record(deniedRecord(trial, error)))
+    const unrecorded = this.#grave(await this.#record(deniedRecord(trial, error, this.#kept(trial))))
     return { kind: 'failure', error: unrecorded ?? error }
+  }
+
+  #kept({ case: { call } }: Trial): Json | undefined {
+    return this.#options.kept(argumentsOf(call))
   }
 
   #end(call: Call, answer: Answer, latency: number): Recordable {
@@ -253,31 +287,8 @@ export class Pipeline {
   }
 }
 
-function refusalOf({ decision: { decisive } }: Trial): SallyportError {
-  const verdict = decisive?.verdict
-  const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
-  return new SallyportError(code, verdict?.reason ?? 'Refused.')
-}
-
-const refusedQuestion = ({ kind, text }: SallyportError): QuestionAnswer => ({
-  error: { code: kind.rpc, message: text },
-})
-
 const isRefusal = (answer: Answer): boolean => answer.kind === 'frame' && answer.frame.envelope.error !== undefined
 
 function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
   return envelope.result !== undefined && !envelope.isError
-}
-
-/** The server has done its work: whoever asked must not take this for a call that was never made. */
-function withheld(cause: SallyportError): Answer {
-  const error = new SallyportError(
-    'RESULT_WITHHELD',
-    `The call was made, but its end could not be recorded: ${cause.message}`,
-    {
-      hint: 'Its result is withheld. Look at what it did before you make it again.',
-      cause,
-    },
-  )
-  return { kind: 'failure', error }
 }

@@ -1,4 +1,4 @@
-import { ALLOW, type Decision, openGate, type Principal } from '@sallyport/core'
+import { ALLOW, type Decision, type Json, openGate, type Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import type { Call } from './call.ts'
@@ -14,10 +14,10 @@ const DECISION: Decision = {
 }
 const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['read', 'say "hi"\n\u2028']) } })
 const offers = catalog.snapshot.tools
-const started = (call: Call) => {
+const started = (call: Call, kept?: Json) => {
   const { principal, params, offer } = call
   const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined }
-  return startedRecord({ case: subject, decision: DECISION, epoch: 0 })
+  return startedRecord({ case: subject, decision: DECISION, epoch: 0 }, kept)
 }
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
 const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
@@ -38,7 +38,8 @@ describe('the records of a call', () => {
           is_mcp: true,
         }
         const steps = { select: 'allow', mode: 'no rules' }
-        const governed = { steps, mode: 'NORMAL', risk: expect.stringMatching(/low|medium/) }
+        const risk = { risk: expect.stringMatching(/low|medium/), risk_reason: expect.stringMatching(/./) }
+        const governed = { steps, mode: 'NORMAL', ...risk }
         expect(parsed(started(call))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, ...governed })
         const completion = { success: false, latency: 1.23456, bytes: 7 }
         expect(parsed(completedRecord(call, completion))).toEqual({
@@ -47,8 +48,18 @@ describe('the records of a call', () => {
           success: false,
           latency_ms: 1.23,
           bytes: 7,
+          tokens_estimated: 2,
         })
       }
+  })
+
+  it('hold the arguments as they were kept, and say nothing of them where none are', () => {
+    const call = callOf(offers[0])
+    expect(parsed(started(call, { path: 'a"b\n', 'x\u2028': [1, null] }))).toMatchObject({
+      arguments: { path: 'a"b\n', 'x\u2028': [1, null] },
+    })
+    expect(parsed(started(call, {}))).toMatchObject({ arguments: {} })
+    expect(parsed(started(call))).not.toHaveProperty('arguments')
   })
 
   it('tell apart the methods by which one offer is asked for', () => {

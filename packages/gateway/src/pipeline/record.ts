@@ -2,11 +2,15 @@ import {
   type CallFacts,
   cutRedacted,
   type Decision,
+  type Json,
   type Principal,
   redactText,
   type SallyportError,
   type SallyportEvent,
   type StepName,
+  type StepVerdict,
+  type ToolPolicy,
+  type Verdict,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { EventText } from '../store/store.ts'
@@ -34,16 +38,20 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-export function startedRecord(trial: Trial): EventText {
-  const { call, grant } = trial.case
-  const approval = grant ? `,"approval":${JSON.stringify(grant.approval)}` : ''
-  return { members: `"type":"TOOL_CALL_STARTED",${factsText(call)},${decidedText(trial)}${approval}` }
+/** `kept`: as much of the arguments as a record keeps. */
+export function startedRecord(trial: Trial, kept?: Json): EventText {
+  const given = kept === undefined ? '' : `,"arguments":${JSON.stringify(kept)}`
+  return { members: `"type":"TOOL_CALL_STARTED",${factsText(trial.case.call)},${decidedText(trial)}${given}` }
 }
 
-export function deniedRecord(trial: Trial, error: SallyportError): SallyportEvent {
+export function deniedRecord(trial: Trial, error: SallyportError, kept?: Json): SallyportEvent {
   const told = { error: error.code, message: redactText(error.message) }
-  return { type: 'POLICY_DENIED', ...factsOf(trial.case.call), ...told, ...decided(trial) }
+  const given = kept === undefined ? {} : { arguments: kept }
+  return { type: 'POLICY_DENIED', ...factsOf(trial.case.call), ...told, ...decided(trial), ...given }
 }
+
+/** English text and JSON alike come to about four; other scripts to fewer. It is an estimate, and is named so. */
+const BYTES_OF_TOKEN = 4
 
 export interface Completion {
   readonly success: boolean
@@ -52,7 +60,8 @@ export interface Completion {
 }
 
 export function completedRecord(call: Call, { success, latency, bytes }: Completion): EventText {
-  const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},"bytes":${bytes}`
+  const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_OF_TOKEN)}`
+  const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
   return { members: `"type":"TOOL_CALL_COMPLETED",${factsText(call)},${outcome}` }
 }
 
@@ -133,24 +142,51 @@ const milliseconds = (latency: number): number => Math.round(latency * 100) / 10
 function decided({ decision, case: { rules } }: Trial) {
   const steps: Partial<Record<StepName, string>> = {}
   for (const { step, verdict } of decision.verdicts)
-    steps[step] = verdict.outcome === 'allow' && verdict.reason ? verdict.reason : verdict.outcome
+    steps[step] = verdict.outcome === 'allow' && verdict.reason ? redactText(verdict.reason) : verdict.outcome
   const { mode, policy } = rules
-  const by = decisive(decision)
+  const deciding = decisive(decision)
+  const others = otherRules(decision, deciding)
   const would = watchedOnly(decision)
-  return { steps, ...(by && { decided_by: by }), ...(would && { would }), mode, risk: policy.risk.value }
+  const approval = approvalOf(decision)
+  return {
+    steps,
+    ...(deciding && { decided_by: { step: deciding.step, ...reasonOf(deciding.verdict) } }),
+    ...(others && { rules: others }),
+    ...(would && { would }),
+    ...{ mode, risk: policy.risk.value, risk_reason: riskReason(policy.risk) },
+    ...(approval !== undefined && { approval }),
+  }
 }
 
 /** The step that refused or asked; of what was allowed the last one that goes by a rule. */
-function decisive({ verdicts, decisive: deciding }: Decision) {
-  const found = deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
-  if (!found) return undefined
-  const { step, verdict } = found
-  return { step, reason: redactText(verdict.reason ?? ''), ...(verdict.rule && { rule: verdict.rule }) }
+const decisive = ({ verdicts, decisive: deciding }: Decision): StepVerdict | undefined =>
+  deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
+
+const riskReason = ({ reason, rule }: ToolPolicy['risk']): string =>
+  rule ? `${reason} at ${rule.file}:${rule.line}` : redactText(reason)
+
+const reasonOf = ({ reason = '', rule }: Verdict) => ({ reason: redactText(reason), ...(rule && { rule }) })
+
+function otherRules({ verdicts }: Decision, deciding: StepVerdict | undefined) {
+  const ruled = verdicts.filter((said) => said !== deciding && said.verdict.rule !== undefined)
+  if (ruled.length === 0) return undefined
+  return Object.fromEntries(ruled.map(({ step, verdict }) => [step, verdict.rule]))
 }
 
 /** What enforcing the rules would have done. */
 function watchedOnly({ verdicts }: Decision) {
-  const would = verdicts.flatMap(({ verdict }) => (verdict.outcome === 'allow' && verdict.would ? [verdict.would] : []))
-  const worst = would.find(({ outcome }) => outcome === 'deny') ?? would[0]
-  return worst && { outcome: worst.outcome, ...(worst.outcome === 'deny' && { error: worst.code }) }
+  const would = verdicts.flatMap(({ step, verdict }) =>
+    verdict.outcome === 'allow' && verdict.would ? [{ step, verdict: verdict.would }] : [],
+  )
+  const worst = would.find(({ verdict }) => verdict.outcome === 'deny') ?? would[0]
+  if (worst === undefined) return undefined
+  const { step, verdict } = worst
+  return {
+    ...{ outcome: verdict.outcome, step },
+    ...(verdict.outcome === 'deny' && { error: verdict.code }),
+    ...reasonOf(verdict),
+  }
 }
+
+const approvalOf = ({ verdicts }: Decision): string | undefined =>
+  verdicts.map(({ verdict }) => (verdict.outcome === 'allow' ? verdict.approval : undefined)).find(Boolean)

@@ -1,7 +1,7 @@
 import type { SallyportEvent } from '@sallyport/core'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Home, Settings } from '../config/config.ts'
-import type { ModeKeeper } from '../governance/governance.ts'
+import type { ApprovalHook, Approvals, LineChange, ModeKeeper, PendingApproval } from '../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../pipeline/pipeline.ts'
 import type { LocalTokens, Logins } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
@@ -9,6 +9,14 @@ import type { Exposition } from '../telemetry/telemetry.ts'
 import type { Fleet } from '../upstream/upstream.ts'
 import type { Ids } from './ids.ts'
 import type { LegacySessions } from './legacy-sessions.ts'
+
+/** Calls that wait for a person, and what an answer would do. */
+export interface ApprovalDesk {
+  readonly approvals: Pick<Approvals, 'pending' | 'find' | 'answer'>
+  readonly hook: Pick<ApprovalHook, 'take'>
+  /** What answering `always` would write into tools.yaml. */
+  preview(approval: PendingApproval, by: string): Promise<LineChange>
+}
 
 /** What the admin plane shows and changes. */
 export interface AdminContext {
@@ -27,6 +35,7 @@ export interface AdminContext {
   readonly tokens: LocalTokens
   readonly logins: Logins
   readonly mode: ModeKeeper
+  readonly approving: ApprovalDesk
   readonly review: ToolReview
   readonly ids: Ids
   /** Where clients reach it over HTTP. */

@@ -18,6 +18,7 @@ import { openHttpServer } from './http-server.ts'
 const HOSTILE_SERVER = fileURLToPath(new URL('../../../../tests/fixtures/hostile-server.mjs', import.meta.url))
 
 const CONFIG = {
+  governance: { enforce: false },
   mcp_servers: {
     hostile: {
       command: process.execPath,
@@ -125,6 +126,7 @@ function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
     ...{ sessions, store, tokens, logins, ids },
     mode: governing.modes.keeper,
     review: governing.review,
+    approving: governing.approving,
     version: '1.2.3',
     get settings() {
       return gateway.settings

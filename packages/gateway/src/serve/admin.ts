@@ -4,6 +4,7 @@ import { clearedCookie, sessionCookie } from '../sessions/sessions.ts'
 import { adminCaller } from './admin-caller.ts'
 import type { AdminContext } from './admin-context.ts'
 import { setAdminHeaders } from './admin-headers.ts'
+import { answeredAt, serveHookAnswer } from './hook-answer.ts'
 import { pathOf, type Routes } from './http-server.ts'
 import { LOGIN_PAGE } from './login-page.ts'
 import { servePanic } from './panic.ts'
@@ -65,6 +66,11 @@ interface Doors {
 
 async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise<void> {
   const { request, response, path } = visit
+  const answered = answeredAt(path)
+  if (answered !== undefined) {
+    requireMethod(visit, ['POST'])
+    return serveHookAnswer({ request, response, id: answered, hook: context.approving.hook })
+  }
   const principal = adminCaller(request, bearer, context.logins)
   if (path === '/login') return logIn(visit, context)
   if (principal === undefined) return turnAway(visit)

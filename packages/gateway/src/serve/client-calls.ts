@@ -99,6 +99,7 @@ export class ClientCalls {
       carrier: carrier ? 'http' : 'lines',
       client: run.client,
       cancellation: run.cancellation,
+      isAwaited: request.isAwaited,
       onProgress: run.progressed,
       subscription: request.subscription,
     }

@@ -12,6 +12,8 @@ export interface ClientRequest {
   readonly principal: Principal
   readonly era: Era
   readonly cancellation: Cancellation
+  /** Whether the client can still get the answer; nothing where its leaving is a cancellation. */
+  readonly isAwaited?: (() => boolean) | undefined
   /** What it came in, where that was HTTP. */
   readonly carrier?: Carrier | undefined
   /** Who asks. What it is told goes onto this request's own stream, before the answer. */

@@ -120,7 +120,9 @@ export class HttpMcp {
     this.#long.add(exchange)
     const client = new CallingClient(session.client, exchange)
     const what = { id, method, params, principal, era: 'legacy' } as const
-    return { exchange, session, request: { ...what, client, cancellation, subscriptions, carrier: request } }
+    const isAwaited = (): boolean => exchange.connection?.destroyed === false
+    const asked = { ...what, client, cancellation, isAwaited, subscriptions, carrier: request }
+    return { exchange, session, request: asked }
   }
 
   async #initialize({ response, principal }: Visit, message: ClientCall): Promise<void> {

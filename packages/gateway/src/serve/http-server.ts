@@ -134,7 +134,8 @@ function atPath(principal: Principal, path: string): Principal | SallyportError 
       `This credential was made for ${principal.agent}.${principal.profile}, not for ${agent}.${profile}.`,
     )
   }
-  return { ...principal, agent, profile }
+  const isOwn = principal.agent === agent && principal.profile === profile
+  return isOwn ? principal : { ...principal, agent, profile, isClaimed: true }
 }
 
 export function pathOf(request: IncomingMessage): string {

@@ -14,6 +14,7 @@ import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, openStateDatabase, setAside } from './state-database.ts'
 
 export { eventMatcher } from './event-filter.ts'
+export { openKeptCatalogues } from './kept-catalogues.ts'
 export { readRecords } from './read-records.ts'
 export type { CatalogueCache, DefinitionShelf, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
 export { loadSqlite } from './sqlite.ts'

@@ -21,9 +21,7 @@ export const explainCommand = defineCommand<object, [string]>({
     const screen = createScreen(context, flags)
     const explanation = await withRecords(context, flags, (client) => client.explain(id))
     if (screen.json) return screen.dataJson(explanation)
-    for (const [at, call] of explanation.calls.entries()) {
-      if (at > 0) screen.data('\n')
-      screen.facts(explainCall(call))
-    }
+    const { calls, rules } = explanation
+    screen.data(calls.map((call) => explainCall(call, rules, screen)).join('\n\n'))
   },
 })

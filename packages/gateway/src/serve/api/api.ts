@@ -5,6 +5,7 @@ import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { AdminContext } from '../admin-context.ts'
 import { problemOf } from '../problem.ts'
+import { approvalRoutes } from './approvals.ts'
 import { callRoutes } from './call.ts'
 import { eventRoutes } from './events.ts'
 import { explainRoutes } from './explain.ts'
@@ -21,6 +22,8 @@ import { toolRoutes } from './tools.ts'
 import { toolsFileRoutes } from './tools-file.ts'
 import { unknownRoute } from './unknown-route.ts'
 
+export type { ApprovalView } from '../../governance/governance.ts'
+export type { AnsweredApproval } from './approvals.ts'
 export type { CallAnswer, CallProblem } from './call.ts'
 export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
@@ -59,6 +62,7 @@ export function createApi(context: AdminContext) {
     .route('/api', explainRoutes(context))
     .route('/api', tokenRoutes(context))
     .route('/api', modeRoutes(context))
+    .route('/api', approvalRoutes(context))
     .route('/api', loginLinkRoutes(context))
     .route('/api', documentRoutes(app, context.version))
 }

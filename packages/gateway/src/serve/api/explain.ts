@@ -6,6 +6,7 @@ import { eventSchema } from './event-query.ts'
 import type { EventView } from './events.ts'
 import { inputOf } from './invalid-input.ts'
 import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { ruleLines } from './rule-lines.ts'
 
 type CallEvent = LoggedEvent & CallFacts
 
@@ -15,11 +16,21 @@ const MAX_RECORDS = 10_000
 /** A beginning is looked for among so many of the newest calls; a whole id is found wherever it stands. */
 const PREFIX_CALLS = 5_000
 
+const ruleLineSchema = z
+  .object({
+    file: z.string(),
+    line: z.number().int(),
+    text: z.string().optional().openapi({ description: 'Absent where there is no such line any more.' }),
+    changed: z.iso.datetime().optional().openapi({ description: 'When the file was changed last.' }),
+  })
+  .openapi('RuleLine')
+
 const explanationSchema = z
   .object({
     id: z.string().openapi({ description: 'The whole id that was found.' }),
     kind: z.enum(['trace', 'call']),
     calls: z.array(z.object({ call_id: z.string(), trace_id: z.string(), records: z.array(eventSchema) })),
+    rules: z.array(ruleLineSchema).openapi({ description: 'What stands now where the rules stood that decided.' }),
   })
   .openapi('Explanation')
 
@@ -49,14 +60,18 @@ async function explanationOf(store: Store, typed: string): Promise<Explanation> 
 
 async function exact(store: Store, id: string): Promise<Explanation | undefined> {
   const ofTrace = await store.find({ traceId: id, limit: MAX_RECORDS })
-  if (ofTrace.length > 0) return { id, kind: 'trace', calls: byCall(ofTrace) }
+  if (ofTrace.length > 0) return explained(id, 'trace', ofTrace)
   const ofCall = await store.find({ callId: id, limit: MAX_RECORDS })
-  return ofCall.length > 0 ? { id, kind: 'call', calls: byCall(ofCall) } : undefined
+  return ofCall.length > 0 ? explained(id, 'call', ofCall) : undefined
+}
+
+async function explained(id: string, kind: Explanation['kind'], records: readonly LoggedEvent[]): Promise<Explanation> {
+  return { id, kind, calls: byCall(records), rules: [...(await ruleLines(records))] }
 }
 
 async function wholeId(store: Store, prefix: string): Promise<string> {
   const calls = (await store.find({
-    types: ['TOOL_CALL_STARTED', 'POLICY_DENIED'],
+    types: ['TOOL_CALL_STARTED', 'POLICY_DENIED', 'APPROVAL_REQUESTED'],
     limit: PREFIX_CALLS,
   })) as readonly CallEvent[]
   const found = new Set(calls.flatMap((call) => [call.trace_id, call.call_id]).filter((id) => id.startsWith(prefix)))

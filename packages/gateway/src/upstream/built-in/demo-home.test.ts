@@ -81,7 +81,7 @@ afterEach(async () => {
 test('the demo’s config is read with one warning: that its profiles are not enforced yet', async () => {
   const { settings, warnings } = await loadSettings({ home: DEMO, environment: {} })
   expect(warnings.map(({ problem }) => problem)).toEqual([
-    'nothing of this is enforced in this version yet: profiles.json.',
+    'nothing of this is enforced in this version yet: profiles.json (all but client_approval).',
   ])
   expect(settings.servers.map(({ id }) => id)).toEqual(['notes', 'clock'])
 })

@@ -1,0 +1,50 @@
+import { formatDuration } from '@sallyport/core'
+import { agoText } from './ago-text.ts'
+import type { AnsweredApproval, ApprovalView } from './gateway-client.ts'
+import type { Fact } from './table.ts'
+import { visibleLine, visibleLines } from './terminal-text.ts'
+
+/** Everything that a person has to know before they answer. */
+export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[] {
+  const { agent, profile, rule } = approval
+  const facts: readonly (readonly [string, string])[] = [
+    ['approval', approval.id],
+    ['tool', visibleLine(approval.tool)],
+    ['server', visibleLine(approval.server)],
+    ['agent', visibleLine(`${agent}.${profile}`)],
+    ['user', visibleLine(approval.user)],
+    ['session', visibleLine(approval.session)],
+    ['risk', approval.risk],
+    ['why', visibleLine(`${approval.reason}${rule ? ` (${rule.file}:${rule.line})` : ''}`)],
+    ['asked', agoText(new Date(approval.requestedAt), now)],
+    ['expires in', timeLeft(approval, now)],
+    ['arguments', visibleLines(JSON.stringify(approval.arguments, undefined, 2))],
+  ]
+  return facts.map(([name, value]) => ({ name, value }))
+}
+
+export function timeLeft({ expiresAt }: ApprovalView, now: Date): string {
+  const left = new Date(expiresAt).getTime() - now.getTime()
+  return left < 1_000 ? 'less than 1s' : formatDuration(Math.floor(left / 1_000) * 1_000)
+}
+
+/** A change of a file as a person reads one. */
+export function changeText({ file, line, removed, added }: NonNullable<AnsweredApproval['change']>): string {
+  const lines = [...removed.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)]
+  return [`${visibleLine(file)}:${line}`, ...lines.map((text) => visibleLines(text))].join('\n')
+}
+
+/** What an answer has done. */
+export function outcomeText({ approval, answer }: AnsweredApproval): string {
+  const tool = visibleLine(approval.tool)
+  switch (answer) {
+    case 'deny':
+      return `The call of ${tool} is refused.`
+    case 'once':
+      return `The call of ${tool} is approved, this once.`
+    case 'session':
+      return `The call of ${tool} is approved, for these arguments until the end of the session.`
+    case 'always':
+      return `The call of ${tool} is approved, and nobody is asked about this tool any more.`
+  }
+}

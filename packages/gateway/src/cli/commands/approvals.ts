@@ -1,0 +1,177 @@
+import { SallyportError } from '@sallyport/core'
+import { buildRouteMap } from '@stricli/core'
+import { agoText } from '../ago-text.ts'
+import { approvalFacts, changeText, outcomeText, timeLeft } from '../approval-text.ts'
+import { watchApprovals } from '../approval-watch.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import { findApproval } from '../find-approval.ts'
+import type { ApprovalView, ApprovalWish, GatewayClient } from '../gateway-client.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { type Example, withOverview } from '../help-text.ts'
+import { withRecords } from '../reach-gateway.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import type { Column } from '../table.ts'
+import { askTerminal, isTerminal } from '../terminal-question.ts'
+
+const EXAMPLES: readonly Example[] = [
+  ['approvals', 'The calls that wait for somebody to say yes'],
+  ['approvals show 3f', 'One of them, with its arguments in full; the beginning of its id suffices'],
+  ['approvals approve 3f', 'Let it be made, this once'],
+  ['approvals approve 3f --session', 'And again in this session, with the same arguments'],
+  ['approvals deny 3f --why "not on a Friday"', 'Refuse it; the agent is told why'],
+  ['approvals watch', 'Wait for requests and answer each'],
+]
+
+const ID = {
+  kind: 'tuple',
+  parameters: [{ brief: 'Its id, or a beginning that no other has', placeholder: 'id', parse: String }],
+} as const
+
+const why = {
+  kind: 'parsed',
+  parse: String,
+  optional: true,
+  placeholder: 'text',
+  brief: 'Why; it is recorded, and of a refusal the agent is told',
+} as const
+
+const listCommand = defineCommand<object>({
+  brief: 'List the calls that wait for approval',
+  examples: [['approvals list', 'Who wants what, and for how long they will wait']],
+  flags: {},
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const approvals = await withRecords(context, flags, (client) => client.approvals())
+    if (screen.json) return screen.dataJson({ approvals })
+    if (approvals.length === 0) return screen.say('Nothing waits for approval.')
+    screen.table(columns(context.now()), approvals)
+  },
+})
+
+const showCommand = defineCommand<object, [string]>({
+  brief: 'Show one, with its arguments in full',
+  examples: [['approvals show 3f9a', 'By the beginning of its id']],
+  flags: {},
+  positional: ID,
+  run: async (context, flags, id) => {
+    const screen = createScreen(context, flags)
+    const approval = await withRecords(context, flags, (client) => findApproval(client, id))
+    if (screen.json) return screen.dataJson(approval)
+    screen.facts(approvalFacts(approval, context.now()))
+  },
+})
+
+interface ApproveFlags {
+  readonly session?: boolean
+  readonly always?: boolean
+  readonly yes?: boolean
+  readonly why?: string
+}
+
+const approveCommand = defineCommand<ApproveFlags, [string]>({
+  brief: 'Let a call be made',
+  description:
+    'Once, unless a flag says more. An approval holds for the very arguments that were shown.\n' +
+    '--always changes tools.yaml: the change is shown first, and needs your yes.',
+  examples: [
+    ['approvals approve 3f9a', 'This once'],
+    ['approvals approve 3f9a --session', 'Until the end of the session, for the same arguments'],
+    ['approvals approve 3f9a --always', 'Never ask about this tool again: shows what would be written, then asks'],
+  ],
+  flags: {
+    session: { kind: 'boolean', optional: true, withNegated: false, brief: 'For the rest of the session' },
+    always: { kind: 'boolean', optional: true, withNegated: false, brief: 'For good, for all arguments' },
+    yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask before tools.yaml is changed' },
+    why,
+  },
+  positional: ID,
+  run: async (context, flags, id) => {
+    const answer = scopeOf(flags)
+    const screen = createScreen(context, flags)
+    await answerOne({ context, flags, screen, id }, { answer, why: flags.why })
+  },
+})
+
+const denyCommand = defineCommand<{ readonly why?: string }, [string]>({
+  brief: 'Refuse a call',
+  examples: [
+    ['approvals deny 3f9a', 'It is not made'],
+    ['approvals deny 3f9a --why "use the test database"', 'And the agent is told why'],
+  ],
+  flags: { why },
+  positional: ID,
+  run: (context, flags, id) => {
+    const screen = createScreen(context, flags)
+    return answerOne({ context, flags, screen, id }, { answer: 'deny', why: flags.why })
+  },
+})
+
+const watchCommand = defineCommand<object>({
+  brief: 'Wait for requests and answer each, until Ctrl-C',
+  description:
+    'What others answer meanwhile is shown. Without a terminal, or with --json, it prints a line of JSON for each event.',
+  examples: [
+    ['approvals watch', 'Show each request in full and ask'],
+    ['approvals watch --json | ./notify-me', 'Tell a program of each'],
+  ],
+  flags: {},
+  run: (context, flags) => watchApprovals(context, flags),
+})
+
+const ROUTES = { list: listCommand, show: showCommand, approve: approveCommand, deny: denyCommand, watch: watchCommand }
+
+export const approvalsCommands = withOverview(
+  buildRouteMap<keyof typeof ROUTES, CliContext>({
+    routes: Object.assign(Object.create(null), ROUTES),
+    defaultCommand: 'list',
+    docs: { brief: 'List and answer the calls that wait for approval' },
+  }),
+  EXAMPLES,
+)
+
+function scopeOf({ session, always }: ApproveFlags): 'once' | 'session' | 'always' {
+  if (session && always) throw new SallyportError('USAGE', 'Either --session or --always can be given, not both.')
+  if (always) return 'always'
+  return session ? 'session' : 'once'
+}
+
+interface Answering {
+  readonly context: CliContext
+  readonly flags: GlobalFlags & Pick<ApproveFlags, 'yes'>
+  readonly screen: Screen
+  readonly id: string
+}
+
+async function answerOne({ context, flags, screen, id: typed }: Answering, wish: ApprovalWish): Promise<void> {
+  const answered = await withRecords(context, flags, async (client) => {
+    const { id } = await findApproval(client, typed)
+    if (wish.answer === 'always') await consent(client, { context, flags, screen, id })
+    return client.answerApproval(id, wish)
+  })
+  if (screen.json) return screen.dataJson(answered)
+  screen.say(outcomeText(answered))
+}
+
+/** GOV-21: what is written for good is shown first. */
+async function consent(client: GatewayClient, { context, flags, screen, id }: Answering): Promise<void> {
+  const { change } = await client.answerApproval(id, { answer: 'always', dryRun: true })
+  if (change && !screen.json) screen.say(changeText(change))
+  if (flags.yes) return
+  if (!isTerminal(context))
+    throw new SallyportError('USAGE', 'There is no terminal to ask on whether tools.yaml may be changed so.', {
+      hint: 'Look at the change, then add --yes.',
+    })
+  if (/^y(es)?$/i.test((await askTerminal('Write this? [y/N] ', context)) ?? '')) return
+  throw new SallyportError('CALL_CANCELLED', 'Nothing was written, and the call still waits.')
+}
+
+const columns = (now: Date): readonly Column<ApprovalView>[] => [
+  { title: 'ID', value: ({ id }) => id, paint: (_, style) => style.bold },
+  { title: 'TOOL', value: ({ tool }) => tool, flexible: true },
+  { title: 'AGENT', value: ({ agent, profile }) => `${agent}.${profile}`, flexible: true },
+  { title: 'RISK', value: ({ risk }) => risk },
+  { title: 'ASKED', value: ({ requestedAt }) => agoText(new Date(requestedAt), now) },
+  { title: 'EXPIRES IN', value: (approval) => timeLeft(approval, now) },
+  { title: 'ARGUMENTS', value: ({ arguments: args }) => JSON.stringify(args), flexible: true },
+]

@@ -1,0 +1,153 @@
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { type LoggedEvent, MODES, type Mode, SallyportError, type ToolsFile } from '@sallyport/core'
+import { loadSettings, type Settings, withFile } from '../../config/config.ts'
+import { openArgumentCheck, readToolsFile } from '../../governance/governance.ts'
+import { SCHEMA_THREAD_FILE } from '../../package-root.ts'
+import { knownCatalog, type ReplayReport, ReplayTally, Retrial } from '../../replay/replay.ts'
+import { type EventFilter, openKeptCatalogues, readRecords } from '../../store/store.ts'
+import { FILTER_FLAGS } from '../audit-filter.ts'
+import { choiceOf } from '../choice.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import { type FoundHome, findHome } from '../find-home.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { replaySummary, replayText } from '../replay-text.ts'
+import { createScreen, type Screen } from '../screen.ts'
+
+interface ReplayFlags {
+  readonly since?: Date
+  readonly until?: Date
+  readonly agent?: string
+  readonly session?: string
+  readonly server?: string
+  readonly tool?: string
+  readonly tools?: string
+  readonly config?: string
+  readonly mode?: Mode
+  readonly failOnChange?: boolean
+}
+
+const { since, until, agent, session, server, tool } = FILTER_FLAGS
+const path = (brief: string) => ({ kind: 'parsed', parse: String, optional: true, placeholder: 'file', brief }) as const
+const modeOf = choiceOf(MODES)
+
+export const replayCommand = defineCommand<ReplayFlags>({
+  brief: 'Decide recorded calls again, by other rules, and show what would change',
+  description:
+    'No server is started and nothing is called. Servers are taken as they were last known. Limits, and what people\n' +
+    'answered, are not replayed: a call that was approved counts as one that asks.',
+  examples: [
+    ['replay --since 7d --tools new-tools.yaml', 'What a changed tools.yaml would have meant for the last week'],
+    ['replay --since 1d --mode ALERT', 'What would have been refused yesterday in ALERT'],
+    ['replay --since 7d --tools tools.yaml --fail-on-change', 'For CI: exits with 6 when a verdict changes'],
+  ],
+  flags: {
+    ...{ since, until, agent, session, server, tool },
+    tools: path('The tools.yaml to decide by (that of the home)'),
+    config: path('The config.yaml to decide by (that of the home)'),
+    mode: {
+      kind: 'parsed',
+      parse: (typed: string) => modeOf(typed.toUpperCase()),
+      optional: true,
+      placeholder: 'mode',
+      brief: 'As if this mode had been in force (the one that was)',
+    },
+    failOnChange: { kind: 'boolean', optional: true, withNegated: false, brief: 'Exit with 6 when a verdict changes' },
+  },
+  run: replay,
+})
+
+async function replay(context: CliContext, flags: ReplayFlags & GlobalFlags): Promise<void> {
+  const screen = createScreen(context, flags)
+  const found = await findHome(context, flags)
+  const rules = await readRules(context, flags, { found, screen })
+  const replayed = await retry(context, flags, { ...rules, state: found.state })
+  const report =
+    flags.config === undefined ? replayed : naming(replayed, join(found.home.path, 'config.yaml'), flags.config)
+  show(screen, report)
+  if (flags.failOnChange && report.changed > 0)
+    throw new SallyportError(
+      'VERDICTS_CHANGED',
+      `${report.changed} of ${report.calls} calls would be decided otherwise.`,
+    )
+}
+
+interface Rules {
+  readonly settings: Settings
+  readonly tools: ToolsFile
+}
+
+async function readRules(
+  { environment, cwd }: CliContext,
+  flags: ReplayFlags,
+  { found, screen }: { readonly found: FoundHome; readonly screen: Screen },
+): Promise<Rules> {
+  const { home, content } = found
+  const given =
+    flags.config === undefined ? content : withFile(content, 'config.yaml', await bytesOf(cwd, flags.config))
+  const { settings } = await loadSettings({ home: home.path, environment, content: given })
+  const file = flags.tools === undefined ? join(home.path, 'tools.yaml') : resolve(cwd, flags.tools)
+  const bytes = flags.tools === undefined ? content.files.get('tools.yaml') : await bytesOf(cwd, flags.tools)
+  const reading = readToolsFile(bytes?.toString('utf8') ?? '', file)
+  if (!reading.ok) {
+    const { line, column, problem } = reading.issue
+    throw new SallyportError('TOOLS_FILE_INVALID', `${file}:${line}:${column}: ${problem}`)
+  }
+  for (const { line, column, problem } of reading.warnings) screen.say(`! ${file}:${line}:${column}: ${problem}`)
+  return { settings, tools: reading.file }
+}
+
+function bytesOf(cwd: string, path: string): Promise<Buffer> {
+  return readFile(resolve(cwd, path)).catch((cause: NodeJS.ErrnoException) => {
+    throw new SallyportError('USAGE', `${path} cannot be read (${cause.code}).`, { cause })
+  })
+}
+
+const RECORDS: readonly LoggedEvent['type'][] = [
+  'TOOL_CALL_STARTED',
+  'POLICY_DENIED',
+  'TOOL_CALL_COMPLETED',
+  'TOOL_CALL_FAILED',
+]
+
+async function retry(
+  { environment, signal }: CliContext,
+  flags: ReplayFlags,
+  { settings, tools, state }: Rules & { readonly state: string },
+): Promise<ReplayReport> {
+  const kept = openKeptCatalogues(state)
+  const argumentCheck = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
+  try {
+    const catalog = await knownCatalog(settings, kept)
+    const check = argumentCheck.check.bind(argumentCheck)
+    const retrial = new Retrial({ catalog, settings, tools, environment, mode: flags.mode, check })
+    const tally = new ReplayTally((recorded) => retrial.judge(recorded))
+    for await (const { event } of readRecords(join(state, 'logs'), filterOf(flags), signal)) await tally.take(event)
+    return await tally.report()
+  } finally {
+    kept.close()
+    await argumentCheck.close()
+  }
+}
+
+function filterOf(flags: ReplayFlags): EventFilter {
+  const { since, until, agent, session, server, tool } = flags
+  const fields = Object.entries({ since, until, agent, session, server, tool })
+  return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), types: RECORDS }
+}
+
+/** A given file is read in the place of the home's, and rules of it are to be looked for in the given one. */
+function naming(report: ReplayReport, inHome: string, given: string): ReplayReport {
+  const changes = report.changes.map((change) => {
+    const { rule } = change
+    return rule?.file === inHome ? { ...change, rule: { ...rule, file: given } } : change
+  })
+  return { ...report, changes }
+}
+
+function show(screen: Screen, report: ReplayReport): void {
+  if (screen.json) return screen.dataJson(report)
+  screen.data(replayText(report, screen))
+  screen.say(replaySummary(report))
+}

@@ -1,0 +1,25 @@
+import { approvalNeeded, type ModeState, SallyportError, type ToolEntry, type ToolPolicy } from '@sallyport/core'
+
+export interface StandingApprovalOptions {
+  readonly policy: ToolPolicy
+  /** Every entry of tools.yaml that is about the tool. */
+  readonly entries: readonly ToolEntry[]
+  readonly state: ModeState
+}
+
+/** The key of the entry in which `requires_approval: false` ends all asking; or why no single one does. */
+export function standingApproval({ policy, entries, state }: StandingApprovalOptions): string | SallyportError {
+  const left = approvalNeeded({ ...policy, requiresApproval: { value: false, reason: '' } }, state)
+  if (left.value) return refused(left.reason, 'Change that rule, or approve it once or for the session.')
+  const own = entries.filter(({ key }) => !/[*?]/.test(key))
+  const demanding = entries.filter(({ fields }) => fields.requiresApproval === true)
+  const [target = own[0], ...others] = demanding
+  if (target === undefined) return refused('It has no entry in tools.yaml.', 'Write one: `sallyport tools show`.')
+  const [foreign] = own.includes(target) ? others : [target]
+  if (foreign === undefined) return target.key
+  const place = `the entry "${foreign.key}" in line ${foreign.line} of tools.yaml`
+  return refused(`It is ${place} that asks, which is not the one of this tool alone.`, 'Change that entry.')
+}
+
+const refused = (why: string, hint: string): SallyportError =>
+  new SallyportError('ALWAYS_REFUSED', `"always" would not end the asking. ${why}`, { hint })

@@ -1,0 +1,44 @@
+import { isMode, type Json, type LoggedEvent, type Mode, type Principal, type Verdict } from '@sallyport/core'
+
+type Kind<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>
+
+/** The record of a decision. */
+export type DecisionRecord = Kind<'TOOL_CALL_STARTED'> | Kind<'POLICY_DENIED'>
+
+/** A call that was decided about once, as far as its record tells. */
+export interface RecordedCall {
+  readonly callId: string
+  readonly server: string
+  readonly method: string
+  readonly toolName: string
+  readonly principal: Principal
+  readonly mode: Mode
+  readonly arguments: Json | undefined
+  readonly outcome: Verdict['outcome']
+  readonly steps: DecisionRecord['steps']
+  readonly error: Kind<'POLICY_DENIED'>['error'] | undefined
+}
+
+export function readRecordedCall(record: DecisionRecord): RecordedCall {
+  const { call_id, server, method, tool_name, user, agent, profile, session, mode, steps } = record
+  return {
+    callId: call_id,
+    server,
+    method,
+    toolName: tool_name,
+    principal: { user, agent, profile, session, role: 'agent' },
+    mode: isMode(mode) ? mode : 'NORMAL',
+    arguments: record.arguments,
+    outcome: outcomeOf(record),
+    steps: steps ?? {},
+    error: record.type === 'POLICY_DENIED' ? record.error : undefined,
+  }
+}
+
+/** What the rules said. What a person answered is not theirs. */
+function outcomeOf(record: DecisionRecord): Verdict['outcome'] {
+  const said = Object.values(record.steps ?? {})
+  if (said.includes('deny')) return 'deny'
+  // What a server refused by rules of its own was let through by ours.
+  return said.includes('ask') || record.approval !== undefined ? 'ask' : 'allow'
+}

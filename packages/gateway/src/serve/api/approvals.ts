@@ -1,0 +1,107 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { RISK_LEVELS } from '@sallyport/core'
+import { APPROVAL_ANSWERS, approvalView, type LineChange, type PendingApproval } from '../../governance/governance.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { inputOf } from './invalid-input.ts'
+import { createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+
+const approvalSchema = z
+  .object({
+    id: z.string(),
+    user: z.string(),
+    agent: z.string(),
+    profile: z.string(),
+    session: z.string(),
+    server: z.string(),
+    tool: z.string().openapi({ description: 'Its canonical name.' }),
+    method: z.string(),
+    arguments: z.unknown().openapi({ description: 'In full, as the server would get them, without keys and tokens.' }),
+    risk: z.enum(RISK_LEVELS),
+    reason: z.string().openapi({ description: 'Why somebody is asked.' }),
+    rule: z.object({ file: z.string(), line: z.number() }).optional(),
+    requestedAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime(),
+    callId: z.string(),
+    traceId: z.string(),
+  })
+  .openapi('Approval')
+
+const changeSchema = z
+  .object({
+    file: z.string(),
+    line: z.number().openapi({ description: 'Where the change begins.' }),
+    removed: z.array(z.string()),
+    added: z.array(z.string()),
+  })
+  .openapi('LineChange')
+
+const answeredSchema = z
+  .object({
+    approval: approvalSchema,
+    answer: z.enum(APPROVAL_ANSWERS),
+    change: changeSchema.optional().openapi({ description: 'Of `always`: what it writes into tools.yaml.' }),
+  })
+  .openapi('AnsweredApproval')
+
+type ShownApproval = z.infer<typeof approvalSchema>
+export type AnsweredApproval = z.infer<typeof answeredSchema>
+
+const answerBody = inputOf({
+  answer: z.enum(APPROVAL_ANSWERS).openapi({ description: '`once` and `session` hold for these arguments alone.' }),
+  why: z.string().max(500).optional().openapi({ description: 'Of a denial it reaches the model.' }),
+  dryRun: z.boolean().default(false).openapi({ description: 'Only say what `always` would write.' }),
+})
+
+const idParam = inputOf({ id: z.string().max(64) })
+
+const listApprovals = createRoute({
+  method: 'get',
+  path: '/approvals',
+  summary: 'The calls that wait for approval, newest last',
+  responses: { 200: jsonOf(z.object({ approvals: z.array(approvalSchema) }), 'Those that wait.'), ...PROBLEMS },
+})
+
+const getApproval = createRoute({
+  method: 'get',
+  path: '/approvals/{id}',
+  summary: 'One call that waits for approval',
+  request: { params: idParam },
+  responses: { 200: jsonOf(approvalSchema, 'It waits.'), ...PROBLEMS },
+})
+
+const answerApproval = createRoute({
+  method: 'post',
+  path: '/approvals/{id}',
+  summary: 'Answer one; the first answer counts',
+  request: {
+    params: idParam,
+    body: { required: true, content: { 'application/json': { schema: answerBody } } },
+  },
+  responses: { 200: jsonOf(answeredSchema, 'It is answered, or would be.'), ...PROBLEMS },
+})
+
+export const approvalRoutes = ({ approving }: AdminContext) =>
+  createRoutes()
+    .openapi(listApprovals, (c) => c.json({ approvals: approving.approvals.pending.map(shown) }, 200))
+    .openapi(getApproval, async (c) => c.json(shown(await approving.approvals.find(c.req.valid('param').id)), 200))
+    .openapi(answerApproval, async (c) => {
+      const { id } = c.req.valid('param')
+      const { answer, why, dryRun } = c.req.valid('json')
+      const by = operatorOf(c.env).user
+      const approval = await approving.approvals.find(id)
+      const change = answer === 'always' ? await approving.preview(approval, by) : undefined
+      if (!dryRun) await approving.approvals.answer(id, { answer, by, via: 'api', ...(why && { why }) })
+      return c.json(answeredView(shown(approval), answer, change), 200)
+    })
+
+/** To the compiler JSON without an end is too much; the schema says no more of it than this. */
+const shown = (approval: PendingApproval): ShownApproval => approvalView(approval)
+
+function answeredView(
+  approval: ShownApproval,
+  answer: AnsweredApproval['answer'],
+  change: LineChange | undefined,
+): AnsweredApproval {
+  if (!change) return { approval, answer }
+  return { approval, answer, change: { ...change, removed: [...change.removed], added: [...change.added] } }
+}

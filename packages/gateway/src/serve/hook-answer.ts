@@ -1,0 +1,23 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ApprovalDesk } from './admin-context.ts'
+import { readBody } from './http-exchange.ts'
+
+const PATH = /^\/api\/approvals\/([0-9a-zA-Z_-]{1,64})\/answer$/
+const MOST_BYTES = 16_384
+
+/** The request for approval that a web hook answers at this path, if it is one for that. */
+export const answeredAt = (path: string): string | undefined => PATH.exec(path)?.[1]
+
+export interface HookVisit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly id: string
+  readonly hook: ApprovalDesk['hook']
+}
+
+/** The one write without a token: the signature of the body is the credential. */
+export async function serveHookAnswer({ request, response, id, hook }: HookVisit): Promise<void> {
+  const body = await readBody(request, MOST_BYTES)
+  await hook.take(id, { headers: request.headers, body })
+  response.writeHead(204).end()
+}
