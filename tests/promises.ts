@@ -107,6 +107,41 @@ export const PROMISES = {
     text: 'Everything works on Linux; file tools use descriptors there and a tested fallback elsewhere',
     state: 'built',
   },
+  'GOV-1': {
+    text: 'Every tool that is found has an entry in tools.yaml: what is there is left alone, what is not is appended',
+    state: 'built',
+  },
+  'GOV-2': {
+    text: 'What stood in tools.yaml is there byte for byte after an append, or the file is left alone and that is told',
+    state: 'built',
+  },
+  'GOV-3': {
+    text: 'Discovery again changes nothing; two gateways at once lose no entry and write none twice',
+    state: 'built',
+  },
+  'GOV-4': {
+    text: 'Keys stand in any form, the strictest of several entries counts, and no name or text of a server can change the policy of another tool',
+    state: 'built',
+  },
+  'GOV-5': {
+    text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant',
+    state: 'partial',
+    missing: 'sensitivity, sensitive_paths, isolated and result are read and not enforced yet',
+  },
+  'GOV-9': {
+    text: 'A tool whose definition changed is shown as it was reviewed and refused until a person who saw the change accepts it',
+    state: 'partial',
+    missing: 'the change in the web page',
+  },
+  'GOV-10': {
+    text: 'What a definition hides raises its risk, is written as a comment, and is pointed out wherever tools are shown',
+    state: 'partial',
+    missing: 'the web page',
+  },
+  'GOV-11': {
+    text: 'A saved edit is in force within a second; an invalid file leaves the last good one in force and says line and column',
+    state: 'built',
+  },
   'GOV-19': {
     text: 'A call that needs approval waits, starves no other, shows everything about itself, and expires',
     state: 'built',

@@ -10,6 +10,8 @@ export interface NamingOptions {
   readonly naming: Naming
   /** A stable digest of a text, in lower-case hexadecimal. */
   readonly digest: (text: string) => string
+  /** What people want tools to be called, by their canonical names. */
+  readonly renames?: ReadonlyMap<string, string>
 }
 
 /** Two names that any agent could take for one another fold to the same text. */
@@ -92,6 +94,8 @@ export class NameTable {
 
 interface Claim {
   readonly ref: ToolRef
+  /** It only keeps others from the name that a renamed tool had, which rules may still hold. */
+  readonly isReserve: boolean
   /** The gateway's own tools keep their names, whoever else wants them. */
   readonly firm: boolean
   level: number
@@ -106,10 +110,11 @@ interface Claim {
  */
 function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Claim[] {
   const claims = [...new Map(refs.map((ref) => [canonicalName(ref), createClaim(ref, options)])).values()]
+  const reserves = claims.filter(({ level }) => level === RENAMED).map(({ ref }) => createReserve(ref, options))
   const fold = foldFor(claims, options.naming)
   /** Who holds a name; undefined once it was taken from everybody. */
   const holders = new Map<string, Claim | undefined>()
-  const pending = [...claims.filter(({ firm }) => !firm), ...claims.filter(({ firm }) => firm)]
+  const pending = [...reserves, ...claims.filter(({ firm }) => !firm), ...claims.filter(({ firm }) => firm)]
   for (let claim = pending.pop(); claim !== undefined; claim = pending.pop()) {
     if (claim.name === undefined) continue
     const key = fold(claim.name)
@@ -118,6 +123,11 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
       continue
     }
     const holder = holders.get(key)
+    if (holder?.ref === claim.ref) {
+      // A renamed tool that has to go back to its own name finds it kept.
+      holders.set(key, holder.isReserve ? claim : holder)
+      continue
+    }
     const stays = holder?.firm === true && !claim.firm
     const losers = holder === undefined || stays ? [claim] : [claim, holder]
     if (!stays) holders.set(key, undefined)
@@ -128,9 +138,30 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
 }
 
 function createClaim(ref: ToolRef, options: NamingOptions): Claim {
+  const wanted = wishedName(ref, options)
+  if (wanted !== undefined) return { ref, isReserve: false, firm: false, level: RENAMED, name: wanted }
+  return { ...createReserve(ref, options), isReserve: false, firm: ref.server === BUILT_IN_SERVER }
+}
+
+function createReserve(ref: ToolRef, options: NamingOptions): Claim {
   const plain = nameAt(ref, 0, options)
   const level = plain === undefined ? 1 : 0
-  return { ref, firm: ref.server === BUILT_IN_SERVER, level, name: plain ?? nameAt(ref, level, options) }
+  return { ref, isReserve: true, firm: false, level, name: plain ?? nameAt(ref, level, options) }
+}
+
+/** The level of the name that somebody chose. */
+const RENAMED = -1
+
+/** By the rules of all names; one of which nothing is left is none. */
+function wishedName(ref: ToolRef, { renames }: NamingOptions): string | undefined {
+  const wish = renames?.get(canonicalName(ref))
+  return wish === undefined ? undefined : renamed(wish)
+}
+
+/** A name that somebody chose, as it would stand on the wire. */
+export function renamed(wish: string): string | undefined {
+  const name = squeeze(wish)
+  return name === '' || name.length > MAX_LENGTH ? undefined : name
 }
 
 /** Bare names are not ours to judge, but for those that could pass for one of the gateway's own tools. */

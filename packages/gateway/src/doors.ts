@@ -187,6 +187,7 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
     ...{ sessions, store, tokens, logins, ids },
     mode: governing.modes.keeper,
+    review: governing.review,
     approving: governing.approving,
     get settings() {
       return gateway.settings

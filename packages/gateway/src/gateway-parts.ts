@@ -12,6 +12,9 @@ export interface GatewayParts {
   readonly loaded: LoadedSettings
   readonly environment: Environment
   readonly store: Store
+  /** Whether tools that are found get an entry in tools.yaml; they do unless this says otherwise. */
+  readonly discovery?: 'writes' | 'looks' | undefined
+  readonly onNotice?: ((text: string) => void) | undefined
   readonly onWarning: (text: string) => void
   /** Who answers approvals where the gateway has no doors; `nobody` refuses at once. */
   readonly approver?: Approver | 'nobody' | undefined

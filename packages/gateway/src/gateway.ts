@@ -110,9 +110,9 @@ export class Gateway {
 
   #createGoverning(): Governing {
     const { catalog, store, home, state, telemetry } = this
-    const { onWarning, environment, loaded, approver } = this.#parts
+    const { onWarning, onNotice = () => undefined, environment, loaded, discovery = 'writes', approver } = this.#parts
     return new Governing({
-      ...{ catalog, store, home, state, environment, onWarning, approver },
+      ...{ catalog, store, home, state, environment, onWarning, onNotice, discovery, approver },
       tools: loaded.tools,
       settings: () => this.#settings,
       onBug: (error, where) => void this.#broke(error, where),

@@ -8,7 +8,7 @@ import {
   type Verdict,
 } from '@sallyport/core'
 import { Approving } from './approving.ts'
-import type { Catalog } from './catalog/catalog.ts'
+import type { Catalog, Offer } from './catalog/catalog.ts'
 import {
   type Home,
   type HomeContent,
@@ -23,13 +23,14 @@ import {
   type Approver,
   type ArgumentCheck,
   type ModeWatch,
+  type NewEntry,
   openArgumentCheck,
   openModeWatch,
   serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
-import { RuleBook, runsDockerGateway, ToolDiscovery, ToolLimits } from './pipeline/pipeline.ts'
+import { RuleBook, renamesIn, runsDockerGateway, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
 export interface GoverningOptions {
@@ -41,6 +42,10 @@ export interface GoverningOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** tools.yaml as it was when the home was judged; nothing where the home has no files of its own. */
   readonly tools: { readonly bytes: Buffer | undefined } | undefined
+  /** Whether tools that are found get an entry. */
+  readonly discovery: 'writes' | 'looks'
+  /** What people may want to know though nothing is wrong. */
+  readonly onNotice: (text: string) => void
   /** Who answers approvals where the gateway has no doors. */
   readonly approver: Approver | 'nobody' | undefined
   readonly onWarning: (text: string) => void
@@ -57,11 +62,13 @@ export class Governing {
   readonly tools: ToolsKeeper
   readonly rules: RuleBook
   readonly discovery: ToolDiscovery
+  readonly review: ToolReview
   readonly approving: Approving
   readonly limits = new ToolLimits(() => performance.now())
   readonly #options: GoverningOptions
   readonly #check: ArgumentCheck
   #isAppending = false
+  #wishes = '[]'
   #settling: Promise<void> | undefined
 
   constructor(options: GoverningOptions) {
@@ -71,6 +78,8 @@ export class Governing {
     this.tools = this.#openTools()
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
+    this.review = this.#createReview()
+    this.#rename()
     this.approving = this.#createApproving()
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(() => this.#changed('lists'))
@@ -120,7 +129,7 @@ export class Governing {
       bytes: tools?.bytes,
       distrust: (bytes) => this.#distrust(bytes),
       onWritten: (change) => renewTrust({ home, state }, 'tools.yaml', change),
-      onChange: () => this.#changed(this.#isAppending ? 'places' : 'lists'),
+      onChange: () => this.#fileChanged(),
       record: (event) => this.#record(event),
       onWarning,
     })
@@ -142,20 +151,45 @@ export class Governing {
   }
 
   #createDiscovery(): ToolDiscovery {
-    const { catalog, store, onBug } = this.#options
+    const { catalog, store, onBug, discovery } = this.#options
     return new ToolDiscovery({
       catalog,
       rules: this.rules,
       definitions: store.definitions,
       path: this.tools.file.path,
-      append: async (entries) => {
-        this.#isAppending = true
-        await this.tools.append(entries).finally(() => {
-          this.#isAppending = false
-        })
-      },
+      append: (entries) => (discovery === 'writes' ? this.#append(entries) : Promise.resolve()),
       record: (event) => this.#record(event),
+      onWritten: (offers) => this.#tellWritten(offers),
       onBug: (error) => onBug(error, 'discovery'),
+      now: () => new Date(),
+    })
+  }
+
+  async #append(entries: readonly NewEntry[]): Promise<void> {
+    this.#isAppending = true
+    try {
+      await this.tools.append(entries)
+    } finally {
+      this.#isAppending = false
+    }
+  }
+
+  #tellWritten(offers: readonly Offer[]): void {
+    const high = offers.filter((offer) => this.rules.policyOf(offer).risk.value === 'high').length
+    const tools = offers.length === 1 ? '1 new tool' : `${offers.length} new tools`
+    this.#options.onNotice(`${tools} written to ${this.tools.file.path}${high === 0 ? '' : ` (${high} high risk)`}`)
+  }
+
+  #createReview(): ToolReview {
+    const { catalog, store } = this.#options
+    return new ToolReview({
+      catalog,
+      rules: this.rules,
+      keeper: this.tools,
+      discovery: this.discovery,
+      definitions: store.definitions,
+      pinned: this.pinned,
+      record: (event) => this.#recordSynced(event),
       now: () => new Date(),
     })
   }
@@ -175,6 +209,23 @@ export class Governing {
       () => undefined,
       (error: Error) => error.message,
     )
+  }
+
+  #fileChanged(): void {
+    this.#rename()
+    this.#changed(this.#isAppending ? 'places' : 'lists')
+    // What could not be written before may be possible now.
+    if (!this.#isAppending && this.tools.notWritten.length > 0)
+      for (const server of this.#options.catalog.servers) this.discovery.seen(server)
+  }
+
+  /** Names are given anew only where somebody wants others than before. */
+  #rename(): void {
+    const entries = this.tools.file.entries.filter(({ fields }) => fields.rename !== undefined)
+    const wishes = JSON.stringify(entries.map(({ key, fields }) => [key, fields.rename]))
+    if (wishes === this.#wishes) return
+    this.#wishes = wishes
+    this.#options.catalog.renameBy((usual) => renamesIn(entries, usual))
   }
 
   #changed(what: 'lists' | 'places'): void {

@@ -8,7 +8,9 @@ import {
   type McpParam,
   NameTable,
   type Naming,
+  quoteText,
   readMcpParams,
+  renamed,
   type ToolRef,
   wrappedOutputSchema,
 } from '@sallyport/core'
@@ -20,6 +22,11 @@ export interface CatalogEntry {
   readonly server: string
   readonly catalogue: ServerCatalogue
 }
+
+/** What people want tools to be called, by their canonical names; looked up under the names they have otherwise. */
+export type RenamesOf = (usual: NameTable) => ReadonlyMap<string, string>
+
+const NO_RENAMES: ReadonlyMap<string, string> = new Map()
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -43,13 +50,16 @@ export class CatalogSnapshot {
   readonly #templateMatchers: readonly { readonly matches: (uri: string) => boolean; readonly offer: Offer }[]
 
   /** `entries` stand in the order of the configuration: the first owner of a URI wins. */
-  constructor(entries: readonly CatalogEntry[], naming: Naming) {
+  constructor(entries: readonly CatalogEntry[], naming: Naming, renamesOf: RenamesOf = () => NO_RENAMES) {
     const warnings: string[] = []
     this.#entries = entries
-    this.toolNames = tableOf(entries, 'tools', naming)
-    const promptNames = tableOf(entries, 'prompts', naming)
-    this.tools = namedOffers(entries, { kind: 'tool', key: 'tools', names: this.toolNames })
-    this.prompts = namedOffers(entries, { kind: 'prompt', key: 'prompts', names: promptNames })
+    const usual = tableOf(entries, { key: 'tools', naming })
+    const renames = renamesOf(usual)
+    this.toolNames = renames.size === 0 ? usual : tableOf(entries, { key: 'tools', naming, renames })
+    const promptNames = tableOf(entries, { key: 'prompts', naming })
+    this.tools = namedOffers(entries, { kind: 'tool', key: 'tools', names: this.toolNames, usual })
+    this.prompts = namedOffers(entries, { kind: 'prompt', key: 'prompts', names: promptNames, usual: promptNames })
+    warnings.push(...lostNames(this.tools, renames))
     for (const table of [this.toolNames, promptNames]) {
       warnings.push(
         ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a name of its own and is left out`),
@@ -131,25 +141,45 @@ export class CatalogSnapshot {
   }
 }
 
-function tableOf(entries: readonly CatalogEntry[], key: 'tools' | 'prompts', naming: Naming): NameTable {
+interface TablePlan {
+  readonly key: 'tools' | 'prompts'
+  readonly naming: Naming
+  readonly renames?: ReadonlyMap<string, string>
+}
+
+function tableOf(entries: readonly CatalogEntry[], { key, ...naming }: TablePlan): NameTable {
   const refs = entries.flatMap(({ server, catalogue }) =>
     catalogue[key].map((item) => ({ server, tool: String(item.name) })),
   )
-  return new NameTable(refs, { naming, digest })
+  return new NameTable(refs, { ...naming, digest })
+}
+
+/** What people wanted a tool to be called, and it is not. */
+function lostNames(tools: readonly Offer[], renames: ReadonlyMap<string, string>): readonly string[] {
+  return tools.flatMap(({ server, name, wire, recordName }) => {
+    const wish = renames.get(recordName)
+    if (wish === undefined || wire === renamed(wish)) return []
+    const why =
+      renamed(wish) === undefined ? 'that is no name, or too long a one' : 'another tool has, or wants, that name'
+    return [`${server}/${name} cannot be renamed to ${quoteText(wish, 60)}: ${why}. It is called ${wire}`]
+  })
 }
 
 interface NamedPlan {
   readonly kind: 'tool' | 'prompt'
   readonly key: 'tools' | 'prompts'
   readonly names: NameTable
+  /** As they would be, had nobody renamed anything. */
+  readonly usual: NameTable
 }
 
-function namedOffers(entries: readonly CatalogEntry[], { kind, key, names }: NamedPlan): readonly Offer[] {
+function namedOffers(entries: readonly CatalogEntry[], { kind, key, names, usual }: NamedPlan): readonly Offer[] {
   return entries.flatMap(({ server, catalogue }) =>
     catalogue[key].flatMap((item: JsonObject): Offer[] => {
       const name = String(item.name)
       const wire = names.wireName({ server, tool: name })
       if (wire === undefined) return []
+      const usualWire = usual.wireName({ server, tool: name })
       const recordName = kind === 'tool' ? canonicalName({ server, tool: name }) : name
       return [
         {
@@ -157,6 +187,7 @@ function namedOffers(entries: readonly CatalogEntry[], { kind, key, names }: Nam
           server,
           name,
           wire,
+          ...(usualWire !== undefined && usualWire !== wire && { usualWire }),
           recordName,
           original: item,
           definition: { ...item, name: wire },

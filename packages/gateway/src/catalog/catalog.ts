@@ -1,8 +1,8 @@
 import type { Naming } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
-import { CatalogSnapshot } from './catalog-snapshot.ts'
+import { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 
-export { CatalogSnapshot } from './catalog-snapshot.ts'
+export { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 export { CatalogueShelf } from './catalogue-shelf.ts'
 export { discoveryOf } from './discovery.ts'
 export type { Offer } from './offer.ts'
@@ -22,6 +22,7 @@ export class Catalog {
   readonly #listeners = new Set<(change: CatalogChange) => void>()
   #order: readonly string[]
   #naming: Naming
+  #renamesOf: RenamesOf | undefined
   #snapshot: CatalogSnapshot | undefined
 
   constructor(order: readonly string[], naming: Naming) {
@@ -36,6 +37,7 @@ export class Catalog {
         return catalogue ? [{ server, catalogue }] : []
       }),
       this.#naming,
+      this.#renamesOf,
     )
     return this.#snapshot
   }
@@ -70,6 +72,12 @@ export class Catalog {
     this.#naming = naming
     this.#snapshot = undefined
     this.#tell({ tools: true, resources: true, prompts: true })
+  }
+
+  /** From now on tools are called what people want them to be called. */
+  renameBy(renamesOf: RenamesOf): void {
+    this.#renamesOf = renamesOf
+    this.#snapshot = undefined
   }
 
   onChange(listener: (change: CatalogChange) => void): () => void {

@@ -8,6 +8,8 @@ export interface Offer {
   readonly name: string
   /** What clients call it. */
   readonly wire: string
+  /** What clients would call it, had nobody renamed it. */
+  readonly usualWire?: string
   /** What records call it. */
   readonly recordName: string
   /** As the server defined it. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Mode, SallyportError } from '@sallyport/core'
+import { isJsonObject, type Mode, type RiskLevel, SallyportError } from '@sallyport/core'
 import type {
   AnsweredApproval,
   ApprovalView,
@@ -12,6 +12,7 @@ import type {
   Status,
   TokenView,
   ToolDetail,
+  ToolsFileView,
   ToolView,
 } from '../serve/api/api.ts'
 import { errorIn } from '../serve/problem.ts'
@@ -30,6 +31,7 @@ export type {
   Status,
   TokenView,
   ToolDetail,
+  ToolsFileView,
   ToolView,
 } from '../serve/api/api.ts'
 
@@ -58,6 +60,14 @@ export interface EventQuery {
   readonly type?: string
   readonly trace?: string
   readonly limit?: number
+}
+
+export interface ToolQuery {
+  readonly server?: string
+  /** A name in any form, or a glob. */
+  readonly match?: string
+  readonly risk?: RiskLevel
+  readonly pin?: 'changed'
 }
 
 export interface ModeWish {
@@ -100,14 +110,24 @@ export class GatewayClient {
     return this.#ask({ method: 'GET', path: `/api/servers/${encodeURIComponent(id)}`, signal })
   }
 
-  async tools(query: { server?: string; match?: string }, signal?: AbortSignal): Promise<readonly ToolView[]> {
-    const path = `/api/tools${queryOf(query)}`
+  async tools(query: ToolQuery, signal?: AbortSignal): Promise<readonly ToolView[]> {
+    const path = `/api/tools${queryOf({ ...query })}`
     const { tools } = await this.#ask<{ tools: ToolView[] }>({ method: 'GET', path, signal })
     return tools
   }
 
   tool(name: string, signal?: AbortSignal): Promise<ToolDetail> {
     return this.#ask({ method: 'GET', path: `/api/tools/${encodeURIComponent(name)}`, signal })
+  }
+
+  /** Accepts the definition of which this is the digest, and no other. */
+  acceptTool(name: string, pin: string): Promise<ToolDetail> {
+    const body = JSON.stringify({ pin, via: 'cli' })
+    return this.#ask({ method: 'POST', path: `/api/tools/${encodeURIComponent(name)}/accept`, body })
+  }
+
+  toolsFile(signal?: AbortSignal): Promise<ToolsFileView> {
+    return this.#ask({ method: 'GET', path: '/api/tools-file', signal })
   }
 
   /** A call that failed after it was judged is an outcome too; only what never became a call is thrown. */

@@ -18,6 +18,10 @@ export interface OpenOptions {
   /** Runs as soon as the state is ours, before any server starts. */
   readonly onOpen?: (gateway: Gateway) => Promise<void>
   readonly onWarning?: (text: string) => void
+  /** `looks`: tools.yaml is left as it is, whatever is found. */
+  readonly discovery?: 'writes' | 'looks' | undefined
+  /** Hears what people may want to know though nothing is wrong. */
+  readonly onNotice?: ((text: string) => void) | undefined
 }
 
 /** Opens the gateway of a home in this process. Throws STATE_HELD when another one runs on the state. */
@@ -38,7 +42,8 @@ export async function openHome(
   try {
     const { durability, retention } = loaded.settings.audit
     const store = openStore({ state, durability, retention })
-    const gateway = await openGateway({ home, state, loaded, environment, store, onWarning })
+    const { discovery, onNotice } = options
+    const gateway = await openGateway({ home, state, loaded, environment, store, discovery, onNotice, onWarning })
     const reload = new SettingsReload({ home, state, gateway })
     const watch = watchSettings({
       home: home.path,

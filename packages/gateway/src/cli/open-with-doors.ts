@@ -2,7 +2,7 @@ import { Doors } from '../doors.ts'
 import type { Gateway } from '../gateway.ts'
 import type { CliContext } from './cli-context.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { openHome } from './open-home.ts'
+import { type OpenOptions, openHome } from './open-home.ts'
 import { reportBug } from './print-error.ts'
 
 export interface OpenGateway {
@@ -11,11 +11,15 @@ export interface OpenGateway {
   close(reason: string): Promise<void>
 }
 
+export interface DoorsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice'> {
+  readonly onOpen?: (doors: Doors, gateway: Gateway) => Promise<void>
+}
+
 /** Opens the gateway of a home in this process, with its socket, so that other windows can join it. */
 export async function openWithDoors(
   context: CliContext,
   flags: GlobalFlags,
-  onOpen?: (doors: Doors, gateway: Gateway) => Promise<void>,
+  { onOpen, ...options }: DoorsOptions = {},
 ): Promise<OpenGateway> {
   const opened: { doors?: Doors } = {}
   const open = async (gateway: Gateway): Promise<void> => {
@@ -27,7 +31,7 @@ export async function openWithDoors(
       throw error
     })
   }
-  const { gateway, close } = await openHome(context, flags, { onOpen: open })
+  const { gateway, close } = await openHome(context, flags, { ...options, onOpen: open })
   const doors = opened.doors as Doors
   return {
     gateway,

@@ -22,13 +22,31 @@ export async function reachRunning(state: string, home?: string): Promise<Gatewa
 }
 
 /** Uses the gateway of the home: the one that runs, or one in this process for as long as it is used. */
-export async function withGateway<Result>(context: CliContext, flags: GlobalFlags, use: Use<Result>): Promise<Result> {
+export function withGateway<Result>(context: CliContext, flags: GlobalFlags, use: Use<Result>): Promise<Result> {
+  return withGatewayThat('writes', { context, flags, use })
+}
+
+/** The same; one in this process leaves tools.yaml as it is, whatever it finds. */
+export function withLookingGateway<Result>(context: CliContext, flags: GlobalFlags, use: Use<Result>): Promise<Result> {
+  return withGatewayThat('looks', { context, flags, use })
+}
+
+interface Usage<Result> {
+  readonly context: CliContext
+  readonly flags: GlobalFlags
+  readonly use: Use<Result>
+}
+
+async function withGatewayThat<Result>(
+  discovery: 'writes' | 'looks',
+  { context, flags, use }: Usage<Result>,
+): Promise<Result> {
   const { home, state } = await findHome(context, flags)
   return eitherWay(context, {
     state,
     use,
     reach: () => reachRunning(state, home.path),
-    open: () => openGatewayHere(context, flags),
+    open: () => openGatewayHere(context, flags, discovery),
   })
 }
 
@@ -82,9 +100,13 @@ function silent(state: string): SallyportError {
   })
 }
 
-async function openGatewayHere(context: CliContext, flags: GlobalFlags): Promise<Opened> {
+async function openGatewayHere(
+  context: CliContext,
+  flags: GlobalFlags,
+  discovery: 'writes' | 'looks',
+): Promise<Opened> {
   const { openWithDoors } = await import('./open-with-doors.ts')
-  const { gateway, close } = await openWithDoors(context, flags)
+  const { gateway, close } = await openWithDoors(context, flags, { discovery })
   try {
     await untilKnown(gateway, context.signal)
     return { client: await localClient(gateway), close: () => close('the command ended') }

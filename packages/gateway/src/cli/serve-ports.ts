@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import type { Doors, Port } from '../doors.ts'
+import type { Gateway } from '../gateway.ts'
 import { type Banner, bannerOf } from './banner.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
@@ -19,9 +20,10 @@ export async function servePort(context: CliContext, flags: Flags): Promise<void
   // Asked for first of all: from here on Ctrl-C and SIGTERM end it in order.
   const { signal } = context
   for (const until = performance.now() + JOIN_PATIENCE; !signal.aborted; await delay(JOIN_PAUSE)) {
-    const opened = await openWithDoors(context, flags, async (doors, gateway) => {
+    const onOpen = async (doors: Doors, gateway: Gateway): Promise<void> => {
       await doors.openPort(portOf(flags, gateway.settings.gateway))
-    }).catch(unlessHeld)
+    }
+    const opened = await openWithDoors(context, flags, { onOpen, onNotice: noticesOf(context) }).catch(unlessHeld)
     if (opened) return serveAsHolder(context, flags, opened)
     const { home, state } = await findHome(context, flags)
     const lender = await connectTo('port', { state, home: home.path, headers: portHeaders(flags) })
@@ -41,6 +43,11 @@ async function serveAsHolder(context: CliContext, flags: Flags, opened: OpenGate
   await stopped(context.signal)
   await close('it was told to stop')
 }
+
+const noticesOf =
+  ({ process }: CliContext) =>
+  (text: string): void =>
+    void process.stderr.write(`${text}\n`)
 
 function portOf(flags: Flags, settings: { readonly host: string; readonly port: number }): Port {
   return { host: flags.host ?? settings.host, port: flags.port ?? settings.port, noAuth: flags['no-auth'] === true }
@@ -74,7 +81,7 @@ function lentIn(text: string): Pick<Banner, 'url' | 'login'> {
 /** Serves the windows that join over the socket, and ends a while after the last one left. */
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
   const told = stopped(context.signal).then(() => 'it was told to stop')
-  const { gateway, doors, close } = await openWithDoors(context, flags)
+  const { gateway, doors, close } = await openWithDoors(context, flags, { onNotice: noticesOf(context) })
   const left = deserted(doors, () => gateway.settings.gateway.linger)
   return { done: Promise.race([left, told]).then(close) }
 }

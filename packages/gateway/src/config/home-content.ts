@@ -28,6 +28,8 @@ export interface HomeContent {
 const MEGABYTE = 1024 ** 2
 /** Thousands of tools have an entry each. */
 const mostMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
+/** How large a file of a home may be. */
+export const mostBytesOf = (file: string): number => mostMegabytes(file) * MEGABYTE
 const CHUNK_BYTES = 64 * 1024
 
 /** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
@@ -35,7 +37,7 @@ export async function readHome(path: string): Promise<HomeContent> {
   await refuseFile(path)
   const files = new Map<HomeFile, Buffer>()
   for (const name of HOME_FILES) {
-    const bytes = await readIfThere(join(path, name))
+    const bytes = await readHomeFile(join(path, name))
     if (bytes !== undefined) files.set(name, bytes)
   }
   return contentOf(path, files)
@@ -64,7 +66,8 @@ async function refuseFile(path: string): Promise<void> {
   })
 }
 
-async function readIfThere(file: string): Promise<Buffer | undefined> {
+/** The bytes of one file of a home; nothing where it is not there. */
+export async function readHomeFile(file: string): Promise<Buffer | undefined> {
   let handle: FileHandle
   try {
     // Without O_NONBLOCK a named pipe in somebody's repository would hold us up for ever.
@@ -94,7 +97,7 @@ async function readRegular(file: string, handle: FileHandle): Promise<Buffer> {
     if (bytesRead === 0) return Buffer.concat(chunks)
     chunks.push(chunk.subarray(0, bytesRead))
     length += bytesRead
-    if (length > mostMegabytes(file) * MEGABYTE) throw tooLarge(file)
+    if (length > mostBytesOf(file)) throw tooLarge(file)
   }
 }
 

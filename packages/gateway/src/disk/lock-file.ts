@@ -29,18 +29,21 @@ export async function withLockFile<Result>(lock: string, work: (isHeld: IsHeld) 
 }
 
 async function take(lock: string, mark: string): Promise<boolean> {
-  try {
-    const file = await open(lock, 'wx', 0o600)
-    try {
-      await file.writeFile(mark)
-    } finally {
-      await file.close()
-    }
-    return true
-  } catch (error) {
-    if (causeCode(error) === 'EEXIST') return false
+  const file = await open(lock, 'wx', 0o600).catch((error: unknown) => {
+    if (causeCode(error) === 'EEXIST') return undefined
     throw error
+  })
+  if (file === undefined) return false
+  try {
+    await file.writeFile(mark)
+  } catch (error) {
+    // A full disk takes the name and not the mark: nobody could tell whose lock it is.
+    await rm(lock, { force: true })
+    throw error
+  } finally {
+    await file.close()
   }
+  return true
 }
 
 async function removeStale(lock: string): Promise<void> {

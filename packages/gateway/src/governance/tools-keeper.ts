@@ -1,18 +1,19 @@
-import { realpathSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
-import { causeCode, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
+import { basename, dirname } from 'node:path'
+import { messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
+import { mostBytesOf, readHomeFile } from '../config/config.ts'
+import { causeCode, diskReason, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
 import { type LineChange, lineChange } from './line-change.ts'
+import { issueText, readToolsBytes } from './tools-bytes.ts'
 import {
   appendEntries,
   type Change,
   type FieldChange,
-  type FileIssue,
   type NewEntry,
-  readToolsFile,
+  type Skipped,
   setField,
 } from './tools-file/tools-file.ts'
+import { lockOf, removeLeftovers } from './tools-lock.ts'
+import { utf8Text } from './utf8-text.ts'
 
 export interface ToolsKeeperOptions {
   /** Where tools.yaml stands, or would. Undefined: there is none, and none is made. */
@@ -35,19 +36,21 @@ const MOST_TRIES = 20
 /** tools.yaml: read when it changes, appended to, changed value by value. The last good one is in force. */
 export class ToolsKeeper {
   readonly #options: ToolsKeeperOptions
+  /** Of the file in force. */
   #bytes: Buffer | undefined
   #file: ToolsFile
   #isUsable = true
   #issue: string | undefined
-  #warnings: readonly string[] = []
-  #notWritten: string | undefined
+  #oddities: readonly string[] = []
+  #notWritten: readonly string[] = []
+  /** What was said before is not said again. */
   #told = ''
+  readonly #toldNotWritten = new Set<string>()
   #watch: FileWatch | undefined
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor(options: ToolsKeeperOptions) {
     this.#options = options
-    this.#bytes = options.bytes
     this.#file = emptyFile(options.path ?? 'tools.yaml')
     if (options.bytes !== undefined) this.#isUsable = this.#take(options.bytes)
   }
@@ -62,15 +65,26 @@ export class ToolsKeeper {
     return this.#isUsable ? undefined : this.#issue
   }
 
-  /** What people should know about the file: why it is not in force, why it is not written, what is odd in it. */
-  get warnings(): readonly string[] {
-    return [this.#issue, this.#notWritten, ...this.#warnings].filter((text) => text !== undefined)
+  /** Why the file as it stands on the disk is not in force. */
+  get issue(): string | undefined {
+    return this.#issue
   }
 
-  /** From now on changes of the file are followed. */
+  /** What is odd in the file in force. */
+  get oddities(): readonly string[] {
+    return this.#oddities
+  }
+
+  /** Why tools that were found have no entry. */
+  get notWritten(): readonly string[] {
+    return this.#notWritten
+  }
+
+  /** From now on changes of the file are followed. What a killed writer left beside it is removed. */
   watch(): void {
     const { path } = this.#options
     if (path === undefined) return
+    void this.#inTurn(() => removeLeftovers(path)).catch(() => undefined)
     const onEvent = (): Promise<void> => this.#inTurn(() => this.#reread(path))
     this.#watch = new FileWatch({ folder: dirname(path), names: [basename(path)], onEvent })
   }
@@ -84,12 +98,13 @@ export class ToolsKeeper {
   async append(entries: readonly NewEntry[]): Promise<void> {
     const { path } = this.#options
     if (path === undefined || entries.length === 0) return
-    this.#notWritten = undefined
+    this.#notWritten = []
     try {
-      await this.#inTurn(() => this.#change(path, (text) => appendEntries(text, entries)))
+      const skipped = await this.#inTurn(() => this.#change(path, (text) => appendEntries(text, entries)))
+      this.#tellNotWritten(skipped.map(({ name, why }) => `${name} has no entry: ${why}`))
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
-      this.#warnOnce(error.text)
+      this.#tellNotWritten([error.text])
     }
   }
 
@@ -104,87 +119,128 @@ export class ToolsKeeper {
   async preview(change: FieldChange): Promise<LineChange> {
     const { path } = this.#options
     if (path === undefined) throw noFile()
-    const bytes = await readIfThere(path)
+    const bytes = await readHomeFile(path)
     const before = bytes === undefined ? '' : decode(path, bytes)
     const changed = setField(before, change)
     if (!changed.ok) throw unsafe(path, changed.why)
     return lineChange(path, before, changed.text)
   }
 
-  async #change(path: string, change: (text: string) => Change): Promise<void> {
-    const target = realPath(path)
-    await withLockFile(join(dirname(target), `.${basename(target)}.lock`), async (isHeld) => {
-      for (let tries = 0; tries < MOST_TRIES; tries++) {
-        const before = await readIfThere(path)
-        const changed = change(before === undefined ? '' : decode(path, before))
-        if (!changed.ok) throw unsafe(path, changed.why)
-        for (const { name, why } of changed.skipped) this.#warnOnce(`${name} has no entry: ${why}`)
-        if (changed.splices.length === 0) return
-        const after = Buffer.from(changed.text)
-        const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readIfThere(path), before)
-        if (await replaceFile(path, after, { isWanted })) return this.#written(before, after)
-      }
-      throw unsafe(path, 'it was changed again and again while it was to be written')
-    })
+  async #change(path: string, change: (text: string) => Change): Promise<readonly Skipped[]> {
+    try {
+      return await withLockFile(lockOf(path), async (isHeld) => {
+        for (let tries = 0; tries < MOST_TRIES; tries++) {
+          const skipped = await this.#tryChange(path, change, isHeld)
+          if (skipped) return skipped
+        }
+        throw unsafe(path, 'it was changed again and again while it was to be written')
+      })
+    } catch (error) {
+      throw fromDisk(path, error)
+    }
+  }
+
+  /** Nothing when somebody else was quicker. */
+  async #tryChange(
+    path: string,
+    change: (text: string) => Change,
+    isHeld: () => Promise<boolean>,
+  ): Promise<readonly Skipped[] | undefined> {
+    const before = await readHomeFile(path)
+    // Who takes the file away may be about to put another in its place; a new one would undo what people decided.
+    if (before === undefined && this.#bytes !== undefined) throw unsafe(path, REMOVED)
+    const changed = change(before === undefined ? '' : decode(path, before))
+    if (!changed.ok) throw unsafe(path, changed.why)
+    if (changed.splices.length === 0) {
+      await this.#catchUp(before)
+      return changed.skipped
+    }
+    const after = Buffer.from(changed.text)
+    if (after.length > mostBytesOf(path)) throw unsafe(path, 'it would become larger than what is read of it')
+    const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readHomeFile(path), before)
+    if (!(await replaceFile(path, after, { isWanted }))) return undefined
+    await this.#written(before, after)
+    return changed.skipped
+  }
+
+  /** Another process may have written what was to be written, and nobody has looked since. */
+  async #catchUp(bytes: Buffer | undefined): Promise<void> {
+    if (bytes !== undefined && !same(bytes, this.#bytes)) await this.#consider(bytes)
   }
 
   async #written(before: Buffer | undefined, after: Buffer): Promise<void> {
     // What was not in force before does not come into force by our own hand.
-    const wasInForce = before === undefined || same(before, this.#bytes)
+    const wasInForce = same(before, this.#bytes)
     await this.#options.onWritten({ before, after })
-    if (wasInForce) this.#adopt(after)
-  }
-
-  #adopt(bytes: Buffer | undefined): void {
-    if (bytes === undefined || same(bytes, this.#bytes)) return
-    if (this.#take(bytes)) this.#options.onChange()
+    if (!wasInForce) return this.#consider(after)
+    if (this.#take(after)) this.#options.onChange()
   }
 
   async #reread(path: string): Promise<void> {
+    try {
+      const bytes = await readHomeFile(path)
+      if (bytes === undefined) return this.#missed(path)
+      if (same(bytes, this.#bytes)) return this.#settle()
+      await this.#consider(bytes)
+    } catch (error) {
+      this.#reject(messageOf(error))
+    }
+  }
+
+  /** Puts what stands in the file in force, if it may be and can be. */
+  async #consider(bytes: Buffer): Promise<void> {
     const { distrust, onChange, record } = this.#options
-    const bytes = await readIfThere(path).catch((error: unknown) => this.#unread(error))
-    if (bytes === undefined || same(bytes, this.#bytes)) return
     const reason = await distrust(bytes)
     if (reason !== undefined) return this.#reject(reason)
     if (!this.#take(bytes)) return this.#reject(this.#issue ?? '')
-    this.#told = ''
-    record({ type: 'TOOLS_FILE_RELOADED', file: path, entries: this.#file.entries.length })
+    record({ type: 'TOOLS_FILE_RELOADED', file: this.#file.path, entries: this.#file.entries.length })
     onChange()
   }
 
-  #unread(error: unknown): undefined {
-    this.#reject(`${this.#file.path} cannot be read: ${causeCode(error) || String(error)}.`)
-    return undefined
+  #missed(path: string): void {
+    if (this.#bytes !== undefined) this.#reject(`${path} is not there: ${REMOVED}`)
+  }
+
+  /** The file is again what is in force. */
+  #settle(): void {
+    this.#issue = undefined
+    this.#told = ''
   }
 
   #reject(reason: string): void {
     this.#issue = reason
     if (this.#told === reason) return
     this.#told = reason
-    this.#options.onWarning(`The changed tools.yaml is not used: ${reason}`)
+    const effect = this.#isUsable
+      ? 'What it said before stays in force.'
+      : 'Nothing can be called until it is corrected.'
+    this.#options.onWarning(`tools.yaml is not used: ${reason} ${effect}`)
     this.#options.record({ type: 'TOOLS_FILE_REJECTED', file: this.#file.path, message: reason })
   }
 
   /** Whether it can be used; if so it is in force. */
   #take(bytes: Buffer): boolean {
     const { path } = this.#file
-    const reading = readBytes(path, bytes)
+    const reading = readToolsBytes(path, bytes)
     if (!reading.ok) {
-      this.#issue = describe(path, reading.issue)
+      this.#issue = issueText(path, reading.issue)
       return false
     }
     this.#bytes = bytes
     this.#file = reading.file
     this.#isUsable = true
-    this.#issue = undefined
-    this.#warnings = reading.warnings.map((warning) => describe(path, warning))
+    this.#oddities = reading.warnings.map((warning) => issueText(path, warning))
+    this.#settle()
     return true
   }
 
-  #warnOnce(text: string): void {
-    if (this.#notWritten === text) return
-    this.#notWritten = text
-    this.#options.onWarning(`New tools are not written down: ${text}`)
+  #tellNotWritten(reasons: readonly string[]): void {
+    this.#notWritten = reasons
+    for (const reason of reasons) {
+      if (this.#toldNotWritten.has(reason)) continue
+      this.#toldNotWritten.add(reason)
+      this.#options.onWarning(`New tools are not written down: ${reason}`)
+    }
   }
 
   /** One change, or one reading, after the other. */
@@ -195,50 +251,24 @@ export class ToolsKeeper {
   }
 }
 
-const emptyFile = (path: string): ToolsFile => ({ path, entries: [], categories: new Map(), modePolicies: new Map() })
+const REMOVED = 'it was removed while the gateway ran. Put it back, or restart the gateway to begin anew'
 
-const describe = (path: string, { line, column, problem }: FileIssue): string => `${path}:${line}:${column}: ${problem}`
+const emptyFile = (path: string): ToolsFile => ({ path, entries: [], categories: new Map(), modePolicies: new Map() })
 
 const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
 
-async function readIfThere(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path)
-  } catch (error) {
-    if (causeCode(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-/** Two ways to one file share one lock. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path
-  }
-}
-
-function readBytes(path: string, bytes: Buffer): ReturnType<typeof readToolsFile> {
-  const text = utf8(bytes)
-  if (text === undefined) return { ok: false, issue: { line: 1, column: 1, problem: 'this is not UTF-8 text.' } }
-  return readToolsFile(text, path)
-}
-
 function decode(path: string, bytes: Buffer): string {
-  const text = utf8(bytes)
+  const text = utf8Text(bytes)
   if (text === undefined) throw unsafe(path, 'it is not UTF-8 text')
   return text
 }
 
-/** With its byte order mark, which has to stay where it is. */
-function utf8(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+/** What the disk refused is a reason to leave the file alone; anything else is what it is. */
+function fromDisk(path: string, error: unknown): unknown {
+  const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
+  if (cause instanceof SallyportError || causeCode(cause) === '') return error
+  return unsafe(path, `it cannot be written: ${diskReason(cause)}`)
 }
 
 const noFile = (): SallyportError =>

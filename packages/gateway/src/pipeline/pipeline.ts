@@ -21,7 +21,7 @@ import type { Case } from './case.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
-import { Judge, type JudgeOptions, refusalOf, type Trial } from './judge.ts'
+import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { judgeArguments } from './judge-arguments.ts'
 import { type CallGauge, limits } from './limits.ts'
 import { modeStep } from './mode-step.ts'
@@ -34,6 +34,7 @@ import {
   type UnknownCall,
   unknownRecord,
 } from './record.ts'
+import { refusalOf, withheld } from './refusal.ts'
 import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
@@ -48,12 +49,18 @@ export { governedOffer } from './governed-offer.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { runsDockerGateway } from './meta-tools.ts'
+export { PIN_STATES } from './pin-state.ts'
+export { renamesIn } from './renames.ts'
+export type { ReviewedTool } from './reviewed-tool.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
 export { standingApproval } from './standing-approval.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
+export { PROBLEM_KINDS } from './tool-problems.ts'
+export { type DefinitionReview, ToolReview } from './tool-review.ts'
 export type { ToolRules } from './tool-rules.ts'
+export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 
 /** What a list and a call both ask. */
 export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [
@@ -282,17 +289,4 @@ const isRefusal = (answer: Answer): boolean => answer.kind === 'frame' && answer
 
 function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
   return envelope.result !== undefined && !envelope.isError
-}
-
-/** The server has done its work: whoever asked must not take this for a call that was never made. */
-function withheld(cause: SallyportError): Answer {
-  const error = new SallyportError(
-    'RESULT_WITHHELD',
-    `The call was made, but its end could not be recorded: ${cause.message}`,
-    {
-      hint: 'Its result is withheld. Look at what it did before you make it again.',
-      cause,
-    },
-  )
-  return { kind: 'failure', error }
 }

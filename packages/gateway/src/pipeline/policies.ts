@@ -182,8 +182,8 @@ class EntryIndex {
   }
 
   /** All forms in which a person may have written it; a bare one only where it means one tool. */
-  namesOf({ server, name, wire, recordName }: Offer): readonly string[] {
-    const full = [recordName, `${server}/${name}`, wire]
+  namesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
+    const full = [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
     return this.#isUnique(name) ? [...full, name, `mcp_${name}`] : full
   }
 

@@ -13,6 +13,8 @@ export interface ToolDiscoveryOptions {
   /** Writes entries into it, if that can be done. */
   readonly append: (entries: readonly NewEntry[]) => Promise<void>
   readonly record: (event: SallyportEvent) => void
+  /** These have an entry now. */
+  readonly onWritten: (offers: readonly Offer[]) => void
   readonly onBug: (error: unknown) => void
   readonly now: () => Date
 }
@@ -51,6 +53,7 @@ export class ToolDiscovery {
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    if (this.#servers.size === 0) return this.#working
     this.#working = this.#working.then(() => this.#work()).catch(this.#options.onBug)
     return this.#working
   }
@@ -64,16 +67,22 @@ export class ToolDiscovery {
     const seen = new Set(this.#servers)
     this.#servers.clear()
     const tools = this.#toolsOf(({ server }) => seen.has(server))
-    const { rules, record, definitions, append, path } = this.#options
+    const { rules, definitions, append } = this.#options
     for (const drift of tools.flatMap((offer) => this.#driftOf(offer) ?? [])) this.#tell(drift)
     const fresh = tools.filter((offer) => !rules.isWritten(offer))
     const pinned = tools.filter((offer) => !fresh.includes(offer) && rules.policyOf(offer).pin?.value === pinOf(offer))
     definitions.save([...fresh, ...pinned].map((offer) => ({ pin: pinOf(offer), text: reviewedText(offer) })))
     if (fresh.length === 0) return
     await append(fresh.map((offer) => this.#entryOf(offer)))
-    const written = fresh.filter((offer) => rules.isWritten(offer)).map(({ recordName }) => recordName)
-    if (written.length > 0)
-      record({ type: 'TOOLS_WRITTEN', file: path, tools: written.slice(0, MOST_NAMED), count: written.length })
+    this.#tellWritten(fresh.filter((offer) => rules.isWritten(offer)))
+  }
+
+  #tellWritten(offers: readonly Offer[]): void {
+    if (offers.length === 0) return
+    const { record, path, onWritten } = this.#options
+    const tools = offers.slice(0, MOST_NAMED).map(({ recordName }) => recordName)
+    record({ type: 'TOOLS_WRITTEN', file: path, tools, count: offers.length })
+    onWritten(offers)
   }
 
   /** The gateway's own tools change with it, and nobody has to review that. */

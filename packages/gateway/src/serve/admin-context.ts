@@ -2,7 +2,7 @@ import type { SallyportEvent } from '@sallyport/core'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Home, Settings } from '../config/config.ts'
 import type { ApprovalHook, Approvals, LineChange, ModeKeeper, PendingApproval } from '../governance/governance.ts'
-import type { CallGauge, Listings, Pipeline } from '../pipeline/pipeline.ts'
+import type { CallGauge, Listings, Pipeline, ToolReview } from '../pipeline/pipeline.ts'
 import type { LocalTokens, Logins } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { Exposition } from '../telemetry/telemetry.ts'
@@ -36,6 +36,7 @@ export interface AdminContext {
   readonly logins: Logins
   readonly mode: ModeKeeper
   readonly approving: ApprovalDesk
+  readonly review: ToolReview
   readonly ids: Ids
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]

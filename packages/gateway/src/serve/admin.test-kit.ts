@@ -125,6 +125,7 @@ function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
     ...{ sessions, store, tokens, logins, ids },
     mode: governing.modes.keeper,
+    review: governing.review,
     approving: governing.approving,
     version: '1.2.3',
     get settings() {

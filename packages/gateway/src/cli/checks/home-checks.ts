@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { describeIssue, type Home, loadSettings, type Settings, trustOf } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -15,6 +16,8 @@ const ORIGINS: Readonly<Record<Home['origin'], string>> = {
 
 export interface HomeFindings {
   readonly checks: readonly Check[]
+  /** tools.yaml, where there is one. */
+  readonly tools?: { readonly path: string; readonly bytes: Buffer } | undefined
   /** Undefined when the home cannot be used. */
   readonly settings: Settings | undefined
 }
@@ -27,13 +30,15 @@ export async function checkHome(context: CliContext, flags: GlobalFlags): Promis
     loadSettings({ home: found.home.path, environment: context.environment, content: found.content }),
   )
   const location = [locationOf(found), await trustCheck(found)]
-  if ('level' in loaded) return { checks: [...location, loaded], settings: undefined }
+  const bytes = found.content.files.get('tools.yaml')
+  const tools = bytes && { path: join(found.home.path, 'tools.yaml'), bytes }
+  if ('level' in loaded) return { checks: [...location, loaded], tools, settings: undefined }
   const { settings, warnings } = loaded
   const config =
     warnings.length === 0
       ? [ok('config', `The config is valid: ${counted(settings.servers.length, 'server')}`)]
       : warnings.map((issue) => warning('config', describeIssue(issue)))
-  return { checks: [...location, ...config], settings }
+  return { checks: [...location, ...config], tools, settings }
 }
 
 function locationOf({ home }: FoundHome): Check {

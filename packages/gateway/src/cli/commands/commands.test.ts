@@ -31,8 +31,8 @@ describe('tools', () => {
   it('lists them, and says which are not offered and why', async () => {
     const { exit, out } = await cli(['tools', '--server', 'clock'], { at: place() })
     expect(exit).toBe(0)
-    expect(out).toMatch(/^clock\/countdown +clock_countdown +yes/m)
-    expect(out).toMatch(/^clock\/convert_time +clock_convert_time +no: The entry of server clock/m)
+    expect(out).toMatch(/^clock\/countdown +clock_countdown +medium .* no .* tools\.yaml +yes/m)
+    expect(out).toMatch(/^clock\/convert_time +clock_convert_time +medium .* no: The entry of server clock/m)
     expect(out).not.toContain('sallyport/')
   })
 

@@ -6,6 +6,7 @@ import { checkMode } from '../checks/mode-check.ts'
 import { checkPort } from '../checks/port-check.ts'
 import { checkServers } from '../checks/server-checks.ts'
 import { checkState } from '../checks/state-checks.ts'
+import { checkTools } from '../checks/tools-check.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { stateOf } from '../find-home.ts'
@@ -37,12 +38,17 @@ export const doctorCommand = defineCommand<object>({
 async function examine(context: CliContext, flags: GlobalFlags): Promise<readonly Check[]> {
   const { environment } = context
   const machine = checkMachine({ nodeVersion: process.versions.node, platform: process.platform, environment })
-  const { checks, settings } = await checkHome(context, flags)
+  const { checks, tools, settings } = await checkHome(context, flags)
   const state = stateOf(context, flags)
   const gateway = await reachRunning(state)
   const status = await gateway?.status().catch(unlessSilent)
   const running = status && (await gateway?.mode())
-  const stateChecks = [...(await checkState({ state, running: status !== undefined })), checkMode({ state, running })]
+  const toolChecks = checkTools({ tools, running: status && (await gateway?.toolsFile()) })
+  const stateChecks = [
+    ...toolChecks,
+    ...(await checkState({ state, running: status !== undefined })),
+    checkMode({ state, running }),
+  ]
   if (settings === undefined) return [...machine, ...checks, ...stateChecks]
   const { host, port } = settings.gateway
   const portCheck = await checkPort({ host, port, ours: status?.urls ?? [] })

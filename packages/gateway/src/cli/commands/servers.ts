@@ -1,16 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { agoText } from '../ago-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { GatewayClient, ServerView } from '../gateway-client.ts'
+import type { ServerView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
+import { settledServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
 import { type Style, visibleLine } from '../terminal-text.ts'
-
-const SETTLE_MS = 30_000
-const SETTLE_PAUSE_MS = 50
 
 export const serversCommand = defineCommand<object, [string?]>({
   brief: 'Show the servers behind the gateway and how they are',
@@ -32,7 +29,7 @@ export const serversCommand = defineCommand<object, [string?]>({
 
 async function listServers(context: CliContext, flags: GlobalFlags, screen: Screen): Promise<void> {
   const servers = await withGateway(context, flags, (client, age) =>
-    age === 'fresh' ? settled(client, context.signal) : client.servers(context.signal),
+    age === 'fresh' ? settledServers(client, context.signal) : client.servers(context.signal),
   )
   if (screen.json) return screen.dataJson({ servers })
   screen.table(columns(context.now()), servers)
@@ -46,7 +43,7 @@ interface ShowOptions {
 
 async function showServer(context: CliContext, { flags, screen, name }: ShowOptions): Promise<void> {
   const server = await withGateway(context, flags, async (client, age) => {
-    if (age === 'fresh') await settled(client, context.signal)
+    if (age === 'fresh') await settledServers(client, context.signal)
     return client.server(name, context.signal)
   })
   if (screen.json) return screen.dataJson(server)
@@ -54,14 +51,6 @@ async function showServer(context: CliContext, { flags, screen, name }: ShowOpti
   if (server.messages.length === 0) return
   screen.data('\nlast messages\n')
   for (const line of server.messages) screen.data(`  ${visibleLine(line)}\n`)
-}
-
-/** In a gateway of our own every server is just being started, and that is not what was asked. */
-async function settled(client: GatewayClient, signal: AbortSignal): Promise<readonly ServerView[]> {
-  for (const until = performance.now() + SETTLE_MS; ; await delay(SETTLE_PAUSE_MS, undefined, { signal })) {
-    const servers = await client.servers(signal)
-    if (performance.now() > until || !servers.some(({ state }) => state === 'starting')) return servers
-  }
 }
 
 const columns = (now: Date): readonly Column<ServerView>[] => [

@@ -21,11 +21,14 @@ import type { Change, Skipped } from './splice.ts'
 const MCP_CATEGORY: NewCategory = { name: 'mcp', description: 'Tools from MCP servers', riskLevel: 'medium' }
 
 const HEADER = [
-  '# What each tool may do, and on which conditions.',
+  '# What each tool may do, and on which conditions. Every field is explained in docs/tools-yaml.md.',
   '#',
   '# A new tool gets an entry at the end of `tools`. Nothing that stands here is changed by that: it is yours to edit,',
-  '# to comment, to sort and to commit. A saved change is in force at once. A file with a mistake in it is not: what',
-  '# was in force before stays so.',
+  '# to comment, to sort and to commit. What is marked `inferred` is a guess from names and hints: review it.',
+  '# `sallyport tools --risk high` lists what can do harm.',
+  '#',
+  '# A saved change is in force within a second. A file with a mistake in it is not: what was in force before stays so.',
+  '# A `pin` locks a tool to the definition it had here: `sallyport tools accept` shows what its server changed since.',
   '',
 ]
 

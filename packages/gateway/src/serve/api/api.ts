@@ -19,6 +19,7 @@ import { statusRoutes } from './status.ts'
 import { strictBody } from './strict-body.ts'
 import { tokenRoutes } from './tokens.ts'
 import { toolRoutes } from './tools.ts'
+import { toolsFileRoutes } from './tools-file.ts'
 import { unknownRoute } from './unknown-route.ts'
 
 export type { ApprovalView } from '../../governance/governance.ts'
@@ -32,6 +33,7 @@ export type { ServerView } from './server-view.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
 export type { ToolDetail, ToolView } from './tool-view.ts'
+export type { ToolsFileView } from './tools-file.ts'
 
 /** For `hc<Api>`: every path, what it takes and what it answers. */
 export type Api = ReturnType<typeof createApi>
@@ -54,6 +56,7 @@ export function createApi(context: AdminContext) {
     .route('/api', statusRoutes(context))
     .route('/api', serverRoutes(context))
     .route('/api', toolRoutes(context))
+    .route('/api', toolsFileRoutes(context))
     .route('/api', callRoutes(context))
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))

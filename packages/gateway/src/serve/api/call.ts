@@ -10,8 +10,8 @@ import { problemOf } from '../problem.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
 import { findTool } from './find-tool.ts'
 import { inputOf } from './invalid-input.ts'
+import { looseObject } from './loose-object.ts'
 import { type ApiEnv, createRoutes, jsonOf, operatorOf, problemSchema } from './routes.ts'
-import { looseObject } from './tool-view.ts'
 
 /** Such as a token could carry: it stands in the record. */
 const claim = z.string().min(1).max(256).refine(isClaimText, 'expected printable text')

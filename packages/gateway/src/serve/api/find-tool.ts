@@ -1,14 +1,16 @@
 import type { Offer } from '../../catalog/catalog.ts'
 import type { AdminContext } from '../admin-context.ts'
 
-/** Resolves when servers of which nothing is known yet have had their chance to tell. */
-export async function untilKnown({ fleet, settings }: AdminContext): Promise<void> {
+/** Resolves when servers of which nothing is known yet have had their chance to tell, and that is written down. */
+export async function untilKnown({ fleet, settings, review }: AdminContext): Promise<void> {
   await fleet.untilKnown(settings.gateway.startupWait)
+  await review.settle()
 }
 
 /** The one tool that a name in any form stands for. Throws TOOL_UNKNOWN or NAME_AMBIGUOUS. */
 export async function findTool(context: AdminContext, name: string): Promise<Offer> {
-  if (context.catalog.snapshot.toolNames.find(name).length !== 1) await untilKnown(context)
+  const isKnown = context.catalog.snapshot.toolNames.find(name).length === 1
+  await (isKnown ? context.review.settle() : untilKnown(context))
   const { snapshot } = context.catalog
   const ref = snapshot.toolNames.findOne(name)
   return snapshot.toolOf(ref) as Offer

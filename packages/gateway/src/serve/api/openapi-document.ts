@@ -1,6 +1,6 @@
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi'
+import { looseObject } from './loose-object.ts'
 import { type ApiEnv, createRoutes, jsonOf, PROBLEMS } from './routes.ts'
-import { looseObject } from './tool-view.ts'
 
 const getDocument = createRoute({
   method: 'get',

@@ -48,8 +48,20 @@ function statusOf(context: AdminContext): Status {
     sessions: sessions.size,
     servers: countStates(context),
     tools: catalog.snapshot.tools.length,
-    warnings: [...catalog.snapshot.warnings],
+    warnings: [...catalog.snapshot.warnings, ...toolWarnings(context)],
   }
+}
+
+/** The rest is told by /api/tools-file. */
+const MOST_TOOL_WARNINGS = 50
+
+function toolWarnings({ review }: AdminContext): readonly string[] {
+  // A tool that was just found is about to get its entry.
+  const problems = review.problems().filter(({ kind }) => kind !== 'unwritten')
+  const texts = [...review.notWritten, ...problems.map(({ problem }) => problem)]
+  const told = texts.slice(0, MOST_TOOL_WARNINGS)
+  const more = texts.length - told.length
+  return more > 0 ? [...told, `and ${more} more: sallyport tools check`] : told
 }
 
 function countStates({ fleet }: AdminContext): Record<string, number> {

@@ -1,12 +1,13 @@
 import { z } from '@hono/zod-openapi'
-import { type Decision, isJsonObject, type JsonObject } from '@sallyport/core'
+import { type Decision, isJsonObject, type JsonObject, MODES, PERMISSIONS, RISK_LEVELS } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
+import { PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
+import { definitionSchema, definitionView } from './definition-view.ts'
+import { looseObject } from './loose-object.ts'
+import { entriesSchema, entriesView, policySchema, policyView } from './policy-view.ts'
 
-/** An object that is passed through as it came. */
-export const looseObject = z
-  .custom<Record<string, unknown>>(isJsonObject, 'expected an object')
-  .openapi({ type: 'object', additionalProperties: true })
+const SOURCES = ['tools.yaml', 'config.yaml', 'inferred'] as const
 
 export const toolSchema = z
   .object({
@@ -18,6 +19,14 @@ export const toolSchema = z
     description: z.string().optional(),
     annotations: looseObject.optional(),
     offered: z.boolean(),
+    risk: z.enum(RISK_LEVELS),
+    permission: z.array(z.enum(PERMISSIONS)),
+    requiresApproval: z.boolean(),
+    allowedInModes: z.array(z.enum(MODES)),
+    source: z.enum(SOURCES).openapi({ description: 'Who says of what risk it is.' }),
+    written: z.boolean().openapi({ description: 'Whether tools.yaml has an entry for just this tool.' }),
+    pin: z.enum(PIN_STATES).openapi({ description: '`changed`: it is not what was reviewed, and cannot be called.' }),
+    findings: z.array(z.string()).openapi({ description: 'What is suspicious about its definition.' }),
     decidedBy: decisionSchema.shape.decidedBy.openapi({ description: 'Why it is not offered, or not without asking.' }),
   })
   .openapi('Tool')
@@ -26,13 +35,22 @@ export const toolDetailSchema = toolSchema
   .extend({
     definition: looseObject.openapi({ description: 'As its server wrote it, under the name that clients see.' }),
     decision: decisionSchema,
+    policy: policySchema.openapi({ description: 'Every field in force.' }),
+    entries: entriesSchema.openapi({ description: 'The entries of tools.yaml that are about it.' }),
+    review: definitionSchema,
   })
   .openapi('ToolDetail')
 
 export type ToolView = z.infer<typeof toolSchema>
 export type ToolDetail = z.infer<typeof toolDetailSchema>
 
-export function toolView(offer: Offer, decision: Decision): ToolView {
+export interface ToolSight {
+  readonly offer: Offer
+  readonly decision: Decision
+  readonly review: ReviewedTool
+}
+
+export function toolView({ offer, decision, review }: ToolSight): ToolView {
   const { decidedBy } = decisionView(decision)
   const { description, annotations } = offer.definition
   const title = titleOf(offer.definition)
@@ -45,12 +63,36 @@ export function toolView(offer: Offer, decision: Decision): ToolView {
     ...(typeof description === 'string' && { description }),
     ...(isJsonObject(annotations) && { annotations }),
     offered: decision.outcome !== 'deny',
+    ...governedView(review),
     ...(decidedBy && { decidedBy }),
   }
 }
 
-export function toolDetail(offer: Offer, decision: Decision): ToolDetail {
-  return { ...toolView(offer, decision), definition: offer.definition, decision: decisionView(decision) }
+function governedView({ policy, entries, isWritten, pin, findings }: ReviewedTool) {
+  const { risk } = policy
+  const isEntry = entries.some(({ fields }) => fields.riskLevel !== undefined)
+  return {
+    risk: risk.value,
+    permission: [...policy.permission.value],
+    requiresApproval: policy.requiresApproval.value,
+    allowedInModes: [...policy.allowedInModes.value],
+    source: risk.rule === undefined ? SOURCES[2] : SOURCES[isEntry ? 0 : 1],
+    written: isWritten,
+    pin,
+    findings: [...findings],
+  }
+}
+
+export function toolDetail(sight: ToolSight, review: ToolReview): ToolDetail {
+  const { offer, decision } = sight
+  return {
+    ...toolView(sight),
+    definition: offer.definition,
+    decision: decisionView(decision),
+    policy: policyView(sight.review, review.path),
+    entries: entriesView(sight.review, review.path),
+    review: definitionView(review.definitionOf(offer)),
+  }
 }
 
 /** Older servers put it among the annotations. */

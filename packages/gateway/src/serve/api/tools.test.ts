@@ -42,3 +42,48 @@ it('finds one tool by any of its names', async () => {
     })
   }
 })
+
+it('says of each tool what governs it and why, and narrows the list by risk', async () => {
+  const { api } = await openAdminBench()
+  const { body } = await api('/api/tools/echo')
+  expect(body).toMatchObject({ risk: 'medium', source: 'tools.yaml', written: true, pin: 'pinned', findings: [] })
+  const field = (name: string) => body.policy.find((one: { field: string }) => one.field === name)
+  const { file, line } = body.entries[0]
+  expect(body.entries).toEqual([{ key: 'mcp__hostile__echo', file: expect.stringMatching(/tools\.yaml$/), line }])
+  expect(field('risk_level')).toEqual({
+    field: 'risk_level',
+    value: 'medium',
+    reason: 'as written',
+    rule: { file, line: line + 3 },
+  })
+  expect(field('hidden')).toEqual({ field: 'hidden', value: false, reason: 'nothing else is said' })
+  expect(body.review).toMatchObject({ now: body.review.pin, changes: [] })
+  const { tools } = (await api('/api/tools?risk=high')).body
+  expect(new Set(tools.map(({ risk }: { risk: string }) => risk))).toEqual(new Set(['high']))
+  expect((await api('/api/tools?risk=huge')).body.error.code).toBe('INVALID_PARAMS')
+})
+
+it('accepts only the definition that was shown, and changes nothing where that is the pinned one', async () => {
+  const { api, gateway } = await openAdminBench()
+  const { body } = await api('/api/tools/echo')
+  const accept = (pin: string) => api('/api/tools/echo/accept', { method: 'POST', body: { pin } })
+  expect((await accept('sha256-0')).body.error.code).toBe('DEFINITION_CHANGED')
+  const before = gateway.governing.tools.file
+  expect(await accept(body.review.now)).toMatchObject({ status: 200, body: { pin: 'pinned' } })
+  expect(gateway.governing.tools.file).toBe(before)
+})
+
+it('tells what a person should look at in tools.yaml', async () => {
+  const { api, gateway } = await openAdminBench()
+  expect((await api('/api/tools-file')).body).toMatchObject({ entries: expect.any(Number), problems: [] })
+  const key = 'mcp__hostile__echo'
+  await gateway.governing.tools.set({ key, field: 'pin', value: 'sha256-0' })
+  await gateway.governing.tools.set({ key, field: 'isolated', value: true })
+  const { problems } = (await api('/api/tools-file')).body
+  expect(problems).toMatchObject([
+    { kind: 'odd', level: 'warning', problem: expect.stringContaining('isolated is not enforced') },
+    { kind: 'drift', level: 'wrong', tool: key, fix: expect.stringContaining(`tools accept ${key}`) },
+  ])
+  const { warnings } = (await api('/api/status')).body
+  expect(warnings).toEqual(problems.map(({ problem }: { problem: string }) => problem))
+})

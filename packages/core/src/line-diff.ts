@@ -1,0 +1,98 @@
+/** A line of two texts that are compared: only in the first, only in the second, in both, or so many in both left out. */
+export interface DiffLine {
+  readonly mark: '-' | '+' | ' ' | '…'
+  readonly text: string
+}
+
+/** Beyond this many pairs of lines to compare, what differs is shown as a whole: foreign texts can be of any size. */
+const MOST_PAIRS = 1_000_000
+const CONTEXT = 3
+
+/** What has to go and to come to make one list of lines of another, with a few lines around. Nothing where both are equal. */
+export function lineDiff(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
+  const head = commonHead(before, after)
+  const tail = commonTail(before.slice(head), after.slice(head))
+  const old = before.slice(head, before.length - tail)
+  const fresh = after.slice(head, after.length - tail)
+  if (old.length === 0 && fresh.length === 0) return []
+  const same = (lines: readonly string[]): readonly DiffLine[] => lines.map((text) => ({ mark: ' ', text }))
+  const middle = old.length * fresh.length > MOST_PAIRS ? replaced(old, fresh) : compared(old, fresh)
+  return withoutDistant([...same(before.slice(0, head)), ...middle, ...same(before.slice(before.length - tail))])
+}
+
+function commonHead(a: readonly string[], b: readonly string[]): number {
+  let length = 0
+  while (length < a.length && length < b.length && a[length] === b[length]) length++
+  return length
+}
+
+function commonTail(a: readonly string[], b: readonly string[]): number {
+  let length = 0
+  while (length < a.length && length < b.length && a.at(-1 - length) === b.at(-1 - length)) length++
+  return length
+}
+
+const replaced = (old: readonly string[], fresh: readonly string[]): readonly DiffLine[] => [
+  ...old.map((text): DiffLine => ({ mark: '-', text })),
+  ...fresh.map((text): DiffLine => ({ mark: '+', text })),
+]
+
+function compared(old: readonly string[], fresh: readonly string[]): readonly DiffLine[] {
+  const lengths = commonLengths(old, fresh)
+  const width = fresh.length + 1
+  const lines: DiffLine[] = []
+  let [i, j] = [0, 0]
+  while (i < old.length || j < fresh.length) {
+    const [left, right] = [old[i], fresh[j]]
+    if (left !== undefined && left === right) {
+      lines.push({ mark: ' ', text: left })
+      i++
+      j++
+    } else if (left !== undefined && goesFirst(lengths, i * width + j, width)) {
+      lines.push({ mark: '-', text: left })
+      i++
+    } else {
+      lines.push({ mark: '+', text: right ?? '' })
+      j++
+    }
+  }
+  return lines
+}
+
+const goesFirst = (lengths: Uint32Array, at: number, width: number): boolean =>
+  (at + 1) % width === 0 || (lengths[at + width] ?? 0) >= (lengths[at + 1] ?? 0)
+
+/** For each pair of places, how long the longest common sequence behind them is. */
+function commonLengths(old: readonly string[], fresh: readonly string[]): Uint32Array {
+  const width = fresh.length + 1
+  const lengths = new Uint32Array((old.length + 1) * width)
+  for (let i = old.length - 1; i >= 0; i--) {
+    for (let j = fresh.length - 1; j >= 0; j--) {
+      const at = i * width + j
+      lengths[at] =
+        old[i] === fresh[j]
+          ? (lengths[at + width + 1] ?? 0) + 1
+          : Math.max(lengths[at + width] ?? 0, lengths[at + 1] ?? 0)
+    }
+  }
+  return lengths
+}
+
+function withoutDistant(lines: readonly DiffLine[]): readonly DiffLine[] {
+  const near = new Set<number>()
+  for (const [at, { mark }] of lines.entries()) {
+    if (mark === ' ') continue
+    for (let place = at - CONTEXT; place <= at + CONTEXT; place++) near.add(place)
+  }
+  const kept: DiffLine[] = []
+  let skipped = 0
+  for (const [at, line] of lines.entries()) {
+    if (!near.has(at)) skipped++
+    if (skipped > 0 && (near.has(at) || at === lines.length - 1)) {
+      kept.push({ mark: '…', text: `${skipped} ${skipped === 1 ? 'line' : 'lines'} as before` })
+      skipped = 0
+    }
+    if (near.has(at)) kept.push(line)
+  }
+  return kept
+}

@@ -1,0 +1,51 @@
+import { defineCommand } from '../define-command.ts'
+import type { GatewayClient, ServerView, ToolsFileView } from '../gateway-client.ts'
+import { withLookingGateway } from '../reach-gateway.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import { settledServers } from '../settled-servers.ts'
+import { visibleLine } from '../terminal-text.ts'
+
+const EXIT_DIFFERENCES = 6
+
+export const checkCommand = defineCommand<object>({
+  brief: 'Check that every tool is reviewed and is what was reviewed',
+  description:
+    'Exits with 6 when tools.yaml has a mistake, when a tool has no entry in it, or when a definition is not the one\n' +
+    'that was reviewed. Where no gateway runs, the servers are started for it, and tools.yaml is left as it is.',
+  examples: [
+    ['tools check', 'Each problem, and what to do about it'],
+    ['tools check --json', 'The same for a program'],
+  ],
+  flags: {},
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const { file, servers } = await withLookingGateway(context, flags, (client) => look(client, context.signal))
+    const unchecked = servers.filter(({ state }) => UNKNOWN.includes(state))
+    const isRight = file.problems.every(({ level }) => level !== 'wrong')
+    if (screen.json) screen.dataJson({ ok: isRight, ...file, unchecked: unchecked.map(({ id }) => id) })
+    else show(screen, file, unchecked)
+    if (!isRight) context.process.exitCode = EXIT_DIFFERENCES
+  },
+})
+
+/** Of these nothing is known now but what they offered before, if anything. */
+const UNKNOWN: readonly ServerView['state'][] = ['starting', 'restarting', 'broken', 'needs-login']
+
+async function look(client: GatewayClient, signal: AbortSignal) {
+  const servers = await settledServers(client, signal)
+  return { servers, file: await client.toolsFile(signal) }
+}
+
+function show(screen: Screen, { path, entries, problems }: ToolsFileView, unchecked: readonly ServerView[]): void {
+  const { style } = screen
+  const marks = { wrong: style.red('✗'), warning: style.yellow('!') }
+  for (const [at, { level, problem, fix }] of problems.entries()) {
+    screen.data(`${marks[level]} ${visibleLine(problem)}\n`)
+    if (problems[at + 1]?.fix !== fix) screen.data(`  → ${visibleLine(fix)}\n`)
+  }
+  for (const { id, state, reason } of unchecked)
+    screen.say(
+      `! ${id} is ${state}${reason === undefined ? '' : `: ${visibleLine(reason)}`}. Its tools could not be checked.`,
+    )
+  if (problems.length === 0) screen.say(`${path} is in order: ${entries} entries.`)
+}

@@ -1,0 +1,135 @@
+import { BUILT_IN_SERVER, closest, RISK_LEVELS, type RiskLevel, SallyportError } from '@sallyport/core'
+import { choiceOf } from '../choice.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import type { GatewayClient, ToolQuery, ToolView } from '../gateway-client.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import type { Example } from '../help-text.ts'
+import { withGateway } from '../reach-gateway.ts'
+import { createScreen } from '../screen.ts'
+import { settledServers } from '../settled-servers.ts'
+import type { Column } from '../table.ts'
+import type { Style } from '../terminal-text.ts'
+
+interface ListFlags {
+  readonly server?: string
+  readonly risk?: RiskLevel
+  readonly drift?: boolean
+}
+
+export const LIST_EXAMPLES: readonly Example[] = [
+  ['tools', 'All tools of all servers'],
+  ["tools 'github/*issue*'", 'Those whose name matches'],
+  ['tools --server github --risk high', 'Those of one server that can do harm'],
+]
+
+export const listCommand = defineCommand<ListFlags, string[]>({
+  brief: 'List tools with their risk and rules, and say which are not offered and why',
+  examples: [...LIST_EXAMPLES, ['tools --drift', 'Those that are not what was reviewed']],
+  flags: {
+    server: { kind: 'parsed', parse: String, optional: true, placeholder: 'name', brief: 'Only those of this server' },
+    risk: {
+      kind: 'parsed',
+      parse: choiceOf(RISK_LEVELS),
+      optional: true,
+      placeholder: 'level',
+      brief: `Only those of this risk: ${RISK_LEVELS.join(', ')}`,
+    },
+    drift: {
+      kind: 'boolean',
+      optional: true,
+      withNegated: false,
+      brief: 'Only those whose definition changed after it was reviewed',
+    },
+  },
+  positional: {
+    kind: 'array',
+    parameter: { brief: 'A name in any form, or a glob over names', placeholder: 'tool', parse: String },
+  },
+  run: listTools,
+})
+
+async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ...patterns: string[]): Promise<void> {
+  const screen = createScreen(context, flags)
+  const { signal } = context
+  const tools = await withGateway(context, flags, async (client, age) => {
+    const { server, risk, drift } = flags
+    // An unknown server is a mistake and not an empty list.
+    if (server !== undefined) await client.server(server, signal)
+    // What was known of a server from before is on offer at once, but says nothing of what it has become.
+    if (age === 'fresh') await settledServers(client, signal)
+    const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFTED) }
+    return matchingTools(client, { patterns, scope, signal })
+  })
+  if (screen.json) return screen.dataJson({ tools })
+  if (tools.length === 0) return screen.say(nothing(flags))
+  screen.table(COLUMNS, tools)
+}
+
+const DRIFTED = { pin: 'changed' } as const
+
+const nothing = ({ server, risk, drift }: ListFlags): string => {
+  if (drift) return 'Every tool is what was reviewed.'
+  if (server !== undefined || risk !== undefined) return 'There are no such tools.'
+  return 'There are no tools. `sallyport servers` shows how the servers are.'
+}
+
+interface Matching {
+  readonly patterns: readonly string[]
+  readonly scope: ToolQuery
+  readonly signal: AbortSignal
+}
+
+async function matchingTools(client: GatewayClient, { patterns, scope, signal }: Matching) {
+  if (patterns.length === 0) return client.tools(scope, signal)
+  const found = new Map<string, ToolView>()
+  for (const match of patterns) {
+    const tools = await client.tools({ ...scope, match }, signal)
+    if (tools.length === 0) throw noMatch(match)
+    for (const tool of tools) found.set(tool.canonical, tool)
+  }
+  return [...found.values()]
+}
+
+function noMatch(typed: string): SallyportError {
+  const command = closest(typed, ['list', 'show', 'accept', 'check'])
+  const meant = command === undefined ? '' : ` Did you mean \`sallyport tools ${command}\`?`
+  return new SallyportError('TOOL_UNKNOWN', `No tool matches "${typed}".${meant}`, {
+    hint: 'See `sallyport tools` for all of them.',
+  })
+}
+
+const COLUMNS: readonly Column<ToolView>[] = [
+  {
+    title: 'TOOL',
+    value: ({ server, tool }) => `${server}/${tool}`,
+    paint: ({ offered }, style) => (offered ? style.bold : style.dim),
+  },
+  { title: 'CALLED', value: ({ name }) => name },
+  { title: 'RISK', value: ({ risk }) => risk, paint: ({ risk }, style) => riskColour(risk, style) },
+  { title: 'MAY', value: ({ permission }) => permission.join(',') },
+  { title: 'ASKS', value: ({ requiresApproval }) => (requiresApproval ? 'yes' : 'no') },
+  { title: 'MODES', value: ({ allowedInModes }) => allowedInModes.join(',') || 'none', flexible: true },
+  { title: 'SAID BY', value: ({ source }) => source },
+  { title: 'MARKS', value: marksOf, paint: ({ pin }, style) => (pin === 'changed' ? style.red : style.yellow) },
+  {
+    title: 'OFFERED',
+    value: ({ offered, decidedBy }) => (offered ? 'yes' : `no: ${decidedBy?.reason ?? ''}`),
+    flexible: true,
+  },
+  { title: 'DESCRIPTION', value: ({ title, description }) => title ?? firstLine(description), flexible: true },
+]
+
+function riskColour(risk: RiskLevel, style: Style): (text: string) => string {
+  if (risk === 'low') return style.green
+  return risk === 'high' ? style.red : style.yellow
+}
+
+/** The gateway's own tools need no entry. */
+function marksOf({ written, pin, findings, server }: ToolView): string {
+  const isNew = !written && server !== BUILT_IN_SERVER
+  const marks = [isNew && 'new', pin === 'changed' && 'changed', findings.length > 0 && 'suspicious']
+  return marks.filter((mark) => mark !== false).join(',')
+}
+
+const firstLine = (text: string | undefined): string | undefined => text?.trim().split('\n')[0]

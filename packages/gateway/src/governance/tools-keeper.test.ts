@@ -1,0 +1,298 @@
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { SallyportEvent } from '@sallyport/core'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
+import { scratchFolder } from '../store/scratch.test-kit.ts'
+import type { NewEntry } from './tools-file/tools-file.ts'
+import { ToolsKeeper, type ToolsKeeperOptions } from './tools-keeper.ts'
+
+const GOOD = '# mine\ntools:\n  mcp__a__one:\n    hidden: true\n'
+const BROKEN = 'tools:\n  mcp__a__one:\n    hidden: maybe\n'
+
+const newEntry = (name: string): NewEntry => ({
+  name,
+  discoveredAt: new Date(0),
+  findings: [],
+  category: 'mcp',
+  permission: { value: ['READ'], reason: 'x' },
+  riskLevel: { value: 'low', reason: 'x' },
+  requiresApproval: false,
+  allowedInModes: ['NORMAL'],
+  pin: 'sha256-0',
+})
+
+interface Bench {
+  readonly folder: string
+  readonly path: string
+  readonly keeper: ToolsKeeper
+  readonly events: SallyportEvent[]
+  readonly warnings: string[]
+  /** Resolves when the keeper next says anything: a warning, or that another file is in force. */
+  heard(): Promise<void>
+}
+
+function openBench(text: string | undefined, options: Partial<ToolsKeeperOptions> = {}): Bench {
+  const folder = scratchFolder()
+  const path = join(folder, 'tools.yaml')
+  if (text !== undefined) writeFileSync(path, text)
+  return benchAt(path, options)
+}
+
+function benchAt(path: string, options: Partial<ToolsKeeperOptions> = {}): Bench {
+  const events: SallyportEvent[] = []
+  const warnings: string[] = []
+  let hear = (): void => undefined
+  const keeper = new ToolsKeeper({
+    path,
+    bytes: existsSync(path) ? readFileSync(path) : undefined,
+    distrust: async () => undefined,
+    onWritten: async () => undefined,
+    onChange: () => hear(),
+    record: (event) => void events.push(event),
+    onWarning: (warning) => {
+      warnings.push(warning)
+      hear()
+    },
+    ...options,
+  })
+  onTestFinished(() => keeper.close())
+  const heard = (): Promise<void> =>
+    new Promise((resolve) => {
+      hear = resolve
+    })
+  return { folder: join(path, '..'), path, keeper, events, warnings, heard }
+}
+
+const keysOf = ({ keeper }: Bench): readonly string[] => keeper.file.entries.map(({ key }) => key)
+
+describe('a saved edit is in force soon', () => {
+  it.each([
+    ['written in place', (path: string, text: string) => writeFileSync(path, text)],
+    [
+      'written beside it and renamed',
+      (path: string, text: string) => {
+        writeFileSync(`${path}.swp`, text)
+        renameSync(`${path}.swp`, path)
+      },
+    ],
+    [
+      'removed and written anew',
+      (path: string, text: string) => {
+        rmSync(path)
+        writeFileSync(path, text)
+      },
+    ],
+    [
+      'in a folder that takes the place of the other',
+      (path: string, text: string) => {
+        const folder = join(path, '..')
+        mkdirSync(`${folder}-new`)
+        writeFileSync(join(`${folder}-new`, 'tools.yaml'), text)
+        renameSync(folder, `${folder}-old`)
+        renameSync(`${folder}-new`, folder)
+        onTestFinished(() => rmSync(`${folder}-old`, { recursive: true }))
+      },
+    ],
+  ])('%s', async (_way, save) => {
+    const bench = openBench(GOOD)
+    bench.keeper.watch()
+    const heard = bench.heard()
+    save(bench.path, `${GOOD}  mcp__a__two: {}\n`)
+    await heard
+    expect(keysOf(bench)).toEqual(['mcp__a__one', 'mcp__a__two'])
+    expect(bench.events).toMatchObject([{ type: 'TOOLS_FILE_RELOADED', entries: 2 }])
+  })
+
+  it('through a link to a file elsewhere', async () => {
+    const [here, there] = [scratchFolder(), scratchFolder()]
+    writeFileSync(join(there, 'real.yaml'), GOOD)
+    symlinkSync(join(there, 'real.yaml'), join(here, 'tools.yaml'))
+    const bench = benchAt(join(here, 'tools.yaml'))
+    bench.keeper.watch()
+    const heard = bench.heard()
+    appendFileSync(join(there, 'real.yaml'), '  mcp__a__two: {}\n')
+    await heard
+    expect(keysOf(bench)).toEqual(['mcp__a__one', 'mcp__a__two'])
+  })
+})
+
+describe('a file that cannot be used', () => {
+  it('leaves the last good one in force, and says line and column once', async () => {
+    const bench = openBench(GOOD)
+    bench.keeper.watch()
+    const heard = bench.heard()
+    writeFileSync(bench.path, BROKEN)
+    await heard
+    expect(keysOf(bench)).toEqual(['mcp__a__one'])
+    expect(bench.keeper.file.entries[0]?.fields).toEqual({ hidden: true })
+    expect(bench.keeper.flaw).toBeUndefined()
+    expect(bench.keeper.issue).toContain(`${bench.path}:3:5:`)
+    expect(bench.warnings).toEqual([expect.stringContaining(`${bench.path}:3:5:`)])
+    expect(bench.events).toEqual([{ type: 'TOOLS_FILE_REJECTED', file: bench.path, message: bench.keeper.issue }])
+  })
+
+  it('is forgotten when the last good one is put back', async () => {
+    const bench = openBench(GOOD)
+    bench.keeper.watch()
+    const heard = bench.heard()
+    writeFileSync(bench.path, BROKEN)
+    await heard
+    writeFileSync(bench.path, GOOD)
+    await expect.poll(() => bench.keeper.issue).toBeUndefined()
+    expect(bench.events.map(({ type }) => type)).toEqual(['TOOLS_FILE_REJECTED'])
+  })
+
+  it.each([
+    ['with a mistake', BROKEN, ':3:5:'],
+    ['that is not YAML', 'tools: [', ':1:'],
+    ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x00]), 'UTF-8'],
+  ])('%s at the start closes everything until it is corrected', async (_what, text, reason) => {
+    const folder = scratchFolder()
+    const path = join(folder, 'tools.yaml')
+    writeFileSync(path, text)
+    const bench = benchAt(path)
+    expect(bench.keeper.flaw).toContain(reason)
+    const told = bench.heard()
+    bench.keeper.watch()
+    await told
+    expect(bench.warnings).toEqual([expect.stringContaining('Nothing can be called until it is corrected')])
+    expect(bench.events).toMatchObject([{ type: 'TOOLS_FILE_REJECTED' }])
+    const corrected = bench.heard()
+    writeFileSync(path, GOOD)
+    await corrected
+    expect([bench.keeper.flaw, bench.keeper.issue, keysOf(bench)]).toEqual([undefined, undefined, ['mcp__a__one']])
+  })
+
+  it('is not appended to', async () => {
+    const bench = openBench(BROKEN.replace('maybe', '[')) // not even YAML
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect(readFileSync(bench.path, 'utf8')).toBe(BROKEN.replace('maybe', '['))
+    expect(bench.keeper.notWritten).toEqual([expect.stringContaining('is left as it is')])
+    expect(bench.warnings).toHaveLength(1)
+  })
+
+  it('stays as it is when nobody vouches for it, and what we append to it does not come into force', async () => {
+    const foreign = `${GOOD}  mcp__a__two: {}\n`
+    const distrust = async (bytes: Buffer) => (String(bytes).includes('two') ? 'it is not trusted' : undefined)
+    const bench = openBench(GOOD, { distrust })
+    writeFileSync(bench.path, foreign)
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect(readFileSync(bench.path, 'utf8').startsWith(foreign)).toBe(true)
+    expect([keysOf(bench), bench.keeper.issue]).toEqual([['mcp__a__one'], 'it is not trusted'])
+  })
+})
+
+describe('a file that is taken away', () => {
+  it('stays in force, is missed, and is not replaced by one that knows nothing of it', async () => {
+    const bench = openBench(GOOD)
+    bench.keeper.watch()
+    const heard = bench.heard()
+    rmSync(bench.path)
+    await heard
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect([keysOf(bench), existsSync(bench.path)]).toEqual([['mcp__a__one'], false])
+    expect(bench.keeper.issue).toContain('removed')
+    const again = bench.heard()
+    writeFileSync(bench.path, `${GOOD}  mcp__a__two: {}\n`)
+    await again
+    expect([keysOf(bench), bench.keeper.issue]).toEqual([['mcp__a__one', 'mcp__a__two'], undefined])
+  })
+
+  it('is made by the first append where there never was one', async () => {
+    const bench = openBench(undefined)
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect([keysOf(bench), readdirSync(bench.folder)]).toEqual([['mcp__b__x'], ['tools.yaml']])
+  })
+})
+
+describe('appending', () => {
+  it('by several keepers at once loses no entry and writes none twice', async () => {
+    const { path } = openBench(GOOD)
+    const keepers = Array.from({ length: 4 }, () => benchAt(path))
+    const names = Array.from({ length: 30 }, (_, at) => `mcp__b__t${at}`)
+    await Promise.all(keepers.flatMap(({ keeper }) => names.map((name) => keeper.append([newEntry(name)]))))
+    const text = readFileSync(path, 'utf8')
+    expect(text.startsWith(GOOD)).toBe(true)
+    expect(Object.keys(parse(text).tools).sort()).toEqual(['mcp__a__one', ...names].sort())
+    for (const bench of keepers) expect(keysOf(bench)).toHaveLength(31)
+    expect(readdirSync(join(path, '..'))).toEqual(['tools.yaml'])
+  })
+
+  it('never loses what a person saves meanwhile', async () => {
+    const bench = openBench(GOOD)
+    let saved = GOOD
+    const names = Array.from({ length: 40 }, (_, at) => `mcp__b__t${at}`)
+    for (const [at, name] of names.entries()) {
+      const appended = bench.keeper.append([newEntry(name)])
+      // An editor that reads, changes and renames, at any moment of the append.
+      for (let turns = at % 12; turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve))
+      const person = `person-${at}`
+      saved = readFileSync(bench.path, 'utf8').replace('# mine', `# mine ${person}`)
+      writeFileSync(`${bench.path}.edit`, saved)
+      renameSync(`${bench.path}.edit`, bench.path)
+      await appended
+      expect(readFileSync(bench.path, 'utf8')).toContain(person)
+    }
+  })
+
+  it('keeps the mode and the link of the file', async () => {
+    const [here, there] = [scratchFolder(), scratchFolder()]
+    writeFileSync(join(there, 'real.yaml'), GOOD)
+    chmodSync(join(there, 'real.yaml'), 0o640)
+    symlinkSync(join(there, 'real.yaml'), join(here, 'tools.yaml'))
+    await benchAt(join(here, 'tools.yaml')).keeper.append([newEntry('mcp__b__x')])
+    expect(lstatSync(join(here, 'tools.yaml')).isSymbolicLink()).toBe(true)
+    expect(statSync(join(there, 'real.yaml')).mode & 0o777).toBe(0o640)
+    expect(readFileSync(join(there, 'real.yaml'), 'utf8')).toContain('mcp__b__x')
+  })
+
+  it('is refused, and told, where it would make the file larger than what is read of it', async () => {
+    const large = `${GOOD}# ${'x'.repeat(16 * 1024 ** 2 - GOOD.length - 10)}\n`
+    const bench = openBench(large)
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect(readFileSync(bench.path, 'utf8')).toBe(large)
+    expect(bench.keeper.notWritten).toEqual([expect.stringContaining('larger than what is read')])
+  })
+
+  it('is refused, and told, where a file of that name is no file', async () => {
+    const bench = openBench(undefined)
+    mkdirSync(bench.path)
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect(bench.keeper.notWritten).toHaveLength(1)
+  })
+
+  it('is refused, and told, where a lock cannot be made', async () => {
+    const bench = openBench(GOOD)
+    mkdirSync(join(bench.folder, '.tools.yaml.lock'))
+    utimesSync(join(bench.folder, '.tools.yaml.lock'), 0, 0)
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect(bench.keeper.notWritten).toHaveLength(1)
+    expect(bench.warnings).toEqual([expect.stringContaining('New tools are not written down')])
+  })
+})
+
+it('what a killed writer left is removed at the next start', async () => {
+  const bench = openBench(GOOD)
+  const [lock, temporary] = ['.tools.yaml.lock', '.tools.yaml.4194999-0123456789ab.sallyport-tmp']
+  for (const name of [lock, temporary]) writeFileSync(join(bench.folder, name), 'left')
+  utimesSync(join(bench.folder, lock), 0, 0)
+  bench.keeper.watch()
+  await bench.keeper.close()
+  expect(readdirSync(bench.folder)).toEqual(['tools.yaml'])
+})

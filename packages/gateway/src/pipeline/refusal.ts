@@ -1,0 +1,29 @@
+import { SallyportError } from '@sallyport/core'
+import type { QuestionAnswer } from '../upstream/upstream.ts'
+import type { Answer } from './call.ts'
+import type { Trial } from './judge.ts'
+
+/** What a call is told that was judged and may not be made. */
+export function refusalOf({ decision: { decisive } }: Trial): SallyportError {
+  const verdict = decisive?.verdict
+  const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
+  return new SallyportError(code, verdict?.reason ?? 'Refused.')
+}
+
+/** What a server is told whose question may not be asked. */
+export const refusedQuestion = ({ kind, text }: SallyportError): QuestionAnswer => ({
+  error: { code: kind.rpc, message: text },
+})
+
+/** The server has done its work: whoever asked must not take this for a call that was never made. */
+export function withheld(cause: SallyportError): Answer {
+  const error = new SallyportError(
+    'RESULT_WITHHELD',
+    `The call was made, but its end could not be recorded: ${cause.message}`,
+    {
+      hint: 'Its result is withheld. Look at what it did before you make it again.',
+      cause,
+    },
+  )
+  return { kind: 'failure', error }
+}

@@ -1,0 +1,13 @@
+import type { ToolEntry, ToolPolicy } from '@sallyport/core'
+import type { PinState } from './pin-state.ts'
+
+/** What people see before they decide about a tool. */
+export interface ReviewedTool {
+  readonly policy: ToolPolicy
+  /** All that are about it, also by a pattern. */
+  readonly entries: readonly ToolEntry[]
+  /** Whether one of them names just this tool. */
+  readonly isWritten: boolean
+  readonly pin: PinState
+  readonly findings: readonly string[]
+}

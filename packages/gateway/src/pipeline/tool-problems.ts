@@ -1,0 +1,78 @@
+import type { ToolsFile } from '@sallyport/core'
+import type { Offer } from '../catalog/catalog.ts'
+import type { ToolsKeeper } from '../governance/governance.ts'
+import type { ReviewedTool } from './reviewed-tool.ts'
+import { UNENFORCED_FIELDS } from './unenforced-fields.ts'
+
+export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
+
+/** Something about a tool, or about tools.yaml, that a person should look at. */
+export interface ToolProblem {
+  readonly kind: (typeof PROBLEM_KINDS)[number]
+  /** What is wrong keeps a check from passing. */
+  readonly level: 'wrong' | 'warning'
+  /** The canonical name, where it is about one tool. */
+  readonly tool?: string
+  readonly problem: string
+  readonly fix: string
+}
+
+export interface ProblemSources {
+  readonly keeper: Pick<ToolsKeeper, 'file' | 'flaw' | 'issue' | 'oddities' | 'notWritten'>
+  /** Those of servers. */
+  readonly tools: readonly Offer[]
+  readonly reviewOf: (offer: Offer) => ReviewedTool
+}
+
+export function toolProblems({ keeper, tools, reviewOf }: ProblemSources): readonly ToolProblem[] {
+  // Whatever else could be said of tools would be said of a file that nobody can read.
+  if (keeper.flaw !== undefined) return aboutFile(keeper)
+  const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
+  return [...aboutFile(keeper), ...reviewed.flatMap(({ offer, review }) => aboutTool(offer, review, keeper))]
+}
+
+function aboutFile({ file, issue, oddities }: ProblemSources['keeper']): readonly ToolProblem[] {
+  const odd = [...oddities, ...unenforced(file)].map(
+    (problem): ToolProblem => ({ kind: 'odd', level: 'warning', problem, fix: 'Look at that line.' }),
+  )
+  if (issue === undefined) return odd
+  const fix = 'Correct the file; it is in force as soon as it is saved.'
+  return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...odd]
+}
+
+function unenforced({ path, entries }: ToolsFile): readonly string[] {
+  return entries.flatMap(({ fields, line, lines }) =>
+    UNENFORCED_FIELDS.filter((field) => fields[field] !== undefined).map(
+      (field) => `${path}:${lines[field] ?? line}: ${field} is not enforced in this version yet.`,
+    ),
+  )
+}
+
+function aboutTool(
+  { recordName: tool }: Offer,
+  { pin, isWritten, entries, findings }: ReviewedTool,
+  { file, notWritten }: ProblemSources['keeper'],
+): readonly ToolProblem[] {
+  const problems: ToolProblem[] = []
+  if (!isWritten) {
+    const problem = `${tool} has no entry in ${file.path}.${notWritten.map((why) => ` ${why}`).join('')}`
+    const fix = 'A running gateway writes one: review it, then commit the file.'
+    problems.push({ kind: 'unwritten', level: 'wrong', tool, problem, fix })
+  }
+  if (pin === 'changed') {
+    const problem = `${tool} is not what was reviewed: its server changed the definition. Calls are refused.`
+    const fix = `See what changed, and accept it: sallyport tools accept ${tool}`
+    problems.push({ kind: 'drift', level: 'wrong', tool, problem, fix })
+  }
+  const own = entries.filter(({ key }) => !/[*?]/.test(key))
+  if (own.length > 1) {
+    const places = own.map(({ key, line }) => `${key} (line ${line})`).join(', ')
+    const problem = `${tool} has ${own.length} entries in ${file.path}: ${places}. Of each field the strictest value counts.`
+    problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Make one of them.' })
+  }
+  for (const finding of findings) {
+    const fix = 'Read its definition before you let anybody use it: sallyport tools show'
+    problems.push({ kind: 'suspicious', level: 'warning', tool, problem: `${tool}: ${finding}`, fix: `${fix} ${tool}` })
+  }
+  return problems
+}

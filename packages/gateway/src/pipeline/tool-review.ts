@@ -1,0 +1,153 @@
+import { type JsonObject, SallyportError, type SallyportEvent, type ToolEntry } from '@sallyport/core'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
+import { pinOf, reviewedText, type ToolsKeeper } from '../governance/governance.ts'
+import type { DefinitionShelf } from '../store/store.ts'
+import { definitionDiff, type PartDiff } from './definition-diff.ts'
+import { pinStateOf } from './pin-state.ts'
+import type { ReviewedTool } from './reviewed-tool.ts'
+import type { RuleBook } from './rule-book.ts'
+import type { ToolDiscovery } from './tool-discovery.ts'
+import { type ToolProblem, toolProblems } from './tool-problems.ts'
+
+export interface ToolReviewOptions {
+  readonly catalog: Catalog
+  readonly rules: RuleBook
+  readonly keeper: ToolsKeeper
+  readonly discovery: ToolDiscovery
+  readonly definitions: DefinitionShelf
+  /** The definition that a pin is about, where it was kept. */
+  readonly pinned: (pin: string) => JsonObject | undefined
+  /** It is on disk when this resolves. */
+  readonly record: (event: SallyportEvent) => Promise<void>
+  readonly now: () => Date
+}
+
+/** The definition as it is, beside the one that was reviewed. */
+export interface DefinitionReview {
+  /** The digest of the definition as it is: what somebody accepts who has seen it. */
+  readonly now: string
+  readonly pin: string | undefined
+  readonly reviewed: JsonObject | undefined
+  readonly changes: readonly PartDiff[]
+}
+
+export interface Acceptance {
+  /** The digest of what was shown to whoever accepts it. */
+  readonly shown: string
+  readonly by: string
+  readonly via: string
+}
+
+/** What people look at and decide about tools and their definitions. */
+export class ToolReview {
+  readonly #options: ToolReviewOptions
+
+  constructor(options: ToolReviewOptions) {
+    this.#options = options
+  }
+
+  get path(): string {
+    return this.#options.keeper.file.path
+  }
+
+  /** How many entries are in force. */
+  get entries(): number {
+    return this.#options.keeper.file.entries.length
+  }
+
+  /** Resolves when what was found has its entries, as far as it can. */
+  settle(): Promise<void> {
+    return this.#options.discovery.flush()
+  }
+
+  /** Why tools that were found have no entry. */
+  get notWritten(): readonly string[] {
+    return this.#options.keeper.notWritten
+  }
+
+  of(offer: Offer): ReviewedTool {
+    const { rules } = this.#options
+    const policy = rules.policyOf(offer)
+    return {
+      policy,
+      entries: rules.entriesOf(offer),
+      isWritten: rules.isWritten(offer),
+      pin: pinStateOf(offer, policy),
+      findings: offer.isMcp ? rules.findingsOf(offer) : [],
+    }
+  }
+
+  definitionOf(offer: Offer): DefinitionReview {
+    const pin = this.#options.rules.policyOf(offer).pin?.value
+    const now = pinOf(offer)
+    const reviewed = pin === undefined ? undefined : this.#options.pinned(pin)
+    const changes =
+      pin === undefined || pin === now ? [] : definitionDiff(reviewed, JSON.parse(reviewedText(offer)) as JsonObject)
+    return { now, pin, reviewed, changes }
+  }
+
+  /** Everything about tools and their file that a person should look at. */
+  problems(): readonly ToolProblem[] {
+    const { catalog, keeper } = this.#options
+    const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
+    return toolProblems({ keeper, tools, reviewOf: (offer) => this.of(offer) })
+  }
+
+  /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
+  async accept(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
+    const { definitions, keeper } = this.#options
+    if (shown !== pinOf(offer)) throw changedAgain(offer)
+    const places = this.#placesOf(offer, shown)
+    if (places.length === 0) return
+    const from = this.#options.rules.policyOf(offer).pin?.value ?? ''
+    definitions.save([{ pin: shown, text: reviewedText(offer) }])
+    const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
+    // Recorded before it is kept: a crash must not leave an accepted definition of which the log knows nothing.
+    await this.#options.record({ ...event, from, to: shown })
+    try {
+      const comment = `accepted by ${by}, ${this.#options.now().toISOString().slice(0, 10)}`
+      for (const { key } of places) await keeper.set({ key, field: 'pin', value: shown, comment })
+    } catch (error) {
+      await this.#options.record({ ...event, from: shown, to: from })
+      throw error
+    }
+    if (pinStateOf(offer, this.#options.rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
+  }
+
+  /** The entries in which the pin has to be another. */
+  #placesOf(offer: Offer, shown: string): readonly ToolEntry[] {
+    const entries = this.#options.rules.entriesOf(offer)
+    const other = entries.filter(({ fields: { pin } }) => pin !== undefined && pin !== shown)
+    const shared = other.find(isShared)
+    if (shared) throw sharedPin(offer, shared, this.path)
+    if (other.length > 0 || entries.some(({ fields: { pin } }) => pin === shown)) return other
+    const own = entries.find((entry) => !isShared(entry))
+    if (own === undefined) throw noEntry(offer, this.path)
+    return [own]
+  }
+}
+
+/** Its pin would be that of other tools as well. */
+const isShared = ({ key }: ToolEntry): boolean => /[*?]/.test(key)
+
+const changedAgain = ({ server, name, recordName }: Offer): SallyportError =>
+  new SallyportError('DEFINITION_CHANGED', `Server ${server} has changed ${name} again since it was shown.`, {
+    hint: `Look at it as it is now: sallyport tools accept ${recordName}`,
+  })
+
+const noEntry = ({ recordName }: Offer, path: string): SallyportError =>
+  new SallyportError('TOOLS_FILE_UNSAFE', `${recordName} has no entry in ${path} that could hold a pin.`, {
+    hint: 'A running gateway writes one. `sallyport tools check` says why it does not.',
+  })
+
+const sharedPin = ({ recordName }: Offer, { key, line }: ToolEntry, path: string): SallyportError =>
+  new SallyportError(
+    'TOOLS_FILE_UNSAFE',
+    `The pin of ${recordName} stands in the entry ${JSON.stringify(key)} (${path}:${line}), which is about other tools too.`,
+    { hint: 'Remove the pin there; each tool has an entry of its own for it.' },
+  )
+
+const notInForce = (path: string): SallyportError =>
+  new SallyportError('TOOLS_FILE_UNSAFE', `The pin was written, but ${path} as it stands there is not in force.`, {
+    hint: '`sallyport tools check` says why.',
+  })

@@ -1,0 +1,9 @@
+import type { PolicyField } from '@sallyport/core'
+
+/** What an entry may say and no rule acts on yet: whoever writes it should know. */
+export const UNENFORCED_FIELDS = [
+  'sensitivity',
+  'isolated',
+  'result',
+  'sensitivePaths',
+] as const satisfies readonly PolicyField[]

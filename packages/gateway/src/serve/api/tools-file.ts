@@ -1,0 +1,37 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { PROBLEM_KINDS } from '../../pipeline/pipeline.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { untilKnown } from './find-tool.ts'
+import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+
+const toolsFileSchema = z
+  .object({
+    path: z.string(),
+    entries: z.number().int().openapi({ description: 'How many are in force.' }),
+    problems: z.array(
+      z.object({
+        kind: z.enum(PROBLEM_KINDS),
+        level: z.enum(['wrong', 'warning']),
+        tool: z.string().optional(),
+        problem: z.string(),
+        fix: z.string(),
+      }),
+    ),
+  })
+  .openapi('ToolsFile')
+
+export type ToolsFileView = z.infer<typeof toolsFileSchema>
+
+const getToolsFile = createRoute({
+  method: 'get',
+  path: '/tools-file',
+  summary: 'tools.yaml, and everything about it and the tools that a person should look at',
+  responses: { 200: jsonOf(toolsFileSchema, 'The file that is in force.'), ...PROBLEMS },
+})
+
+export const toolsFileRoutes = (context: AdminContext) =>
+  createRoutes().openapi(getToolsFile, async (c) => {
+    await untilKnown(context)
+    const { path, entries } = context.review
+    return c.json({ path, entries, problems: [...context.review.problems()] }, 200)
+  })

@@ -1,0 +1,39 @@
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { REPOSITORY } from './run-gateway.ts'
+
+export interface ToolText {
+  readonly name: string
+  readonly description?: string
+  readonly [part: string]: unknown
+}
+
+/** A server whose tools a test can change while it runs. */
+export interface ChangingTools {
+  /** For `mcp_servers`. */
+  readonly entry: object
+  offer(...tools: readonly ToolText[]): void
+  /** The names of the tools that were really called. */
+  calls(): readonly string[]
+}
+
+const SERVER = join(REPOSITORY, 'tests/fixtures/changing-server.mjs')
+const SCHEMA = { type: 'object', properties: { text: { type: 'string' } } }
+
+export function createChangingTools(...first: readonly ToolText[]): ChangingTools {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-changing-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'tools.json')
+  const offer = (...tools: readonly ToolText[]): void => {
+    writeFileSync(`${file}.new`, JSON.stringify(tools.map((tool) => ({ inputSchema: SCHEMA, ...tool }))))
+    renameSync(`${file}.new`, file)
+  }
+  offer(...first)
+  return {
+    entry: { command: process.execPath, args: [SERVER, file] },
+    offer,
+    calls: () => (existsSync(`${file}.calls`) ? readFileSync(`${file}.calls`, 'utf8').split('\n').filter(Boolean) : []),
+  }
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { policySchema } from '../packages/gateway/src/config/policy-schema.ts'
+import { readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
+import { UNENFORCED_FIELDS } from '../packages/gateway/src/pipeline/pipeline.ts'
+import { promise } from './promises.ts'
+import { textOf } from './repository.ts'
+
+const page = textOf('docs/tools-yaml.md')
+const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const rows = [...(page.split('## Fields')[1] ?? '').matchAll(/^\| `(\w+)` \|.*\|(.*)\|$/gm)]
+
+describe(`docs/tools-yaml.md (${promise('GOV-5')})`, () => {
+  it('explains every field that an entry may have, and no other', () => {
+    const { properties } = policySchema.jsonSchema() as { properties: object }
+    const fields = new Set(Object.keys(properties).map(snake))
+    expect(rows.map(([, name]) => name).sort()).toEqual([...fields].sort())
+  })
+
+  it('says which of them are not enforced yet', () => {
+    const unenforced = rows.filter(([, , effect = '']) => effect.includes('not enforced')).map(([, name]) => name)
+    expect(unenforced.sort()).toEqual(UNENFORCED_FIELDS.map(snake).sort())
+  })
+
+  const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text)
+
+  it.each(examples)('shows a file that is read without a warning: %#', (text) => {
+    expect(readToolsFile(text, 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
+  })
+})
