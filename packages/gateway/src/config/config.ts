@@ -11,19 +11,16 @@ export { sameServer } from './same-server.ts'
 export { secretsOf } from './secrets-of.ts'
 export { isTransportHeader } from './server-address.ts'
 export type {
-  AuditSettings,
   AutoApproval,
   DockerGatewayConfig,
   EscalationSettings,
   GovernanceSettings,
   HttpServerConfig,
   JwtSettings,
-  PolicyPattern,
   ProgramServerConfig,
   ServerConfig,
   Settings,
   StdioServerConfig,
-  TelemetrySettings,
 } from './settings.ts'
 export { camelCase } from './spelling.ts'
 export { prepareState } from './state-folder.ts'

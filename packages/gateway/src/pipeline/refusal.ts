@@ -1,5 +1,4 @@
 import { SallyportError } from '@sallyport/core'
-import type { QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 import type { Trial } from './judge.ts'
 
@@ -9,11 +8,6 @@ export function refusalOf({ decision: { decisive } }: Trial): SallyportError {
   const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
   return new SallyportError(code, verdict?.reason ?? 'Refused.')
 }
-
-/** What a server is told whose question may not be asked. */
-export const refusedQuestion = ({ kind, text }: SallyportError): QuestionAnswer => ({
-  error: { code: kind.rpc, message: text },
-})
 
 /** The server has done its work: whoever asked must not take this for a call that was never made. */
 export function withheld(cause: SallyportError): Answer {
