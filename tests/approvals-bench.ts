@@ -38,7 +38,7 @@ export async function openApprovals({ governance, profiles, ...options }: BenchO
   const args = [COUNTING_SERVER, countedIn(place), 'delete_it', 'list_it', 'count']
   place.writeConfig({
     mcp_servers: { counter: { command: process.execPath, args } },
-    ...(governance && { governance }),
+    governance: { enforce: true, ...governance },
   })
   if (profiles) writeFileSync(join(place.home, 'profiles.json'), JSON.stringify(profiles))
   const gateway = await runGateway({ ...options, place })
