@@ -62,6 +62,18 @@ describe('an explained call', () => {
     expect(text).toMatch(/^ +approved once by olga \(over api\) after 10\.0 s: fine$/m)
   })
 
+  it('says that it was approved before, for the session', async () => {
+    const { approvals, run, untilAsked, log, explain } = bench({ requiresApproval: true })
+    const asked = untilAsked()
+    const answer = run()
+    await approvals.answer(await asked, { answer: 'session', by: 'olga', via: 'api' })
+    await answer
+    log.events.length = 0
+    await run()
+    expect(explain()).toMatch(/^Allowed: .*, approved earlier for the session, answered in \d+ ms\.$/m)
+    expect(explain()).toMatch(/✓ approve +approved for this session by olga/)
+  })
+
   it('says who did not approve it, and that it was not sent', async () => {
     const { approvals, run, untilAsked, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()

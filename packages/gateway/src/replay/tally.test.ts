@@ -59,6 +59,15 @@ describe('the tally of a replay', () => {
     ])
   })
 
+  it('passes over records that say too little', async () => {
+    const torn = [
+      event('TOOL_CALL_STARTED', 'a', { tool_name: 7 }),
+      event('POLICY_DENIED', 'b', { server: undefined }),
+      event('POLICY_DENIED', 'c', { steps: undefined, arguments: undefined, mode: 'odd' }),
+    ]
+    expect(await reportOf(torn, ({ outcome }) => ({ outcome, reason: '' }))).toMatchObject({ calls: 1, same: 1 })
+  })
+
   it('groups changes by tool and rule, with some examples, and leaves other methods out', async () => {
     const rule = { file: 'new.yaml', line: 9 }
     const many = Array.from({ length: 20 }, (_, at) => event('TOOL_CALL_STARTED', `c${at}`, { arguments: { at } }))
