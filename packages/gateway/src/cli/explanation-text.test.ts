@@ -113,6 +113,13 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/^watched +mode would have refused it: The mode is NORMAL/m)
   })
 
+  it('names the refusal where a watched rule would have asked and another refused', async () => {
+    const watched = { requiresApproval: true, enforce: false } as const
+    const { run, explain } = bench({ ...watched, arguments: { fields: { a: { forbidden: true } }, denyPatterns: [] } })
+    await run({ a: 1 })
+    expect(explain()).toMatch(/^watched +arguments would have refused it: The argument a may not be given/m)
+  })
+
   it('notes that a file was changed since, and that a line is gone', async () => {
     const { run, explain } = bench({ requiresApproval: false })
     await run()
