@@ -75,7 +75,7 @@ describe(`explain: ${promise('GOV-25')}`, () => {
 
     expect(await call(running, 'notes_delete_note', { id: 'n1' })).toContain('APPROVAL_EXPIRED')
     const expired = await explained(running, 'POLICY_DENIED')
-    expect(expired).toMatch(/^Refused: notes\/delete_note .*, approved by nobody within 1\.\d s, and not sent/)
+    expect(expired).toMatch(/^Refused: notes\/delete_note .*, approved by nobody within \S+ m?s, and not sent/)
     expect(expired).toContain(`tools.yaml:${placeOf(running, 'mcp__notes__delete_note', 'requires_approval').line}\n`)
 
     await run(running, 'mode', 'ALERT', '--why', 'a test')
@@ -84,6 +84,20 @@ describe(`explain: ${promise('GOV-25')}`, () => {
     expect(refused).toMatch(/^Refused: .*, by the step mode \(MODE_FORBIDS\)/)
     expect(refused).toContain(`tools.yaml:${placeOf(running, 'mcp__notes__delete_note', 'allowed_in_modes').line}\n`)
     expect(refused).toMatch(/^mode +ALERT$/m)
+  })
+
+  it('says who approved a call, over what, and by which rule it was asked', async () => {
+    const running = await gateway({ governance: { approval_timeout: '50s' } })
+    const answer = call(running, 'notes_delete_note', { id: 'n1' })
+    await eventually(() => recordsOf(running, 'APPROVAL_REQUESTED').length, Boolean)
+    const { approval, call_id } = recordsOf(running, 'APPROVAL_REQUESTED')[0] ?? {}
+    expect((await run(running, 'explain', String(call_id))).stdout).toMatch(/^Waiting: notes\/delete_note /)
+    expect(await run(running, 'approvals', 'approve', String(approval))).toMatchObject({ code: 0 })
+    await answer
+    const text = await explained(running, 'TOOL_CALL_STARTED')
+    expect(text).toMatch(/^Allowed: notes\/delete_note .*, approved by \S+ after \S+ m?s, answered in \d+ ms/)
+    expect(text).toMatch(/^ {2}✓ approve +approved \(once\) by \S+\n +\S+tools\.yaml:\d+\n +requires_approval: true/m)
+    expect(text).toMatch(/^ +approved once by \S+ \(over \S+\) after /m)
   })
 
   it('says that the file was changed since, and tells programs the same', async () => {
