@@ -30,7 +30,7 @@ export interface BenchOptions extends Omit<RunOptions, 'config'> {
   readonly profiles?: Json
 }
 
-export const countedIn = (place: Pick<Place, 'home'>): string => join(place.home, 'counted')
+const countedIn = (place: Pick<Place, 'home'>): string => join(place.home, 'counted')
 
 /** A gateway before a server whose tool `delete_it` needs approval, and whose tools `list_it` and `count` do not. */
 export async function openApprovals({ governance, profiles, ...options }: BenchOptions = {}): Promise<ApprovalsBench> {

@@ -42,8 +42,7 @@ export const PROMISES = {
   },
   'GW-11': {
     text: 'The Docker MCP Gateway is started from typed options; its meta tools are closed, mcp-exec is judged as the tool inside, and what keeps it from running is told apart with its fix',
-    state: 'partial',
-    missing: 'approval of the meta tools that change what it offers',
+    state: 'built',
   },
   'GW-12': {
     text: 'A changed config restarts only what changed; an invalid one leaves the last good one in force',
@@ -96,9 +95,9 @@ export const PROMISES = {
   },
   'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
   'GW-26': {
-    text: 'Resources, prompts and completions are routed by owner and go through the pipeline as tools do',
+    text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and judged, limited and recorded as tools are',
     state: 'partial',
-    missing: 'rules for resources and for requests that a server pushes, and the record of those outside of a call',
+    missing: 'sensitivity labels, and selections of agents and profiles',
   },
   'GW-27': {
     text: 'Several windows share one gateway, which ends after the last one left; two never write one state',

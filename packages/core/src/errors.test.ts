@@ -8,7 +8,7 @@ describe('the table of errors', () => {
     for (const [code, { http, rpc, exit }] of kinds) {
       expect(http, code).toSatisfy((status: number) => status >= 400 && status < 600)
       expect(rpc, code).toSatisfy((number: number) => number >= -32_768 && number <= -32_000)
-      expect([1, 2, 3, 4, 5, 130], code).toContain(exit)
+      expect([1, 2, 3, 4, 5, 6, 130], code).toContain(exit)
     }
   })
 
@@ -24,7 +24,9 @@ describe('the table of errors', () => {
     expect(
       shown.filter(
         (code) =>
-          !/^(UPSTREAM_|CAPABILITY_MISSING|CLIENT_REFUSED|CALL_DENIED|APPROVAL_|AUDIT_|RESULT_|OVERLOADED)/.test(code),
+          !/^(UPSTREAM_|ARGUMENTS_|DEFINITION_CHANGED|MODE_FORBIDS|RATE_LIMITED|SECRET_REFUSED|CAPABILITY_MISSING|CLIENT_REFUSED|CALL_DENIED|APPROVAL_|AUDIT_|RESULT_|OVERLOADED)/.test(
+            code,
+          ),
       ),
     ).toEqual([])
   })

@@ -5,6 +5,7 @@ import { type KeptHow, keptArguments } from './kept-arguments.ts'
 import { madeSecrets } from './made-secrets.test-kit.ts'
 
 const HIDDEN = '[redacted: by its name]'
+const ALL_HIDDEN = '[redacted: by its name, with all that is in it]'
 const redacted = (args: JsonObject, known: readonly string[] = []): Json | undefined =>
   keptArguments(args, 'redacted', { known })
 
@@ -50,8 +51,8 @@ describe('keptArguments', () => {
       password: HIDDEN,
       pin: HIDDEN,
       userToken: HIDDEN,
-      auth: HIDDEN,
-      headers: { Authorization: HIDDEN, Cookie: HIDDEN, 'X-Api-Key': HIDDEN, Accept: '*/*' },
+      auth: ALL_HIDDEN,
+      headers: { Authorization: HIDDEN, Cookie: ALL_HIDDEN, 'X-Api-Key': HIDDEN, Accept: '*/*' },
     })
   })
 

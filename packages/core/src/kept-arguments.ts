@@ -54,7 +54,8 @@ class Keeper {
   }
 
   #value(value: Json, name: string, depth: number): Json {
-    if (this.#how === 'redacted' && isWorthHiding(value, name) && isTellingName(name)) return this.#spend(BY_NAME)
+    if (this.#how === 'redacted' && isWorthHiding(value, name) && isTellingName(name))
+      return this.#spend(typeof value === 'object' ? ALL_BY_NAME : BY_NAME)
     if (typeof value === 'string') return this.#spend(this.#text(value, name))
     if (typeof value !== 'object' || value === null) return this.#spend(this.#how === 'shape' ? typeOf(value) : value)
     this.#left -= LEAST_BYTES
@@ -115,6 +116,8 @@ class Keeper {
 }
 
 const BY_NAME = redactionOf('by its name')
+/** A reader has to know that there was more than one value. */
+const ALL_BY_NAME = redactionOf('by its name, with all that is in it')
 
 /** A switch named `auth` tells nothing, nor does a limit named `max_tokens`. */
 function isWorthHiding(value: Json, name: string): boolean {

@@ -144,6 +144,7 @@ export class Gateway {
       kept: this.governing.kept,
       mayApprove: (principal) => mayApprove(this.#settings.profiles, principal),
       log: this.store.log,
+      ids: this.ids,
       onEnd: modes.ended,
       audit: () => this.#settings.audit,
       upstream: (server) => this.fleet.get(server),

@@ -30,7 +30,7 @@ import {
   ToolsKeeper,
 } from './governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
-import { RuleBook, renamesIn, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
+import { RuleBook, renamesIn, runsDockerGateway, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
 export interface GoverningOptions {
@@ -145,6 +145,7 @@ export class Governing {
       settings: () => settings().governance,
       mode: () => this.modes.keeper.current,
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
+      isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
     })
   }

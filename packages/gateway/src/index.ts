@@ -7,4 +7,5 @@ export {
   type McpToolDefinition,
   type ToolDescription,
 } from './create-gateway.ts'
+export type { ApprovalView, Approver, ProgramAnswer } from './governance/governance.ts'
 export type { ToolFailure, ToolResult } from './tool-outcome.ts'

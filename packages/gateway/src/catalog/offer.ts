@@ -1,10 +1,10 @@
 import type { JsonObject, McpParam } from '@sallyport/core'
 
-/** One thing that a server offers and a client may ask for. */
+/** One thing that a server offers and a client may ask for; or, of the kind `question`, what the server asks of clients. */
 export interface Offer {
-  readonly kind: 'tool' | 'prompt' | 'resource' | 'template'
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'question'
   readonly server: string
-  /** What the server itself calls it: a tool's or prompt's name, a URI, a URI template. */
+  /** What the server itself calls it: a tool's or prompt's name, a URI, a URI template, the method of a question. */
   readonly name: string
   /** What clients call it. */
   readonly wire: string
@@ -20,6 +20,8 @@ export interface Offer {
   readonly mcpParams?: readonly McpParam[] | undefined
   /** The output schema that legacy clients are shown in place of one that they could not take. */
   readonly legacyOutput?: JsonObject
+  /** The method by which it was asked for, where that has rules besides those of the thing itself. */
+  readonly askedBy?: string
   /** False for the gateway's own. */
   readonly isMcp: boolean
 }

@@ -62,6 +62,18 @@ describe('an explained call', () => {
     expect(text).toMatch(/^ +approved once by olga \(over api\) after 10\.0 s: fine$/m)
   })
 
+  it('says that it was approved before, for the session', async () => {
+    const { approvals, run, untilAsked, log, explain } = bench({ requiresApproval: true })
+    const asked = untilAsked()
+    const answer = run()
+    await approvals.answer(await asked, { answer: 'session', by: 'olga', via: 'api' })
+    await answer
+    log.events.length = 0
+    await run()
+    expect(explain()).toMatch(/^Allowed: .*, approved earlier for the session, answered in \d+ ms\.$/m)
+    expect(explain()).toMatch(/✓ approve +approved for this session by olga/)
+  })
+
   it('says who did not approve it, and that it was not sent', async () => {
     const { approvals, run, untilAsked, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()
@@ -99,6 +111,13 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/^Allowed: .* It would have been refused, were its rules enforced\.$/m)
     expect(explain()).toMatch(/! mode +not enforced: The mode is NORMAL/)
     expect(explain()).toMatch(/^watched +mode would have refused it: The mode is NORMAL/m)
+  })
+
+  it('names the refusal where a watched rule would have asked and another refused', async () => {
+    const watched = { requiresApproval: true, enforce: false } as const
+    const { run, explain } = bench({ ...watched, arguments: { fields: { a: { forbidden: true } }, denyPatterns: [] } })
+    await run({ a: 1 })
+    expect(explain()).toMatch(/^watched +arguments would have refused it: The argument a may not be given/m)
   })
 
   it('notes that a file was changed since, and that a line is gone', async () => {

@@ -1,14 +1,13 @@
 export {
   APPROVAL_ANSWERS,
   type ApprovalAnswer,
-  type ApprovalAnswerKind,
   type ApprovalSubject,
   type Grant,
   type PendingApproval,
 } from './approval.ts'
 export { ApprovalHook } from './approval-hook.ts'
 export { type ApprovalView, approvalView } from './approval-view.ts'
-export { type ApprovalChange, Approvals } from './approvals.ts'
+export { Approvals } from './approvals.ts'
 export { type Pinnable, pinOf, reviewedText } from './definition-pin.ts'
 export { type Inferable, type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from './infer-policy.ts'
 export { leftApprovals } from './left-approvals.ts'

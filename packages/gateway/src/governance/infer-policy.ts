@@ -12,8 +12,9 @@ import {
 } from '@sallyport/core'
 
 export interface Inferable {
-  readonly kind: 'tool' | 'prompt' | 'resource' | 'template'
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'question'
   readonly server: string
+  readonly name: string
   /** As the server defined it. */
   readonly original: JsonObject
   /** False for the gateway's own. */
@@ -43,6 +44,7 @@ export const poisonIn = ({ original, server }: Inferable, { neighbours }: Infere
 
 /** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
 export function inferPolicy(offer: Inferable, options: InferenceOptions): PolicySources['inferred'] {
+  if (offer.kind === 'question') return questionPolicy(offer.name)
   if (offer.kind !== 'tool') return READING
   const tool = offer.original as ToolDefinition
   const { tokens } = options
@@ -68,4 +70,30 @@ const READING: PolicySources['inferred'] = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it is only read' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it is only read; it may come from anywhere' },
+}
+
+/** The folders that a client works in: names, and nothing of what is in them. */
+const ROOTS: PolicySources['inferred'] = {
+  category: 'mcp',
+  risk: { value: 'low', reason: 'it tells the names of folders' },
+  permission: { value: ['READ', 'CONNECT'], reason: 'it tells the names of folders, to whoever the server is' },
+}
+
+/** A person sees the question, and decides what to say. */
+const ELICITATION: PolicySources['inferred'] = {
+  category: 'mcp',
+  risk: { value: 'low', reason: 'a person reads it and answers' },
+  permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what a person answers goes to the server' },
+}
+
+/** It spends the user's model, and what that knows may leave with the answer. */
+const SAMPLING: PolicySources['inferred'] = {
+  category: 'mcp',
+  risk: { value: 'medium', reason: "it uses the client's model" },
+  permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what the model answers goes to the server' },
+}
+
+function questionPolicy(method: string): PolicySources['inferred'] {
+  if (method === 'roots/list') return ROOTS
+  return method === 'elicitation/create' ? ELICITATION : SAMPLING
 }

@@ -1,6 +1,7 @@
 import type { Ruled, Step, Verdict } from '@sallyport/core'
 import type { Approvals, Grant } from '../governance/governance.ts'
 import { approvalSubject } from './approval-subject.ts'
+import type { Call } from './call.ts'
 import type { Case } from './case.ts'
 
 /** Asks for a person where the rules want one, unless they, or somebody before, have spared it. */
@@ -11,6 +12,8 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
       const { rules, call, grant } = subject
       if (!rules.approval.value) return spared(rules.approval)
       if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
+      // A task is there because the call that made it was approved; to look after it is no new call.
+      if (isAboutTask(call) && rules.mode !== 'LOCKDOWN') return allowed('its task was approved', rules.approval)
       const auto = rules.autoApproved(call)
       if (auto) return allowed(auto.reason, auto)
       // In a lockdown what was approved before does not count.
@@ -20,6 +23,8 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
     },
   }
 }
+
+const isAboutTask = ({ offer, method }: Call): boolean => offer.kind === 'tool' && method.startsWith('tasks/')
 
 const verdicts = new WeakMap<Ruled<boolean>, Verdict>()
 

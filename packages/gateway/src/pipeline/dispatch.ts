@@ -1,35 +1,43 @@
 import { type Era, type JsonObject, ownerOf, redactText, SallyportError } from '@sallyport/core'
-import type { AskClient, Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
+import type { AskClient, CallLimit, Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { MOST_ROUNDS, nextRound } from './input-rounds.ts'
 import { mirroredHeaders } from './mirrored-headers.ts'
 
+/** How a call is sent. */
+export interface Manner {
+  /** Puts to its client what the server asks while it runs, and outside of calls. */
+  readonly ask: AskClient | undefined
+  readonly askStanding: AskClient | undefined
+  readonly limit: CallLimit | undefined
+}
+
 /** Sends the call to its server. Every failure on the way is an answer too. */
-export function dispatch(call: Call, server: Upstream | undefined, ask: AskClient | undefined): Promise<Answer> {
+export function dispatch(call: Call, server: Upstream | undefined, manner: Manner): Promise<Answer> {
   if (!server) {
     const message = `Server ${call.offer.server} is no longer configured.`
     return Promise.resolve(failed(call, new SallyportError('UPSTREAM_UNAVAILABLE', message)))
   }
   // An async function would cost each call more than all that it does here.
-  return asking(call, server, ask).then(
+  return asking(call, server, manner).then(
     ({ frame, era }) => {
       if (isFinal(call, frame, era)) return { kind: 'frame', frame, era }
-      return converse(call, server, { frame, ask }).catch((error: unknown) => failed(call, error))
+      return converse(call, server, { frame, manner }).catch((error: unknown) => failed(call, error))
     },
     (error: unknown) => failed(call, error),
   )
 }
 
 /** What a server throws at once is no other failure than one that comes later. */
-function asking(call: Call, server: Upstream, ask: AskClient | undefined): Promise<UpstreamReply> {
+function asking(call: Call, server: Upstream, manner: Manner): Promise<UpstreamReply> {
   try {
-    return server.request(requestOf(call, call.params, ask))
+    return server.request(requestOf(call, call.params, manner))
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-function requestOf(call: Call, params: JsonObject, ask: AskClient | undefined): UpstreamRequest {
+function requestOf(call: Call, params: JsonObject, { ask, askStanding, limit }: Manner): UpstreamRequest {
   // Written out: every call passes here, and spreading costs more than all the rest.
   return {
     method: call.method,
@@ -41,6 +49,8 @@ function requestOf(call: Call, params: JsonObject, ask: AskClient | undefined): 
     span: call.span,
     client: call.client,
     ask,
+    askStanding,
+    limit,
     cancellation: call.cancellation,
     onProgress: call.onProgress,
     subscription: call.subscription,
@@ -53,11 +63,11 @@ const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
 
 /** A modern server needs something of a client that can only be asked in between. */
 async function converse(call: Call, server: Upstream, first: Round): Promise<Answer> {
-  const { ask } = first
+  const { manner } = first
   let { frame } = first
   for (let round = 1; round < MOST_ROUNDS; round++) {
-    const params = await nextRound(call, frame, ask)
-    const reply = await server.request(requestOf(call, params, ask))
+    const params = await nextRound(call, frame, manner.ask)
+    const reply = await server.request(requestOf(call, params, manner))
     if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', frame: reply.frame, era: reply.era }
     frame = reply.frame
   }
@@ -66,7 +76,7 @@ async function converse(call: Call, server: Upstream, first: Round): Promise<Ans
 
 interface Round {
   readonly frame: Frame
-  readonly ask: AskClient | undefined
+  readonly manner: Manner
 }
 
 /** It may quote what the server said, and goes to the client and into the record. */

@@ -52,6 +52,16 @@ describe('a call that needs approval', () => {
     expect(log.types.at(-1)).toBe('POLICY_DENIED')
   })
 
+  it('needs none to look after the task that it made', async () => {
+    const { call } = bench({ requiresApproval: true })
+    expect(codeIn(await call({ method: 'tasks/get', params: { taskId: 't1' } }))).toBe('frame')
+    const asked = bench({ requiresApproval: true })
+    const waiting = asked.untilAsked()
+    const smuggled = asked.call({ params: { name: 'weigh', taskId: 't1' }, subject: 't1' })
+    await asked.approvals.answer(await waiting, { ...YES, answer: 'deny' })
+    expect(codeIn(await smuggled)).toBe('APPROVAL_DENIED')
+  })
+
   it('needs no second one for the same arguments in the same session, but for others', async () => {
     const { approvals, call, untilAsked } = bench({ requiresApproval: true })
     const params = { name: 'weigh', arguments: { a: 1, b: 2 } }

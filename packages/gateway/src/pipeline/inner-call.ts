@@ -11,6 +11,7 @@ import {
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Call } from './call.ts'
+import { governedOffer } from './governed-offer.ts'
 import { isExec } from './meta-tools.ts'
 
 /** What is judged and recorded, with the part of the decision that listing made. */
@@ -30,8 +31,10 @@ export interface Known {
  * The call that is meant. `mcp-exec` of a Docker MCP Gateway carries the name and the arguments of another tool: then
  * that one is judged and recorded, if `mcp-exec` is open at all, while the server gets what was asked.
  */
-export function meantBy(call: Call, known: Known): Judged {
-  const { offer, principal } = call
+export function meantBy(asked: Call, known: Known): Judged {
+  const { principal } = asked
+  const offer = governedOffer(asked)
+  const call = offer === asked.offer ? asked : { ...asked, offer }
   const earlier = known.decisionFor(offer, principal)
   const isWrapping = offer.kind === 'tool' && known.runsDockerGateway(offer.server) && isExec(offer.name)
   if (!isWrapping || earlier.outcome === 'deny') return { call, earlier }

@@ -13,7 +13,7 @@ import type { Call } from './call.ts'
 /** A server that is never content with the answers must not keep a call, and a person, busy for ever. */
 export const MOST_ROUNDS = 20
 /** Each is put to a person and recorded. */
-const MOST_QUESTIONS = 100
+export const MOST_QUESTIONS = 100
 
 /**
  * What a modern server wants to know before it goes on, asked of a legacy client as that era asks: the parameters with
@@ -22,8 +22,7 @@ const MOST_QUESTIONS = 100
 export async function nextRound(call: Call, frame: Frame, ask: AskClient | undefined): Promise<JsonObject> {
   const { inputRequests, requestState } = readInputs(frame)
   const asked = Object.entries(inputRequests)
-  if (asked.length > MOST_QUESTIONS)
-    throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked ${asked.length} things at once.`)
+  if (asked.length > MOST_QUESTIONS) throw tooManyQuestions(asked.length)
   const questions = asked.map(([key, request]) => [key, questionIn(request)] as const)
   // Nobody shall answer one half for nothing.
   for (const [, question] of questions) requireAskable(call.client, question)
@@ -44,11 +43,18 @@ export async function nextRound(call: Call, frame: Frame, ask: AskClient | undef
   }
 }
 
+/** What the server asks for in this answer. */
+export const inputRequestsIn = (frame: Frame): readonly Question[] =>
+  Object.values(readInputs(frame).inputRequests).map(questionIn)
+
 function readInputs(frame: Frame): { readonly inputRequests: JsonObject; readonly requestState: Json | undefined } {
   const { result } = parseFrame(frame)
   const { inputRequests, requestState } = isJsonObject(result) ? result : {}
   return { inputRequests: isJsonObject(inputRequests) ? inputRequests : {}, requestState }
 }
+
+export const tooManyQuestions = (count: number): SallyportError =>
+  new SallyportError('UPSTREAM_PROTOCOL', `The server asked ${count} things at once.`)
 
 function questionIn(request: unknown): Question {
   const { method, params } = isJsonObject(request) ? request : {}

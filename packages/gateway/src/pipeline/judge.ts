@@ -1,4 +1,12 @@
-import { ALLOW, compileSteps, type Decision, type JsonObject, type Step, type Verdict } from '@sallyport/core'
+import {
+  ALLOW,
+  compileSteps,
+  type Decision,
+  type JsonObject,
+  SallyportError,
+  type Step,
+  type Verdict,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Grant } from '../governance/governance.ts'
 import type { Call } from './call.ts'
@@ -21,6 +29,13 @@ export interface Trial {
   readonly decision: Decision
   /** Of the rules by which it was. */
   readonly epoch: number
+}
+
+/** Why it may not go on. */
+export function refusalOf({ decision: { decisive } }: Trial): SallyportError {
+  const verdict = decisive?.verdict
+  const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
+  return new SallyportError(code, verdict?.reason ?? 'Refused.')
 }
 
 /** Decides about calls, starting from what listing decided. What is judged is the call that is meant. */

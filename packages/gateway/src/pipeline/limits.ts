@@ -1,6 +1,7 @@
-import { ALLOW, ownerOf, type Principal, type Step } from '@sallyport/core'
+import { ALLOW, ownerOf, type Principal, type Step, type Verdict } from '@sallyport/core'
 import type { Case } from './case.ts'
 import type { ToolLimits } from './tool-limits.ts'
+import type { ToolRules } from './tool-rules.ts'
 
 /** What one caller may have of all the calls at once: the rest is there for the others. */
 const SHARE = 0.75
@@ -51,13 +52,18 @@ export class CallGauge {
 export function limits(gauge: CallGauge, tools: ToolLimits): Step<Case> {
   return {
     name: 'limits',
-    judge: ({ principal, call, rules }) => {
+    judge: ({ principal, rules }) => {
       const crowded = gauge.refusal(principal)
       if (crowded !== undefined) return { outcome: 'deny', code: 'OVERLOADED', reason: crowded }
-      const tooOften = tools.refusal(call.offer.recordName, rules.policy)
-      if (tooOften === undefined) return ALLOW
-      const { rule } = rules.policy.rateLimitPerMinute ?? rules.policy.maxConcurrent ?? {}
-      return { outcome: 'deny', code: 'RATE_LIMITED', reason: tooOften, ...(rule && { rule }) }
+      return judgeUse(rules, tools)
     },
   }
+}
+
+/** What its own entry says of how often it may be used. */
+export function judgeUse({ name, policy }: ToolRules, tools: ToolLimits): Verdict {
+  const tooOften = tools.refusal(name, policy)
+  if (tooOften === undefined) return ALLOW
+  const { rule } = policy.rateLimitPerMinute ?? policy.maxConcurrent ?? {}
+  return { outcome: 'deny', code: 'RATE_LIMITED', reason: tooOften, ...(rule && { rule }) }
 }

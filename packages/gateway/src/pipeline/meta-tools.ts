@@ -19,8 +19,22 @@ const META_TOOLS: ReadonlySet<string> = new Set([
   'mcp-remove',
 ])
 
+/** Those that change what it offers, or run what nobody has looked at. */
+const CHANGING: ReadonlySet<string> = new Set([
+  'code-mode',
+  'mcp-activate-profile',
+  'mcp-add',
+  'mcp-config-set',
+  'mcp-create-profile',
+  'mcp-registry-import',
+  'mcp-remove',
+])
+
 /** However it is spelled: another version may write it with underscores. */
 const plainName = (tool: string): string => tool.trim().toLowerCase().replaceAll('_', '-')
+
+/** Whether a Docker MCP Gateway would be another one after it. */
+export const changesGateway = (tool: string): boolean => CHANGING.has(plainName(tool))
 
 const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
 
@@ -40,9 +54,9 @@ export const isDockerInfo = (serverInfo: JsonObject | undefined): boolean =>
   serverInfo?.name === 'Docker AI MCP Gateway'
 
 /** As an entry of its own type, or pasted from another program that starts it as any other server. */
-export function runsDockerGateway(config: ServerConfig): boolean {
-  if (config.kind === 'docker-gateway') return true
-  if (config.kind !== 'stdio') return false
+export function runsDockerGateway(config: ServerConfig | undefined): boolean {
+  if (config?.kind === 'docker-gateway') return true
+  if (config?.kind !== 'stdio') return false
   const [first, ...others] = [config.command, ...config.args].map((word) => basename(word))
   const words = first === 'docker-mcp' ? others : others.slice(others.indexOf('mcp') + 1)
   return (first === 'docker' || first === 'docker-mcp') && words[0] === 'gateway' && words[1] === 'run'

@@ -91,6 +91,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     settings: () => ({ ...DEFAULT_SETTINGS.governance, ...options.governance }),
     mode: () => state,
     isTrusted: () => false,
+    isDockerGateway: () => false,
     flaw: () => undefined,
     worldOf: () => REMOTE_PATH_WORLD,
   })
@@ -108,6 +109,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     },
   } as Upstream
   const audit = options.audit ?? { durability: 'process' as const, required: true }
+  let questions = 0
   const approvals = new Approvals({
     record: async (event) => log.append(event),
     timeout: () => 60_000,
@@ -127,6 +129,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     kept: (args) => keptArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,
     log,
+    ids: { callId: () => `q${++questions}`, traceId: () => 't9' },
     audit: () => audit,
     onBug: options.onBug ?? (() => {}),
     upstream: (server) => (Object.hasOwn(catalogues, server) && catalog.knows(server) ? upstream : undefined),

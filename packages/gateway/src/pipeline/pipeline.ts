@@ -11,23 +11,22 @@ import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
-import { type AskClient, canBeAsked, type Upstream } from '../upstream/upstream.ts'
+import type { Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
+import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
-import { dispatch } from './dispatch.ts'
+import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
-import { Judge, type JudgeOptions, type Trial } from './judge.ts'
+import { Judge, type JudgeOptions, refusalOf, type Trial } from './judge.ts'
 import { judgeArguments } from './judge-arguments.ts'
 import { type CallGauge, limits } from './limits.ts'
 import { modeStep } from './mode-step.ts'
 import { pin } from './pin.ts'
 import {
-  askedRecord,
-  clientAnsweredRecord,
   completedRecord,
   deniedRecord,
   failedRecord,
@@ -35,19 +34,21 @@ import {
   type UnknownCall,
   unknownRecord,
 } from './record.ts'
-import { refusalOf, refusedQuestion, withheld } from './refusal.ts'
 import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
-import { argumentsOf } from './tool-rules.ts'
+import { argumentsOf, type ToolRules } from './tool-rules.ts'
 import { validate } from './validate.ts'
 import { WaitingCall } from './waiting-call.ts'
 import { watched } from './watched.ts'
+import { withheld } from './withheld.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
 export type { Case } from './case.ts'
+export { governedOffer } from './governed-offer.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
+export { runsDockerGateway } from './meta-tools.ts'
 export { PIN_STATES } from './pin-state.ts'
 export { renamesIn } from './renames.ts'
 export type { ReviewedTool } from './reviewed-tool.ts'
@@ -87,6 +88,8 @@ interface CallStepsOptions {
 export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsOptions, ClientApprovalOptions {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly log: EventLog
+  /** For what servers ask, where no call has any. */
+  readonly ids: AskedClientsOptions['ids']
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   /** As much of the arguments as a record keeps. */
   readonly kept: (args: JsonObject) => Json | undefined
@@ -107,11 +110,13 @@ export class Pipeline {
   readonly #options: PipelineOptions
   readonly #judge: Judge
   readonly #clients: ClientApproval
+  readonly #asked: AskedClients
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#judge = new Judge({ ...options, steps: callSteps(options) })
     this.#clients = new ClientApproval(options)
+    this.#asked = new AskedClients({ ...options, record: async (event) => this.#grave(await this.#record(event)) })
   }
 
   /** What would be decided now, without anything else. */
@@ -146,10 +151,9 @@ export class Pipeline {
   async #perform(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
     const { gauge, tools } = this.#options
     const { call, rules } = trial.case
-    const { recordName } = call.offer
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
-    tools.enter(recordName, rules.policy)
+    tools.enter(rules.name, rules.policy)
     try {
       const unrecorded = this.#grave(await this.#record(startedRecord(trial, this.#kept(trial))))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
@@ -161,10 +165,10 @@ export class Pipeline {
       const upstream = this.#options.upstream(asked.offer.server)
       const span = watch?.sent(upstream?.config)
       const sent = withoutSecretsIn(asked, rules)
-      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#askerOf(call))
+      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, rules))
       watch?.answered(endOf(said))
       const latency = performance.now() - startedAt
-      const heeded = isRefusal(said) ? await this.#heed(trial, said) : said
+      const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
       const answer = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
@@ -172,7 +176,7 @@ export class Pipeline {
       return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)
-      tools.leave(recordName)
+      tools.leave(rules.name)
     }
   }
 
@@ -203,9 +207,13 @@ export class Pipeline {
     return this.#refuse(now)
   }
 
-  /** A server may have rules of its own: what they stop was denied, as if by one of ours. */
+  /**
+   * A server may have rules of its own: what they stop was denied, as if by one of ours. And what it asks of the client
+   * in its answer is judged before the client gets to see it.
+   */
   async #heed(trial: Trial, answer: Answer): Promise<Answer> {
     const { call } = trial.case
+    if (!isRefusal(answer)) return this.#asked.inAnswer(call, answer)
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
     const refusal = isDocker ? dockerRefusal(answer) : undefined
     if (refusal === undefined) return answer
@@ -213,19 +221,9 @@ export class Pipeline {
     return { kind: 'failure', error: refusal }
   }
 
-  /** What a server asks of the client of a call is recorded as the call itself is. */
-  #askerOf(call: Call): AskClient | undefined {
-    const { client } = call
-    if (!client || !canBeAsked(client)) return undefined
-    return async (question) => {
-      const unrecorded = this.#grave(await this.#record(askedRecord(call, question.method)))
-      if (unrecorded) return refusedQuestion(unrecorded)
-      const startedAt = performance.now()
-      const answer = await client.ask(question)
-      const told = { success: 'result' in answer, latency: performance.now() - startedAt }
-      const unfinished = this.#grave(await this.#record(clientAnsweredRecord(call, question.method, told)))
-      return unfinished ? refusedQuestion(unfinished) : answer
-    }
+  /** What a server asks of the client of a call is judged and recorded as the call itself is. */
+  #mannerOf(call: Call, { limit }: ToolRules): Manner {
+    return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit }
   }
 
   /** Runs beside the call. Its failure is a value: it may come long before anybody waits for it. */

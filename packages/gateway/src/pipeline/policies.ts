@@ -1,6 +1,6 @@
 import {
-  canonicalName,
   nameGlob,
+  PERMISSIONS,
   type PolicyField,
   type PolicySources,
   resolvePolicy,
@@ -12,6 +12,8 @@ import {
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
 import { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from '../governance/governance.ts'
+import { methodNames } from './governed-offer.ts'
+import { changesGateway, isDockerInfo } from './meta-tools.ts'
 
 export interface PoliciesOptions {
   readonly catalog: Catalog
@@ -19,12 +21,11 @@ export interface PoliciesOptions {
   readonly file: () => ToolsFile
   readonly settings: () => GovernanceSettings
   readonly isTrusted: (server: string) => boolean
+  /** Whether a server's entry starts a Docker MCP Gateway. */
+  readonly isDockerGateway: (server: string) => boolean
   /** Why nothing is known of what people decided: then everything is closed. */
   readonly flaw: () => string | undefined
 }
-
-/** What is not a tool is governed as if its method were one: `mcp__files__resources/read`. */
-const METHOD_OF = { prompt: 'prompts/get', resource: 'resources/read', template: 'resources/read' } as const
 
 /** What governs each thing on offer, found and resolved once, until something changes. */
 export class Policies {
@@ -69,16 +70,15 @@ export class Policies {
 
   /** Every way in which people may write what it is called. */
   namesOf(offer: Offer): readonly string[] {
-    if (offer.kind === 'tool') return this.#entries.namesOf(offer)
-    const tool = METHOD_OF[offer.kind]
-    return [canonicalName({ server: offer.server, tool }), `${offer.server}/${tool}`]
+    const { kind } = offer
+    return kind === 'tool' ? this.#entries.namesOf(offer) : methodNames({ ...offer, kind })
   }
 
   /** Of a URI that no server lists there is an offer for each moment. */
   #policyOfMethod(offer: Offer): ToolPolicy {
-    const [name = ''] = this.namesOf(offer)
-    const known = this.#ofMethods.get(name) ?? this.#resolve(offer)
-    this.#ofMethods.set(name, known)
+    const names = this.namesOf(offer).join(' ')
+    const known = this.#ofMethods.get(names) ?? this.#resolve(offer)
+    this.#ofMethods.set(names, known)
     return known
   }
 
@@ -90,13 +90,26 @@ export class Policies {
     const sources: PolicySources = {
       entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
       patterns: this.#matching(names),
-      inferred: inferPolicy(offer, this.#inferenceFor(offer)),
+      inferred: this.#changesGateway(offer) ? CHANGING_GATEWAY : inferPolicy(offer, this.#inferenceFor(offer)),
       defaults,
       enforce,
     }
-    const policy = resolvePolicy(sources)
+    const resolved = resolvePolicy(sources)
+    const policy = this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
     const reason = flaw()
     return reason === undefined ? policy : { ...policy, hidden: closed(reason, path) }
+  }
+
+  #changesGateway({ kind, server, name }: Offer): boolean {
+    if (kind !== 'tool' || !changesGateway(name)) return false
+    const { catalog, isDockerGateway } = this.#options
+    return isDockerGateway(server) || isDockerInfo(catalog.catalogueOf(server)?.serverInfo)
+  }
+
+  /** A pattern that spares approval was hardly meant for what adds servers: only an entry of its own does. */
+  #needsWord(offer: Offer, names: readonly string[]): boolean {
+    if (!this.#changesGateway(offer)) return false
+    return this.#entries.written(names).every(({ fields }) => fields.requiresApproval === undefined)
   }
 
   #inferenceFor({ server }: Offer): InferenceOptions {
@@ -119,6 +132,18 @@ export class Policies {
     }))
     return this.#patterns.filter(({ matches }) => names.some(matches)).map(({ written }) => written)
   }
+}
+
+/** What a Docker MCP Gateway's own tools say of themselves is not asked. */
+const CHANGING_GATEWAY: PolicySources['inferred'] = {
+  category: 'mcp',
+  risk: { value: 'high', reason: 'it changes what the Docker MCP Gateway offers' },
+  permission: { value: PERMISSIONS, reason: 'it changes what the Docker MCP Gateway offers' },
+}
+
+const APPROVED_ALWAYS: ToolPolicy['requiresApproval'] = {
+  value: true,
+  reason: 'it changes what the Docker MCP Gateway offers, and no entry of its own says that it needs none',
 }
 
 interface Pattern {
@@ -171,6 +196,11 @@ class EntryIndex {
   /** Whether one of these is written out. */
   has(names: readonly string[]): boolean {
     return names.some((name) => this.#byKey.has(name))
+  }
+
+  /** The entries in which one of these is written out. */
+  written(names: readonly string[]): readonly ToolEntry[] {
+    return names.flatMap((name) => this.#byKey.get(name) ?? [])
   }
 
   neighboursOf(server: string): Neighbours {

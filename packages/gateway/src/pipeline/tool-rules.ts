@@ -5,8 +5,6 @@ import {
   compilePathCover,
   compilePathRules,
   type FoundPath,
-  findPaths,
-  findUriPaths,
   type JsonObject,
   judgeSecrets,
   type Mode,
@@ -20,12 +18,18 @@ import {
 import type { Offer } from '../catalog/catalog.ts'
 import type { AutoApproval } from '../config/config.ts'
 import { compilePattern } from '../governance/governance.ts'
+import type { CallLimit } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
+import { pathsOf } from './paths-of.ts'
 
 /** A policy made ready for calls: what can be compiled once is. */
 export interface ToolRules {
+  /** As records and entries write it; of what is not a tool, its method. Limits count by it. */
+  readonly name: string
   readonly policy: ToolPolicy
   readonly mode: Mode
+  /** How long a call may take, where an entry says so. */
+  readonly limit: CallLimit | undefined
   /** Whether somebody has to be asked, in the mode that is in force. */
   readonly approval: Ruled<boolean>
   /** Paths, rules for arguments, secrets. */
@@ -46,14 +50,23 @@ export interface RuleSources {
 }
 
 export function compileRules(sources: RuleSources): ToolRules {
-  const { policy, state } = sources
+  const { policy, state, offer, names } = sources
+  const name = names[0] ?? offer.recordName
   return {
+    name,
     policy,
     mode: state.mode,
+    limit: limitOf(policy, name),
     approval: approvalOf(policy, state),
     judgeArguments: compileArguments(sources),
     autoApproved: compileAutoApproval(sources),
   }
+}
+
+function limitOf({ timeoutSeconds }: ToolPolicy, name: string): CallLimit | undefined {
+  if (timeoutSeconds === undefined) return undefined
+  const { value, rule } = timeoutSeconds
+  return { timeout: value * 1_000, setBy: `timeout_seconds of ${name}${rule ? ` (${rule.file}:${rule.line})` : ''}` }
 }
 
 function approvalOf(policy: ToolPolicy, state: ModeState): Ruled<boolean> {
@@ -77,16 +90,24 @@ const NOTHING: JsonObject = Object.freeze({})
 
 type Judge = (call: Call) => Verdict
 
-function compileArguments({ policy, world }: RuleSources): Judge {
+/** A modern client answers a server's questions with the call that it makes again. */
+const givenIn = (call: Call): JsonObject => {
+  const { inputResponses } = call.params
+  const given = argumentsOf(call)
+  return inputResponses === undefined || call.offer.kind !== 'tool' ? given : { ...given, inputResponses }
+}
+
+function compileArguments({ offer, policy, world }: RuleSources): Judge {
   const judges: Judge[] = []
-  if (policy.secrets.value === 'refuse') judges.push((call) => judgeSecrets(argumentsOf(call)))
+  // What a server asks of a client comes from the server, as a result does: there secrets are taken out.
+  if (policy.secrets.value === 'refuse' && offer.kind !== 'question') judges.push((call) => judgeSecrets(givenIn(call)))
   const fences = [
     ...policy.forbiddenPaths.map((forbiddenPaths) => compilePathRules({ forbiddenPaths }, world)),
     ...policy.allowedPaths.map((allowedPaths) => compilePathRules({ allowedPaths }, world)),
   ]
   if (fences.length > 0) {
     judges.push((call) => {
-      const found = pathsOf(call, policy)
+      const found = pathsOf(call, policy.pathArguments)
       return firstFlaw(fences, found)
     })
   }
@@ -107,12 +128,6 @@ function firstFlaw<Subject>(judges: readonly ((subject: Subject) => Verdict)[], 
   return ALLOW
 }
 
-function pathsOf(call: Call, { pathArguments }: ToolPolicy): readonly FoundPath[] {
-  const { offer, params } = call
-  if (offer.kind === 'tool') return findPaths(argumentsOf(call), offer.original.inputSchema, pathArguments)
-  return offer.kind === 'prompt' ? [] : findUriPaths(String(params.uri ?? offer.name))
-}
-
 /** In a lockdown nothing spares anybody. */
 function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleSources): ToolRules['autoApproved'] {
   if (state.mode === 'LOCKDOWN') return () => undefined
@@ -122,7 +137,7 @@ function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleS
     .map((rule) => compileSparing(rule, world))
   if (isUnattended === undefined && sparing.length === 0) return () => undefined
   return (call) => {
-    const found = pathsOf(call, policy)
+    const found = pathsOf(call, policy.pathArguments)
     if (isUnattended?.(found)) return { reason: 'all of its paths are in unattended_paths' }
     const rule = sparing.find(({ spares }) => spares(call, found))?.rule
     return rule && { reason: 'governance.auto_approve spares it', rule: rule.place }

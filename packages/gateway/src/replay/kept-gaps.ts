@@ -15,7 +15,9 @@ const ALL: KeptGaps = Object.freeze({ values: undefined, isOpen: true, hidSecret
 
 /** As `keptArguments` writes them: a caller that writes the like is undecided about, which harms nobody. */
 const HIDDEN = /\[redacted: [^\]]*\]|•••/
-const CUT = /\[cut: \d+ characters in all\]$|^\[left out/
+const CUT = /\[cut: \d+ characters in all\]$/
+/** In the place of what may have had any number of parts. */
+const PARTS = /^\[left out|^\[redacted: by its name, with all that is in it\]$/
 const CHANGED_NAME = /\[redacted: |… #\d+$|^\[left out\]$|^\[redaction failed\]$/
 const SHAPE = /^(text of \d+|number|boolean|null)$/
 
@@ -27,11 +29,14 @@ export function keptGaps(kept: Json | undefined): KeptGaps {
   return { values, isOpen: names.changed, hidSecret: hidesSecret(JSON.stringify(kept)) }
 }
 
-const hidesSecret = (text: string): boolean => text.replaceAll('[redacted: by its name]', '').search(HIDDEN) !== -1
+const hidesSecret = (text: string): boolean => HIDDEN.test(text.replaceAll(/\[redacted: by its name[^\]]*\]/g, ''))
 
 /** The same value with only those of its parts that are not whole. */
 function gapsIn(value: Json, names: { changed: boolean }): Json | undefined {
-  if (typeof value === 'string') return HIDDEN.test(value) || CUT.test(value) ? value : undefined
+  if (typeof value === 'string') {
+    names.changed ||= PARTS.test(value)
+    return HIDDEN.test(value) || CUT.test(value) ? value : undefined
+  }
   if (isJsonList(value)) {
     const items = value.map((item) => gapsIn(item, names))
     return items.every((item) => item === undefined) ? undefined : items.map((item) => item ?? null)

@@ -38,7 +38,7 @@ export function readRecordedCall(record: DecisionRecord): RecordedCall {
 /** What the rules said. What a person answered is not theirs. */
 function outcomeOf(record: DecisionRecord): Verdict['outcome'] {
   const said = Object.values(record.steps ?? {})
-  if (said.includes('deny')) return 'deny'
+  if (said.includes('deny') || (said.length === 0 && record.type === 'POLICY_DENIED')) return 'deny'
   // What a server refused by rules of its own was let through by ours.
   return said.includes('ask') || record.approval !== undefined ? 'ask' : 'allow'
 }

@@ -1,8 +1,10 @@
 import { ALLOW, type Json, type JsonObject, keptArguments, type PolicyFields, type ToolsFile } from '@sallyport/core'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../config/config.ts'
+import { callOf, createBench } from '../pipeline/pipeline.test-kit.ts'
 import type { RecordedCall } from './recorded-call.ts'
 import { Retrial } from './retrial.ts'
 
@@ -40,6 +42,14 @@ async function retry(fields: PolicyFields, changes: Partial<RecordedCall> = {}, 
   const options = { catalog, tools: fileOf(fields), settings: { ...DEFAULT_SETTINGS, ...settings }, environment: {} }
   const retrial = new Retrial({ ...options, check: () => ALLOW })
   return retrial.judge(recorded(changes))
+}
+
+/** By the rules themselves, with nothing between: what looks like a gap is one of the caller's own words here. */
+async function judgeWhole(fields: PolicyFields, args: JsonObject): Promise<string> {
+  const entries = fileOf(fields).entries
+  const { pipeline, catalog } = createBench({ catalogues: { files: catalogueOf(['weigh']) }, entries })
+  const call = callOf(catalog.snapshot.tool('files_weigh'), { params: { name: 'weigh', arguments: args } })
+  return (await pipeline.decide(call)).outcome
 }
 
 describe('a recorded call that is decided again', () => {
@@ -80,6 +90,49 @@ describe('a recorded call that is decided again', () => {
     ]
     for (const [fields, given] of looking)
       expect(await retry(fields, { arguments: given }), JSON.stringify(fields)).toMatchObject({ outcome: 'undecided' })
+  })
+
+  it('is never decided otherwise than with all of its arguments', async () => {
+    const text = fc.oneof(
+      fc.constantFrom('/srv/a', '/srv/../etc/b', 'ann', 'bob', '', 'x'.repeat(600), `/srv/${'y/'.repeat(400)}`),
+      fc.constantFrom(`ann ${'word '.repeat(200)} rm -rf`, 'text of 3', 'number', '[cut: 5 characters in all]'),
+    )
+    const leaf = fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null))
+    const name = fc.constantFrom('path', 'to', 'token', 'content', 'deep', 'password', 'n'.repeat(150))
+    const { args } = fc.letrec<{ value: Json; args: JsonObject }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        leaf,
+        tie('args'),
+        fc.array(tie('value'), { maxLength: 3 }),
+      ) as fc.Arbitrary<Json>,
+      args: fc.dictionary(name, tie('value'), { maxKeys: 4 }) as fc.Arbitrary<JsonObject>,
+    }))
+    const fields = fc.constantFrom('to', 'content', 'deep.to', 'deep.*', '*', 'token', 'path')
+    const rule = fc.constantFrom(
+      { enum: ['ann', '/srv/a'] },
+      { forbidden: true },
+      { required: true },
+      { maxLength: 40 },
+    )
+    const policy: fc.Arbitrary<PolicyFields> = fc.oneof(
+      fc.record({ allowedPaths: fc.constant(['/srv/**']), requiresApproval: fc.boolean() }),
+      fc.record({ unattendedPaths: fc.constant(['/srv/**']), requiresApproval: fc.boolean() }),
+      fc.record({ arguments: fc.record({ fields: fc.dictionary(fields, rule), denyPatterns: fc.constant([]) }) }),
+      fc.record({ arguments: fc.record({ fields: fc.constant({}), denyPatterns: fc.constant(['rm -rf', 'bob']) }) }),
+    )
+    const how = fc.constantFrom('none' as const, 'shape' as const, 'redacted' as const)
+    await fc.assert(
+      fc.asyncProperty(args, policy, how, async (given, rules, kind) => {
+        const lax = { ...rules, secrets: 'allow' } as const
+        const [truth, told] = [
+          await judgeWhole(lax, given),
+          await retry(lax, { arguments: keptArguments(given, kind) }),
+        ]
+        if (told.outcome !== 'undecided') expect(told.outcome).toBe(truth)
+      }),
+      { numRuns: 500 },
+    )
   })
 
   it('with a hidden secret is undecided where secrets are refused, unless it was refused for it', async () => {

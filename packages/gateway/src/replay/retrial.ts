@@ -22,6 +22,7 @@ import {
   Listings,
   listingSteps,
   RuleBook,
+  runsDockerGateway,
   serverRules,
   ToolLimits,
 } from '../pipeline/pipeline.ts'
@@ -139,6 +140,7 @@ export class Retrial {
       settings: () => settings.governance,
       mode: () => ({ mode }),
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
+      isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
     })
     const { policyOf, modeState } = rules

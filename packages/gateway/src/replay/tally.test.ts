@@ -32,6 +32,23 @@ describe('the tally of a replay', () => {
     expect(report).toMatchObject({ calls: 4, same: 4, changed: 0, undecided: 0, judged: 1 })
   })
 
+  it('decides calls apart that differ in anything that a verdict can hang on', async () => {
+    const others: readonly object[] = [
+      { tool_name: 'mcp__files__read' },
+      { server: 'else' },
+      { method: 'prompts/get' },
+      { agent: 'claude-code' },
+      { profile: 'reviewer' },
+      { mode: 'ALERT' },
+      { arguments: { a: 1 } },
+      { arguments: undefined },
+      { steps: { select: 'allow', validate: 'allow' } },
+      { steps: { select: 'allow', arguments: 'allow' } },
+    ]
+    const events = [{}, ...others, {}].map((more, at) => event('TOOL_CALL_STARTED', `c${at}`, more))
+    expect(await reportOf(events, ALLOWED)).toMatchObject({ calls: 12, judged: 11 })
+  })
+
   it('takes the last decision about a call, and what people answered for a question of the rules', async () => {
     const denied = { steps: { select: 'allow', mode: 'deny' }, error: 'MODE_FORBIDS' }
     const asked = { steps: { approve: 'ask' }, decided_by: { step: 'approve', reason: '' }, error: 'APPROVAL_DENIED' }
@@ -57,6 +74,15 @@ describe('the tally of a replay', () => {
       'ask allow 2',
       'deny allow 1',
     ])
+  })
+
+  it('passes over records that say too little', async () => {
+    const torn = [
+      event('TOOL_CALL_STARTED', 'a', { tool_name: 7 }),
+      event('POLICY_DENIED', 'b', { server: undefined }),
+      event('POLICY_DENIED', 'c', { steps: undefined, arguments: undefined, mode: 'odd' }),
+    ]
+    expect(await reportOf(torn, ({ outcome }) => ({ outcome, reason: '' }))).toMatchObject({ calls: 1, same: 1 })
   })
 
   it('groups changes by tool and rule, with some examples, and leaves other methods out', async () => {

@@ -73,7 +73,7 @@ export class ReplayTally {
 
   async #settle(record: DecisionRecord): Promise<void> {
     this.#open.delete(record.call_id)
-    if (!DECIDED_METHODS.has(record.method)) return
+    if (!DECIDED_METHODS.has(record.method) || !isWhole(record)) return
     const recorded = readRecordedCall(record)
     this.#count(recorded, await this.#retry(recorded))
   }
@@ -101,6 +101,10 @@ export class ReplayTally {
     }
   }
 }
+
+/** A log may have been written by anything, once. */
+const isWhole = ({ tool_name, server, agent, profile }: DecisionRecord): boolean =>
+  [tool_name, server, agent, profile].every((field) => typeof field === 'string')
 
 interface Counted<Kind> {
   readonly key: readonly unknown[]

@@ -13,7 +13,7 @@ import {
   SallyportError,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import type { Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
+import { governedOffer, type Listings, type ListMethod, type Pipeline } from '../pipeline/pipeline.ts'
 import type { ChangeHub } from './change-hub.ts'
 import { ClientCalls } from './client-calls.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
@@ -207,8 +207,9 @@ export class Methods {
 
   #ownerFor(principal: Principal, uri: string): string | undefined {
     const offer = this.#options.catalog.snapshot.resource(uri)
-    if (!offer || this.#options.listings.decisionFor(offer, principal).outcome === 'deny') return undefined
-    return offer.server
+    if (!offer) return undefined
+    const heard = governedOffer({ offer, method: 'resources/subscribe' })
+    return this.#options.listings.decisionFor(heard, principal).outcome === 'deny' ? undefined : offer.server
   }
 
   async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {

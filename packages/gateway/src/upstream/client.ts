@@ -45,6 +45,9 @@ const ASKABLE: ReadonlyMap<string, string> = new Map([
   ['roots/list', 'roots'],
 ])
 
+/** Whether it is one of the things that a server may ask of a client at all. */
+export const isAskable = (method: string): boolean => ASKABLE.has(method)
+
 export const canBeAsked = ({ capabilities }: Pick<Client, 'capabilities'>): boolean =>
   capabilities.elicitation !== undefined || capabilities.sampling !== undefined || capabilities.roots !== undefined
 

@@ -8,6 +8,12 @@ export interface Patience {
   readonly maximum: number
 }
 
+/** A limit of its own takes the place of the server's; what all of a call may take stays. */
+export function patienceFor({ limit }: Pick<LinkRequest, 'limit'>, usual: Patience): Patience {
+  if (limit === undefined) return usual
+  return { timeout: Math.min(limit.timeout, usual.maximum), maximum: usual.maximum }
+}
+
 export interface ExchangeOptions {
   readonly id: number
   readonly request: LinkRequest

@@ -1,6 +1,14 @@
 import type { Cancellation, JsonObject } from '@sallyport/core'
 import type { AskClient, Client } from './client.ts'
 
+/** How long a request may take without progress, where somebody has said so for just this. */
+export interface CallLimit {
+  /** In milliseconds. */
+  readonly timeout: number
+  /** Where that is said, for whoever waits longer than that. */
+  readonly setBy: string
+}
+
 /** What is asked of a server. */
 export interface LinkRequest {
   readonly method: string
@@ -17,6 +25,8 @@ export interface LinkRequest {
   readonly client?: Client | undefined
   /** Puts a question of the server to that client. */
   readonly ask?: AskClient | undefined
+  /** In place of the server's own. */
+  readonly limit?: CallLimit | undefined
   readonly cancellation?: Cancellation | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** Under which id it goes out: what the server says of it refers to that. */

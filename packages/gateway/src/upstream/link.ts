@@ -8,7 +8,7 @@ import {
   ShortLivedMap,
 } from '@sallyport/core'
 import { answerFlaw } from './answer-flaw.ts'
-import type { AskingHabit, StandingClient } from './client.ts'
+import type { AskClient, AskingHabit, StandingClient } from './client.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
 import type { LinkRequest } from './link-request.ts'
@@ -26,6 +26,8 @@ export interface Speaker {
   readonly capabilities: JsonObject
   /** The one client for whom the connection is there, where it can be reached outside of calls. */
   readonly client?: StandingClient | undefined
+  /** Puts a question of the server to that client. */
+  readonly ask?: AskClient | undefined
   /** All calls over it are one client's. */
   readonly isOneClient?: boolean
 }
@@ -233,21 +235,14 @@ export class Link {
     const standing = this.#speaker.client?.isReachable ? this.#speaker.client : undefined
     const client = request?.client ?? standing
     if (!client) return undefined
-    const ask = request?.ask ?? ((question) => client.ask(question))
+    // Only through whoever judges and records it: a client's own `ask` does neither.
+    const ask = (request?.client ? request.ask : this.#speaker.ask) ?? nobodyAsks
     return { client, ask, waiting: calls.map((id) => this.#exchanges.get(id)) }
   }
 
   #timedOut(id: number, limit: number): void {
     const exchange = this.#abandon(id, 'timed out')
-    exchange?.reject(
-      new SallyportError(
-        'UPSTREAM_TIMEOUT',
-        `No answer to ${exchange.request.method} within ${formatDuration(limit)}.`,
-        {
-          hint: 'Raise `timeouts.call` of the server if it needs longer.',
-        },
-      ),
-    )
+    exchange?.reject(timeout(exchange.request, limit))
   }
 
   #cancel(id: number, reason: string): void {
@@ -286,6 +281,16 @@ export class Link {
     this.#events.onClose(reason)
   }
 }
+
+function timeout({ method, limit: own }: LinkRequest, limit: number): SallyportError {
+  const isOwn = own?.timeout === limit
+  const setBy = isOwn ? `, which is ${own.setBy}` : ''
+  const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`
+  const hint = `Raise ${isOwn ? 'it' : '`timeouts.call` of the server'} if it needs longer.`
+  return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
+}
+
+const nobodyAsks: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })
 
 const gone = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`)

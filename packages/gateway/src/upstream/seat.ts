@@ -27,7 +27,7 @@ export const openSpeaker = (clientInfo: JsonObject): Speaker => ({ clientInfo, c
 
 /** The seat for a request; undefined where everybody shares the one connection. */
 export function seatFor(
-  { session, client }: Pick<UpstreamRequest, 'session' | 'client'>,
+  { session, client, askStanding }: Pick<UpstreamRequest, 'session' | 'client' | 'askStanding'>,
   rules: SharingRules,
 ): Seat | undefined {
   const { kind, perSession, asks, clientInfo } = rules
@@ -44,6 +44,7 @@ export function seatFor(
     clientInfo: client.clientInfo ?? clientInfo,
     capabilities,
     client: client.standing,
+    ask: askStanding,
     isOneClient: true,
   }
   const { conversation } = client

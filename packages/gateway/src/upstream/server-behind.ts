@@ -1,4 +1,5 @@
 import type { Era, SallyportEvent } from '@sallyport/core'
+import type { AskClient } from './client.ts'
 import type { LinkRequest } from './link-request.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
@@ -11,6 +12,8 @@ export interface UpstreamRequest extends LinkRequest {
   readonly name: string
   /** Whose work it is, user and session: servers that must not be shared keep one process for each. */
   readonly session: string
+  /** Puts to the same client what a server asks outside of its calls. */
+  readonly askStanding?: AskClient | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */
   readonly subscription?: ResourceSubscription | undefined
 }

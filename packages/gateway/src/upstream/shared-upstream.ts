@@ -1,7 +1,7 @@
 import { type JsonObject, messageOf, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { Condition } from './condition.ts'
-import type { Patience } from './exchange.ts'
+import { type Patience, patienceFor } from './exchange.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { Link, type LinkEvents, type Speaker } from './link.ts'
@@ -99,7 +99,8 @@ export class SharedUpstream implements Upstream {
   request(request: UpstreamRequest): Promise<UpstreamReply> {
     const { client, subscription } = request
     const isPlain = subscription === undefined && client?.logLevel === undefined
-    if (this.#link && this.#state === 'ready' && isPlain) return this.#link.call(request, this.#patience)
+    if (this.#link && this.#state === 'ready' && isPlain)
+      return this.#link.call(request, patienceFor(request, this.#patience))
     return this.#requestWithCare(request)
   }
 
@@ -111,7 +112,7 @@ export class SharedUpstream implements Upstream {
     const level = request.client?.logLevel
     if (level !== undefined) await this.#logLevel?.atLeast(level)
     if (request.subscription) return this.watch.subscribe(request.subscription, request)
-    return link.call(request, this.#patience)
+    return link.call(request, patienceFor(request, this.#patience))
   }
 
   tell(_conversation: string, notice: ConversationNotice): void {

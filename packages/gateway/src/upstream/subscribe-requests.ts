@@ -1,5 +1,6 @@
 import { messageOf } from '@sallyport/core'
 import type { AskedBy, ChangeSource } from './change-source.ts'
+import { patienceFor } from './exchange.ts'
 import type { Link } from './link.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -45,12 +46,11 @@ export class SubscribeRequests implements ChangeSource {
   #request(method: string, uri: string, by?: AskedBy): Promise<Frame> {
     const { call, callMaximum } = this.#options.timeouts
     if (!by) return this.#options.link.request({ method, params: { uri }, timeout: call, maximum: callMaximum })
-    const { params, client, ask, onProgress } = by
+    const { params, client, ask, limit, onProgress } = by
     return this.#options.link.request({
-      ...{ method, params, client, ask, onProgress },
+      ...{ method, params, client, ask, limit, onProgress },
       name: uri,
-      timeout: call,
-      maximum: callMaximum,
+      ...patienceFor(by, { timeout: call, maximum: callMaximum }),
     })
   }
 

@@ -21,6 +21,7 @@ export {
   type AskClient,
   type Client,
   canBeAsked,
+  isAskable,
   lackedBy,
   type Question,
   type QuestionAnswer,
@@ -28,6 +29,7 @@ export {
 } from './client.ts'
 export { Fleet } from './fleet.ts'
 export { headerText, readHeaderText } from './http/http.ts'
+export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { createRandomPool } from './random-pool.ts'

@@ -1,5 +1,5 @@
 import { constants, open } from 'node:fs/promises'
-import { extname } from 'node:path'
+import { basename, extname } from 'node:path'
 import { keptArguments, type LoggedEvent, type RuleSource } from '@sallyport/core'
 
 /** What stands where a rule stood when it decided. */
@@ -41,13 +41,19 @@ interface RuleFile {
 function lineOf(rule: RuleSource, file: RuleFile | undefined): RuleLine {
   if (file === undefined) return rule
   const text = file.lines[rule.line - 1]?.trim()
-  return { ...rule, changed: file.changed, ...(text && { text: shown(text) }) }
+  return { ...rule, changed: file.changed, ...(text && { text: shown(rule.file, text) }) }
 }
 
-/** A server's entry in one line may hold what is nobody's business. */
-function shown(line: string): string {
-  const kept = keptArguments({ line }, 'redacted') as { readonly line?: string } | undefined
-  return kept?.line ?? ''
+/** What may stand behind it is nobody's business. */
+const OF_SERVER = /["']?\b(command|args|env|headers|url|secret)\b["']?\s*:/i
+
+/** A server's entry may stand in one line of the config, with its keys: then its name is enough. */
+function shown(file: string, line: string): string {
+  const isEntry = basename(file) !== 'tools.yaml' && OF_SERVER.test(line)
+  const [name = ''] = line.split(/[:{]/, 1)
+  const text = isEntry ? `${name}${name && ': '}…` : line
+  const kept = keptArguments({ text }, 'redacted') as { readonly text?: string } | undefined
+  return kept?.text ?? ''
 }
 
 /** A record is no reason to read any file whatever. */

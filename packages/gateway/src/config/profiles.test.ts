@@ -1,0 +1,60 @@
+import { type Principal, SallyportError } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { homeWith } from './home.test-kit.ts'
+import { loadSettings } from './load-settings.ts'
+import { mayApprove } from './may-approve.ts'
+import { readProfiles } from './profiles.ts'
+
+const ANN: Principal = { user: 'ann', agent: 'claude-code', profile: 'reviewer', session: 's', role: 'agent' }
+const read = (text: string) => readProfiles('profiles.json', Buffer.from(text))
+const placesIn = (text: string) => read(text).errors.map(({ line, column, key }) => `${line}:${column} ${key}`.trim())
+
+describe('profiles.json', () => {
+  it('says whose client may approve, by agent and variant, whatever else it holds', () => {
+    const { profiles, errors } = read(`{
+      "version": 7,
+      "executors": {
+        "CLAUDE_CODE": { "DEFAULT": {}, "REVIEWER": { "client_approval": true, "title": "x", "selected_mcp_tools": [] } },
+        "CODEX": { "reviewer": { "client_approval": false } }
+      }
+    }`)
+    expect(errors).toEqual([])
+    expect(mayApprove(profiles, ANN)).toBe(true)
+    expect(mayApprove(profiles, { ...ANN, profile: 'Reviewer' })).toBe(true)
+    expect(mayApprove(profiles, { ...ANN, profile: 'default' })).toBe(false)
+    expect(mayApprove(profiles, { ...ANN, agent: 'codex' })).toBe(false)
+    expect(mayApprove(profiles, { ...ANN, agent: 'CLAUDE_CODE' })).toBe(false)
+    expect(mayApprove(profiles, { ...ANN, agent: '__proto__', profile: 'constructor' })).toBe(false)
+  })
+
+  it('gives nothing to whoever only claims a profile', () => {
+    const { profiles } = read('{"executors": {"CLAUDE_CODE": {"REVIEWER": {"client_approval": true}}}}')
+    expect(mayApprove(profiles, { ...ANN, isClaimed: true })).toBe(false)
+  })
+
+  it.each([
+    ['{"executors": {"CODEX": {"A": {"client_approval": true,}}}}', ['1:56']],
+    ['{\n  // nobody\n  "executors": {}\n}', ['2:3']],
+    ['executors: {}', ['1:10']],
+    ['{"executors": {', ['1:16']],
+    ['', ['1:1']],
+    ['[]', ['1:1']],
+    ['{"executors": []}', ['1:2 executors']],
+    ['{"executors": {"CODEX": true}}', ['1:16 executors.CODEX']],
+    ['{"executors": {"codex": {}}}', ['1:16 executors.codex']],
+    ['{"executors": {"CODEX": {"A": {"client_approval": "true"}}}}', ['1:32 executors.CODEX.A.client_approval']],
+    ['{"executors": {"CODEX": {"A": {"client_approval": 1}}}}', ['1:32 executors.CODEX.A.client_approval']],
+    ['{"executors": {"CODEX": {"A": {}, "a": {}}}}', ['1:35 executors.CODEX.a']],
+    ['{"executors": {"CODEX": {"A": {"client_approval": false, "client_approval": true}}}}', ['1:58']],
+    ['{"executors": {}, "executors": {"CODEX": {"A": {"client_approval": true}}}}', ['1:19']],
+  ])('is refused with the place of the mistake: %s', (text, places) => {
+    expect(placesIn(text)).toEqual(places)
+  })
+
+  it('with a mistake stops the start, and says in which file it is', async () => {
+    const home = await homeWith({ 'config.yaml': '', 'profiles.json': '{"executors": 5}' })
+    const error = await loadSettings({ home, environment: {} }).catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(SallyportError)
+    expect(String(error)).toContain('profiles.json:1:2 executors: expected an object')
+  })
+})

@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Cancellation } from '@sallyport/core'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ApprovalSubject } from './approval.ts'
+import { ApprovalHook } from './approval-hook.ts'
+import { Approvals } from './approvals.ts'
+import { signatureHeaders } from './hook-signature.ts'
+
+const SECRET = 'a secret of more than thirty-two bytes'
+const KEY = ['AKIA', 'QYLPMN5HFIQR7XYA'].join('')
+const SUBJECT: ApprovalSubject = {
+  callId: 'c1',
+  traceId: 't1',
+  principal: { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' },
+  server: 'notes',
+  method: 'tools/call',
+  tool: 'mcp__notes__delete',
+  isMcp: true,
+  arguments: { id: 3, note: `my key is ${KEY}` },
+  definition: 'sha256-1',
+  risk: 'high',
+  reason: 'high risk',
+  rule: undefined,
+}
+
+async function open(answer: (response: ServerResponse, tries: number, body: string) => void) {
+  const bodies: string[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    bodies.push(body)
+    answer(response, bodies.length, body)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const approvals = new Approvals({
+    record: () => Promise.resolve(),
+    timeout: () => 60_000,
+    kept: () => undefined,
+    allowAlways: () => Promise.resolve(),
+    newId: () => `a${bodies.length}`,
+    now: () => Date.now(),
+  })
+  const warnings: string[] = []
+  let warned = (): void => {}
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const hook = new ApprovalHook({
+    approvals,
+    settings: () => ({ url, secret: SECRET }),
+    answerUrl: () => undefined,
+    now: () => Date.now(),
+    onWarning: (text) => {
+      warnings.push(text)
+      warned()
+    },
+    pauses: [1, 1],
+  })
+  onTestFinished(() => {
+    hook.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  const untilWarned = new Promise<void>((resolve) => {
+    warned = resolve
+  })
+  const ask = () => approvals.request(SUBJECT, { cancellation: new Cancellation() })
+  return { approvals, bodies, warnings, untilWarned, ask }
+}
+
+function approve(response: ServerResponse, body: string): void {
+  const answer = Buffer.from(JSON.stringify({ id: JSON.parse(body).id, answer: 'once', by: 'bot' }))
+  response.writeHead(200, signatureHeaders(answer, { secret: SECRET, now: Date.now() })).end(answer)
+}
+
+describe('a web hook for approvals', () => {
+  it('is tried three times before it is given up', async () => {
+    const { bodies, ask } = await open((response, tries, body) => {
+      if (tries < 3) response.writeHead(503).end()
+      else approve(response, body)
+    })
+    expect(await ask()).toMatchObject({ scope: 'once', by: 'hook: bot', via: 'hook' })
+    expect(bodies).toHaveLength(3)
+  })
+
+  it('that never takes it refuses nothing, and is told of once', async () => {
+    const { approvals, bodies, warnings, untilWarned, ask } = await open((response) => response.writeHead(500).end())
+    const outcome = ask()
+    await untilWarned
+    expect(bodies).toHaveLength(3)
+    expect(warnings).toEqual([expect.stringContaining('it answered with 500')])
+    const [pending] = approvals.pending
+    await approvals.answer(pending?.id ?? '', { answer: 'once', by: 'olga', via: 'api' })
+    expect(await outcome).toMatchObject({ by: 'olga' })
+  })
+
+  it('sees the arguments without keys and tokens', async () => {
+    const { bodies, ask } = await open((response, _, body) => approve(response, body))
+    await ask()
+    expect(bodies[0]).toContain('my key is')
+    expect(bodies[0]).not.toContain(KEY)
+  })
+
+  it('that answers with more than anybody has to say is not listened to', async () => {
+    const { warnings, untilWarned, approvals, ask } = await open((response) => response.end('"answer"'.repeat(20_000)))
+    const outcome = ask()
+    await untilWarned
+    expect(warnings[0]).toContain('more than 65536 bytes')
+    approvals.close('the test is over')
+    expect(await outcome).toMatchObject({ code: 'APPROVAL_EXPIRED' })
+  })
+})
