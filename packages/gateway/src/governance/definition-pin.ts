@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { canonicalJson, type Json, type JsonObject } from '@sallyport/core'
 
 export interface Pinnable {
@@ -16,13 +16,14 @@ const pins = new WeakMap<JsonObject, string>()
 export function pinOf(tool: Pinnable): string {
   const known = pins.get(tool.original)
   if (known !== undefined) return known
-  const pin = `sha256-${createHash('sha256').update(reviewedText(tool)).digest('hex')}`
+  const pin = `sha256-${hash('sha256', reviewedText(tool))}`
   pins.set(tool.original, pin)
   return pin
 }
 
 /** Exactly what the pin is the digest of. */
 export function reviewedText({ name, original }: Pinnable): string {
-  const parts = REVIEWED.map((part) => [part, original[part]] as const).filter(([, value]) => value !== undefined)
-  return canonicalJson(Object.fromEntries([['name', name], ...parts]) as Json)
+  const reviewed: Record<string, Json | undefined> = { name }
+  for (const part of REVIEWED) reviewed[part] = original[part]
+  return canonicalJson(reviewed as JsonObject)
 }
