@@ -58,8 +58,9 @@ export class Catalog {
   /** Replaces what a server offers. Nobody is told when nothing changed. */
   put(server: string, catalogue: ServerCatalogue): void {
     const before = this.#catalogues.get(server)
-    this.#catalogues.set(server, catalogue)
     const change = changeBetween(before, catalogue)
+    // What is known of definitions hangs on their objects: the same ones stay.
+    this.#catalogues.set(server, before && !change.tools ? { ...catalogue, tools: before.tools } : catalogue)
     // A snapshot, and all that was decided and printed from it, stays good while nothing changed.
     if (before === undefined || isChange(change) || !sameOpening(before, catalogue)) this.#snapshot = undefined
     this.#tell(change)

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { canonicalJson, type Json, type JsonObject } from '@sallyport/core'
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 
 export interface Pinnable {
   readonly name: string
@@ -26,4 +26,24 @@ export function reviewedText({ name, original }: Pinnable): string {
   const reviewed: Record<string, Json | undefined> = { name }
   for (const part of REVIEWED) reviewed[part] = original[part]
   return canonicalJson(reviewed as JsonObject)
+}
+
+/** What kept pins are of: a version that reviews something else has to make them anew. */
+const FORM = REVIEWED.join()
+
+/** The pins of definitions, in their order, as they are kept beside them: to make thousands would hold up a start. */
+export const keptPins = (definitions: readonly JsonObject[]): JsonObject => ({
+  of: FORM,
+  pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
+})
+
+/** Takes kept pins for those of the definitions that they were kept beside. */
+export function recallPins(definitions: readonly JsonObject[], kept: unknown): void {
+  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return
+  const { pins: made } = kept as { readonly pins: readonly unknown[] }
+  if (made.length !== definitions.length) return
+  for (const [at, definition] of definitions.entries()) {
+    const pin = made[at]
+    if (typeof pin === 'string') pins.set(definition, pin)
+  }
 }
