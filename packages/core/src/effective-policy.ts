@@ -64,7 +64,7 @@ export interface PolicySources {
 
 export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }: PolicySources): ToolPolicy {
   const written = new Written(entries, patterns)
-  const risk = written.choose('riskLevel', (level) => RISK_LEVELS.indexOf(level)) ?? inferred.risk
+  const risk = written.choose('riskLevel', byRiskLevel) ?? inferred.risk
   const byRisk = defaults[risk.value]
   const reason = REASONS[risk.value]
   return {
@@ -75,18 +75,18 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
     requiresApprovalInModes: written.union('requiresApprovalInModes') ?? NO_MODES,
     allowedInModes: written.intersection('allowedInModes') ?? { value: byRisk.allowedInModes, reason },
     forbiddenInModes: written.union('forbiddenInModes') ?? NO_MODES,
-    essential: written.choose('essential', (value) => Number(!value)) ?? NO,
+    essential: written.choose('essential', byDenial) ?? NO,
     hidden: written.choose('hidden', Number) ?? NO,
     enforce: written.choose('enforce', Number) ?? { value: enforce, reason: 'governance.enforce' },
-    secrets: written.choose('secrets', (value) => SECRECY.indexOf(value)) ?? REFUSE,
+    secrets: written.choose('secrets', bySecrecy) ?? REFUSE,
     allowedPaths: written.all('allowedPaths'),
     forbiddenPaths: written.all('forbiddenPaths'),
     unattendedPaths: written.only('unattendedPaths') ?? NOTHING,
     pathArguments: written.union('pathArguments')?.value,
     arguments: written.all('arguments'),
-    timeoutSeconds: written.choose('timeoutSeconds', (seconds) => -seconds),
-    rateLimitPerMinute: written.choose('rateLimitPerMinute', (calls) => -calls),
-    maxConcurrent: written.choose('maxConcurrent', (calls) => -calls),
+    timeoutSeconds: written.choose('timeoutSeconds', bySmallness),
+    rateLimitPerMinute: written.choose('rateLimitPerMinute', bySmallness),
+    maxConcurrent: written.choose('maxConcurrent', bySmallness),
     descriptionOverride: written.choose('descriptionOverride'),
     rename: written.choose('rename'),
     pin: written.choose('pin'),
@@ -94,6 +94,11 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
 }
 
 const SECRECY: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
+
+const byRiskLevel = (level: RiskLevel): number => RISK_LEVELS.indexOf(level)
+const byDenial = (value: boolean): number => Number(!value)
+const bySecrecy = (value: SecretHandling): number => SECRECY.indexOf(value)
+const bySmallness = (value: number): number => -value
 
 const NOTHING: readonly never[] = Object.freeze([])
 
@@ -153,7 +158,7 @@ class Written {
     const all = this.all(field)
     const [first] = all
     if (first === undefined) return undefined
-    if (all.length === 1 && first.value.length < 2) return first as Ruled<readonly ItemOf<Field>[]>
+    if (all.length === 1 && isInOrder(first.value, order)) return first as Ruled<readonly ItemOf<Field>[]>
     const items = new Set<ItemOf<Field>>(all.flatMap(({ value }) => [...value] as ItemOf<Field>[]))
     return { ...first, value: order ? order.filter((item) => items.has(item)) : [...items] }
   }
@@ -168,6 +173,17 @@ class Written {
       all.every(({ value }) => (value as readonly unknown[]).includes(item))
     return { ...shortest, value: items.filter(inAll) }
   }
+}
+
+/** Whether each item stands there once, and in this order if there is one. */
+function isInOrder(items: readonly unknown[], order: readonly unknown[] = items): boolean {
+  let last = -1
+  for (const item of items) {
+    const place = order.indexOf(item)
+    if (place <= last) return false
+    last = place
+  }
+  return true
 }
 
 /** By what is there and not by what could be: most say little of all that can be said. */
