@@ -136,19 +136,10 @@ export class Pipeline {
 
   /** Most calls are allowed at once: an async function more would cost each of them more than the decision does. */
   #answer(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
-    const judged = this.#tried(asked)
+    const judged = this.#judge.judge(asked)
     if (judged instanceof Promise || judged.decision.outcome !== 'allow') return this.#settle(asked, judged, watch)
     watch?.decided(judged.decision, judged.case.call)
     return this.#perform(asked, judged, watch)
-  }
-
-  /** A bug of ours is told by the promise, whenever it shows. */
-  #tried(asked: Call): Trial | Promise<Trial> {
-    try {
-      return this.#judge.judge(asked)
-    } catch (bug) {
-      return Promise.reject(bug)
-    }
   }
 
   async #settle(asked: Call, judged: Trial | Promise<Trial>, watch: CallWatch | undefined): Promise<Answer> {
