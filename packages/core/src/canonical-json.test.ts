@@ -25,8 +25,9 @@ describe('the canonical text of a value', () => {
   })
 
   it('puts members in the order of their names as texts, also where those are numbers or __proto__', () => {
-    const value = JSON.parse('{"b":{"10":1,"9":2,"":3},"a":[{"__proto__":{"y":1,"x":2},"_":0}],"1":null}') as Json
-    expect(canonicalJson(value)).toBe('{"1":null,"a":[{"_":0,"__proto__":{"x":2,"y":1}}],"b":{"":3,"10":1,"9":2}}')
+    const canonical = (text: string): string => canonicalJson(JSON.parse(text) as Json)
+    expect(canonical('{"b":{"10":1,"9":2,"":3},"a":0}')).toBe('{"a":0,"b":{"":3,"10":1,"9":2}}')
+    expect(canonical('[{"_":{},"__proto__":{"y":1,"x":2}}]')).toBe('[{"_":{},"__proto__":{"x":2,"y":1}}]')
   })
 
   it('is the same text whichever members a value has beside it', () => {
