@@ -286,8 +286,7 @@ export class Gateway {
 
   #discovered(server: string, catalogue: ServerCatalogue): void {
     const before = this.catalog.catalogueOf(server)
-    this.catalog.put(server, catalogue)
-    const now = this.catalog.catalogueOf(server) ?? catalogue
+    const now = this.catalog.put(server, catalogue)
     const config = this.#settings.servers.find(({ id }) => id === server)
     if (config) this.#shelf.save(config, now)
     const event = discoveryOf(server, before, now)
