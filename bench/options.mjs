@@ -19,6 +19,9 @@ const FULL = {
   catalogRounds: 3,
   upstreams: 20,
   startRounds: 7,
+  governRounds: 5,
+  decisions: 50_000,
+  appends: 5,
   /** Kinds that are started for suites of their own, beside what all suites share. */
   alone: ['floor', 'naive', 'peer', 'ours'],
 }
@@ -38,6 +41,8 @@ const QUICK = {
   toolCounts: [10, 5_000],
   catalogRounds: 1,
   startRounds: 3,
+  governRounds: 2,
+  decisions: 20_000,
   alone: ['floor', 'ours'],
 }
 

@@ -9,6 +9,8 @@ const START_CASES = [
   'serve --stdio: second window, first list',
 ]
 
+const DECISION_CASES = ['a plain tool', 'path and argument rules', 'a nested schema']
+
 /** The floor of a path: the least that anything in Node costs there. */
 const floorOf = ({ front, back }) => (front === 'http' && back === 'stdio' ? 'floor-stdio-raw' : 'floor-pipe')
 const measured = ({ gateways }, figures, suite) => gateways.filter(({ name }) => figures.has(suite, name))
@@ -23,6 +25,8 @@ export function suiteTables(run, figures) {
     catalogTable(run, figures),
     upstreamTable(run, figures),
     startTable(figures),
+    decisionTable(figures),
+    appendTable(figures),
   ]
   return tables
     .filter(({ rows }) => rows.length > 0)
@@ -165,6 +169,35 @@ function startTable(figures) {
           printShare(figures.spread(at(name), 'ms')),
         ])
       : [],
+  }
+}
+
+function decisionTable(figures) {
+  const at = (name) => ({ suite: 'governance', gateway: 'ours', case: name })
+  const rows = DECISION_CASES.filter((name) => Number.isFinite(figures.middle(at(name), 'p50')))
+  return {
+    title: 'Deciding about one call, by itself',
+    head: ['the call is of', 'p50 µs', 'p99 µs', 'spread of p50'],
+    rows: rows.map((name) => [
+      name,
+      ...['p50', 'p99'].map((key) => printNumber(figures.middle(at(name), key))),
+      printShare(figures.spread(at(name), 'p50')),
+    ]),
+  }
+}
+
+function appendTable(figures) {
+  const at = { suite: 'governance', gateway: 'ours', case: 'append' }
+  return {
+    title: 'One more tool in a tools.yaml of thousands',
+    head: ['written, checked and in force', 'ms', 'spread'],
+    rows: ['first', 'later']
+      .filter((key) => Number.isFinite(figures.middle(at, key)))
+      .map((key) => [
+        `the ${key} one of a process`,
+        printNumber(figures.middle(at, key)),
+        printShare(figures.spread(at, key)),
+      ]),
   }
 }
 

@@ -1,4 +1,5 @@
 import { openInstance } from '../gateways/instance.mjs'
+import { writtenTools } from '../gateways/written-tools.mjs'
 import { runBurst } from '../load/burst.mjs'
 import { prepareRequest } from '../load/request.mjs'
 import { residentOf } from '../machine/process-tree.mjs'
@@ -60,8 +61,8 @@ async function start(world, gateway, options) {
   }
 }
 
-/** On the state that the first start left: the catalogue is known now. */
+/** On what the first start left: the catalogue is known now, and each tool has its entry in tools.yaml. */
 async function startAgain(world, { instance }, options) {
-  await instance.close()
+  await writtenTools(instance.folder, options.toolCount).finally(() => instance.close())
   return start(world, instance.gateway, { ...options, folder: instance.folder })
 }

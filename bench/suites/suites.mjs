@@ -1,5 +1,6 @@
 import { runCalls } from './call.mjs'
 import { runCatalogues } from './catalog.mjs'
+import { runGovernance } from './governance.mjs'
 import { closeLanes, openLanes } from './lanes.mjs'
 import { runMixed } from './mixed.mjs'
 import { runSessions } from './sessions.mjs'
@@ -16,6 +17,7 @@ const ALONE = {
   catalog: runCatalogues,
   upstreams: runUpstreams,
   'start-up': runStartUps,
+  governance: runGovernance,
 }
 
 export const SUITES = [...Object.keys(SHARED), ...Object.keys(ALONE)]

@@ -64,29 +64,29 @@ export interface PolicySources {
 
 export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }: PolicySources): ToolPolicy {
   const written = new Written(entries, patterns)
-  const risk = written.choose('riskLevel', (level) => RISK_LEVELS.indexOf(level)) ?? inferred.risk
+  const risk = written.choose('riskLevel', byRiskLevel) ?? inferred.risk
   const byRisk = defaults[risk.value]
-  const reason = `the default for ${risk.value} risk`
+  const reason = REASONS[risk.value]
   return {
     category: written.choose('category') ?? { value: inferred.category, reason: 'where it comes from' },
     permission: written.union('permission', PERMISSIONS) ?? inferred.permission,
     risk,
     requiresApproval: written.choose('requiresApproval', Number) ?? { value: byRisk.requiresApproval, reason },
-    requiresApprovalInModes: written.union('requiresApprovalInModes') ?? unsaid([]),
+    requiresApprovalInModes: written.union('requiresApprovalInModes') ?? NO_MODES,
     allowedInModes: written.intersection('allowedInModes') ?? { value: byRisk.allowedInModes, reason },
-    forbiddenInModes: written.union('forbiddenInModes') ?? unsaid([]),
-    essential: written.choose('essential', (value) => Number(!value)) ?? unsaid(false),
-    hidden: written.choose('hidden', Number) ?? unsaid(false),
+    forbiddenInModes: written.union('forbiddenInModes') ?? NO_MODES,
+    essential: written.choose('essential', byDenial) ?? NO,
+    hidden: written.choose('hidden', Number) ?? NO,
     enforce: written.choose('enforce', Number) ?? { value: enforce, reason: 'governance.enforce' },
-    secrets: written.choose('secrets', (value) => SECRECY.indexOf(value)) ?? unsaid('refuse'),
+    secrets: written.choose('secrets', bySecrecy) ?? REFUSE,
     allowedPaths: written.all('allowedPaths'),
     forbiddenPaths: written.all('forbiddenPaths'),
-    unattendedPaths: written.only('unattendedPaths') ?? [],
+    unattendedPaths: written.only('unattendedPaths') ?? NOTHING,
     pathArguments: written.union('pathArguments')?.value,
     arguments: written.all('arguments'),
-    timeoutSeconds: written.choose('timeoutSeconds', (seconds) => -seconds),
-    rateLimitPerMinute: written.choose('rateLimitPerMinute', (calls) => -calls),
-    maxConcurrent: written.choose('maxConcurrent', (calls) => -calls),
+    timeoutSeconds: written.choose('timeoutSeconds', bySmallness),
+    rateLimitPerMinute: written.choose('rateLimitPerMinute', bySmallness),
+    maxConcurrent: written.choose('maxConcurrent', bySmallness),
     descriptionOverride: written.choose('descriptionOverride'),
     rename: written.choose('rename'),
     pin: written.choose('pin'),
@@ -95,30 +95,44 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
 
 const SECRECY: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
 
-const unsaid = <Value>(value: Value): Ruled<Value> => ({ value, reason: 'nothing else is said' })
+const byRiskLevel = (level: RiskLevel): number => RISK_LEVELS.indexOf(level)
+const byDenial = (value: boolean): number => Number(!value)
+const bySecrecy = (value: SecretHandling): number => SECRECY.indexOf(value)
+const bySmallness = (value: number): number => -value
+
+const NOTHING: readonly never[] = Object.freeze([])
+
+// Made once: there are thousands of tools, and most entries leave most unsaid.
+const unsaid = <Value>(value: Value): Ruled<Value> => Object.freeze({ value, reason: 'nothing else is said' })
+const NO_MODES = unsaid<readonly Mode[]>(NOTHING)
+const NO = unsaid(false)
+const REFUSE = unsaid<SecretHandling>('refuse')
+
+const REASONS: Readonly<Record<RiskLevel, string>> = {
+  low: 'the default for low risk',
+  medium: 'the default for medium risk',
+  high: 'the default for high risk',
+}
 
 type ValueOf<Field extends PolicyField> = NonNullable<PolicyFields[Field]>
 type ListField = 'permission' | 'requiresApprovalInModes' | 'allowedInModes' | 'forbiddenInModes' | 'pathArguments'
 type ItemOf<Field extends ListField> = ValueOf<Field>[number]
 
+type RuledFields = { readonly [Field in PolicyField]?: readonly Ruled<ValueOf<Field>>[] }
+
 /** What stands in tools.yaml and, where that is silent about a field, in config.yaml. */
 class Written {
-  readonly #layers: readonly (readonly WrittenFields[])[]
+  readonly #entries: RuledFields
+  readonly #patterns: RuledFields
 
   constructor(entries: readonly WrittenFields[], patterns: readonly WrittenFields[]) {
-    this.#layers = [entries, patterns]
+    this.#entries = ruledFields(entries)
+    this.#patterns = ruledFields(patterns)
   }
 
   /** Every value that the first layer has which has any. */
   all<Field extends PolicyField>(field: Field): readonly Ruled<ValueOf<Field>>[] {
-    for (const layer of this.#layers) {
-      const found = layer.flatMap(({ fields, ruleOf }) => {
-        const value = fields[field] as ValueOf<Field> | undefined
-        return value === undefined ? [] : [{ value, reason: 'as written', rule: ruleOf(field) }]
-      })
-      if (found.length > 0) return found
-    }
-    return []
+    return this.#entries[field] ?? this.#patterns[field] ?? NOTHING
   }
 
   /** The strictest one; without a measure the first. */
@@ -127,10 +141,8 @@ class Written {
     strictness: (value: ValueOf<Field>) => number = () => 0,
   ): Ruled<ValueOf<Field>> | undefined {
     const all = this.all(field)
-    return all.reduce<Ruled<ValueOf<Field>> | undefined>(
-      (chosen, next) => (chosen && strictness(chosen.value) >= strictness(next.value) ? chosen : next),
-      undefined,
-    )
+    if (all.length < 2) return all[0]
+    return all.reduce((chosen, next) => (strictness(chosen.value) >= strictness(next.value) ? chosen : next))
   }
 
   /** What widens nothing can be taken from one place only. */
@@ -146,12 +158,14 @@ class Written {
     const all = this.all(field)
     const [first] = all
     if (first === undefined) return undefined
+    if (all.length === 1 && isInOrder(first.value, order)) return first as Ruled<readonly ItemOf<Field>[]>
     const items = new Set<ItemOf<Field>>(all.flatMap(({ value }) => [...value] as ItemOf<Field>[]))
     return { ...first, value: order ? order.filter((item) => items.has(item)) : [...items] }
   }
 
   intersection<Field extends ListField>(field: Field): Ruled<readonly ItemOf<Field>[]> | undefined {
     const all = this.all(field)
+    if (all.length < 2) return all[0] as Ruled<readonly ItemOf<Field>[]> | undefined
     const shortest = all.toSorted((a, b) => a.value.length - b.value.length)[0]
     if (shortest === undefined) return undefined
     const items = shortest.value as readonly ItemOf<Field>[]
@@ -160,3 +174,33 @@ class Written {
     return { ...shortest, value: items.filter(inAll) }
   }
 }
+
+/** Whether each item stands there once, and in this order if there is one. */
+function isInOrder(items: readonly unknown[], order: readonly unknown[] = items): boolean {
+  let last = -1
+  for (const item of items) {
+    const place = order.indexOf(item)
+    if (place <= last) return false
+    last = place
+  }
+  return true
+}
+
+/** By what is there and not by what could be: most say little of all that can be said. */
+function ruledFields(layer: readonly WrittenFields[]): RuledFields {
+  if (layer.length === 0) return UNRULED
+  const ruled: Partial<Record<PolicyField, Ruled<unknown>[]>> = {}
+  for (const { fields, ruleOf } of layer) {
+    for (const name of Object.keys(fields) as PolicyField[]) {
+      const value = fields[name]
+      if (value === undefined) continue
+      const one = { value, reason: 'as written', rule: ruleOf(name) }
+      const others = ruled[name]
+      if (others === undefined) ruled[name] = [one]
+      else others.push(one)
+    }
+  }
+  return ruled as RuledFields
+}
+
+const UNRULED: RuledFields = Object.freeze({})

@@ -4,6 +4,9 @@
  */
 const SUSPECT = /[\u2028\u2029\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu
 
+/** Nothing of this is suspect, and most texts have nothing else. */
+const SHOWN = /^[\t\n\r -~]*$/
+
 const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\p{So}\p{Sm}]/u
 /** Scripts in which joiners shape words, and in which marks of direction are common. */
 const JOINED_SCRIPT =
@@ -20,6 +23,7 @@ const DIRECTION_MARKS = '\u200e\u200f\u061c'
 
 /** Characters that a reader cannot see and a model can, each once and as `U+200B`; at most so many. */
 export function findHidden(text: string, most: number): readonly string[] {
+  if (SHOWN.test(text)) return []
   const found = new Set<string>()
   const withoutFlags = text.replaceAll(FLAG, '')
   for (const match of withoutFlags.matchAll(SUSPECT)) {

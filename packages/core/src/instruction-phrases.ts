@@ -39,15 +39,19 @@ const PHRASES: readonly RegExp[] = [
   String.raw`(?:^|\n) *(?:#+ *)?\[?(?:system|assistant|developer)(?: (?:prompt|message|note|override))?\]? ?: *(?:you|ignore|from now|always|never|new)\b`,
 ].map((pattern) => new RegExp(pattern, 'i'))
 
+/** Most texts of a definition are keys and types: a word alone tells nobody anything. */
+const PLAIN_WORD = /^[\w$.-]*$/
+
 /** What was found, as it reads; nothing in a text that only describes. */
 export function findInstruction(text: string): string | undefined {
+  if (PLAIN_WORD.test(text)) return undefined
   const readable = readableText(text)
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
     .replaceAll(/[\t\r\f\v\p{Zs}]+/gu, ' ')
   // Line ends count for marks at the beginning of a line; in between words they are spaces.
   const flowing = readable.replaceAll(/[ \n]+/g, ' ')
   for (const phrase of PHRASES) {
-    const match = phrase.exec(flowing) ?? phrase.exec(readable)
+    const match = phrase.exec(flowing) ?? (readable === flowing ? null : phrase.exec(readable))
     if (match !== null) return match[0].trim()
   }
   return undefined

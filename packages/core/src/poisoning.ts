@@ -80,10 +80,18 @@ const REF_KEYS = ['$ref', '$dynamicRef', '$recursiveRef']
 
 /** A reference that leads out of the definition; one to a part with an `$id` of its own does not. */
 function remoteRefMatcher(tool: ToolDefinition): (item: DefinitionText) => boolean {
+  let ids: ReadonlySet<string> | undefined
+  return ({ key, text }) => {
+    if (key === undefined || !REF_KEYS.includes(key) || text.startsWith('#')) return false
+    ids ??= idsIn(tool)
+    return !ids.has(withoutFragment(text))
+  }
+}
+
+function idsIn(tool: ToolDefinition): ReadonlySet<string> {
   const ids = new Set<string>()
   for (const { key, text } of textsOf(tool)) if (key === '$id') ids.add(withoutFragment(text))
-  return ({ key, text }) =>
-    key !== undefined && REF_KEYS.includes(key) && !text.startsWith('#') && !ids.has(withoutFragment(text))
+  return ids
 }
 
 const withoutFragment = (reference: string): string => reference.replace(/#.*$/s, '')

@@ -286,10 +286,10 @@ export class Gateway {
 
   #discovered(server: string, catalogue: ServerCatalogue): void {
     const before = this.catalog.catalogueOf(server)
-    this.catalog.put(server, catalogue)
+    const now = this.catalog.put(server, catalogue)
     const config = this.#settings.servers.find(({ id }) => id === server)
-    if (config) this.#shelf.save(config, catalogue)
-    const event = discoveryOf(server, before, catalogue)
+    if (config) this.#shelf.save(config, now)
+    const event = discoveryOf(server, before, now)
     if (event) this.#happened(event)
     if (!this.#own.has(server)) this.governing.discovery.seen(server)
   }

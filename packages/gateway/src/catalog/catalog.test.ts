@@ -32,6 +32,17 @@ describe('the catalog', () => {
     expect(snapshot.tools).toHaveLength(1)
   })
 
+  it('keeps the objects of tools that stayed as they were, and takes the rest as it is now', () => {
+    const { catalog } = watched()
+    catalog.put('one', catalogueOf(['a']))
+    const before = catalog.catalogueOf('one')
+    catalog.put('one', catalogueOf(['a'], { prompts: [{ name: 'p' }] }))
+    expect(catalog.catalogueOf('one')?.tools).toBe(before?.tools)
+    expect(catalog.catalogueOf('one')?.prompts).toEqual([{ name: 'p' }])
+    catalog.put('one', catalogueOf(['a', 'b']))
+    expect(catalog.catalogueOf('one')?.tools).toHaveLength(2)
+  })
+
   it('tells which lists changed, and nothing when none did', () => {
     const { catalog, changes, stop } = watched()
     catalog.put('one', catalogueOf(['a']))

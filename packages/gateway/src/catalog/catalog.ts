@@ -55,14 +55,17 @@ export class Catalog {
     return this.#catalogues.has(server)
   }
 
-  /** Replaces what a server offers. Nobody is told when nothing changed. */
-  put(server: string, catalogue: ServerCatalogue): void {
+  /** Replaces what a server offers, and gives what is known of it now. Nobody is told when nothing changed. */
+  put(server: string, catalogue: ServerCatalogue): ServerCatalogue {
     const before = this.#catalogues.get(server)
-    this.#catalogues.set(server, catalogue)
     const change = changeBetween(before, catalogue)
+    // What is known of definitions hangs on their objects: the same ones stay.
+    const now = before && !change.tools ? { ...catalogue, tools: before.tools } : catalogue
+    this.#catalogues.set(server, now)
     // A snapshot, and all that was decided and printed from it, stays good while nothing changed.
     if (before === undefined || isChange(change) || !sameOpening(before, catalogue)) this.#snapshot = undefined
     this.#tell(change)
+    return now
   }
 
   /** The configuration changed: servers that it no longer names are gone. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { keptPins, pinOf } from '../governance/governance.ts'
 import type { CatalogueCache } from '../store/store.ts'
 import { stdioConfig } from '../upstream/stdio/stdio.test-kit.ts'
 import { catalogueOf } from './catalogue.test-kit.ts'
@@ -23,6 +24,31 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
     expect(shelf.lastKnown('hostile')?.era).toBeUndefined()
     expect(shelf.load(stdioConfig())).toEqual(JSON.parse(JSON.stringify(catalogue)))
     expect(shelf.lastKnown('hostile')?.era).toBe('modern')
+  })
+
+  it('brings the pins of its tools along, so that a start need not make them', () => {
+    const cache = createCache()
+    const { tools } = catalogueOf(['a', 'b'])
+    new CatalogueShelf(cache).save(stdioConfig(), catalogueOf(['a', 'b']))
+    const [place = '', text = ''] = [...cache.kept][0] ?? []
+    const pin = pinOf({ name: 'b', original: tools[1] ?? {} })
+    expect(text).toContain(pin)
+    cache.kept.set(place, text.replace(pin, 'sha256-kept'))
+    const known = new CatalogueShelf(cache).load(stdioConfig())?.tools ?? []
+    expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual([
+      pinOf({ name: 'a', original: tools[0] ?? {} }),
+      'sha256-kept',
+    ])
+  })
+
+  it('makes pins anew that are of something else than people review now, or not as many as the tools', () => {
+    const catalogue = catalogueOf(['a', 'b'])
+    const made = catalogue.tools.map((original) => pinOf({ name: String(original.name), original }))
+    for (const pins of [{ of: 'name', pins: ['x', 'y'] }, { ...keptPins(catalogue.tools), pins: ['x'] }, [], null, 7]) {
+      const shelf = new CatalogueShelf({ load: () => JSON.stringify({ ...catalogue, pins }), save: () => {} })
+      const known = shelf.load(stdioConfig())?.tools ?? []
+      expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual(made)
+    }
   })
 
   it('is not taken for that of another program under the same id', () => {

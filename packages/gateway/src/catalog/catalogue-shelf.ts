@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
+import { keptPins, recallPins } from '../governance/governance.ts'
 import type { CatalogueCache } from '../store/store.ts'
 import type { LastKnown, ServerCatalogue } from '../upstream/upstream.ts'
 
@@ -28,7 +29,7 @@ export class CatalogueShelf {
 
   save(config: ServerConfig, catalogue: ServerCatalogue): void {
     this.#lastKnown.set(config.id, catalogue)
-    this.#cache.save(config.id, fingerprint(config), JSON.stringify(catalogue))
+    this.#cache.save(config.id, fingerprint(config), JSON.stringify({ ...catalogue, pins: keptPins(catalogue.tools) }))
   }
 }
 
@@ -39,7 +40,10 @@ function readCatalogue(text: string): ServerCatalogue | undefined {
   const catalogue = parsed(text)
   if (!isJsonObject(catalogue) || !isJsonObject(catalogue.capabilities)) return undefined
   if (catalogue.era !== 'legacy' && catalogue.era !== 'modern') return undefined
-  return LISTS.every((list) => Array.isArray(catalogue[list])) ? (catalogue as unknown as ServerCatalogue) : undefined
+  if (!LISTS.every((list) => Array.isArray(catalogue[list]))) return undefined
+  const { pins, ...known } = catalogue as unknown as ServerCatalogue & { readonly pins: unknown }
+  recallPins(known.tools, pins)
+  return known
 }
 
 function parsed(text: string): unknown {

@@ -10,6 +10,7 @@ export function discoveryOf(
   before: ServerCatalogue | undefined,
   after: ServerCatalogue,
 ): SallyportEvent | undefined {
+  if (before?.tools === after.tools) return undefined
   const printed = (catalogue: ServerCatalogue | undefined) =>
     new Map((catalogue?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
   const [old, now] = [printed(before), printed(after)]

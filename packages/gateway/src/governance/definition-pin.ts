@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { canonicalJson, type Json, type JsonObject } from '@sallyport/core'
+import { hash } from 'node:crypto'
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 
 export interface Pinnable {
   readonly name: string
@@ -16,13 +16,34 @@ const pins = new WeakMap<JsonObject, string>()
 export function pinOf(tool: Pinnable): string {
   const known = pins.get(tool.original)
   if (known !== undefined) return known
-  const pin = `sha256-${createHash('sha256').update(reviewedText(tool)).digest('hex')}`
+  const pin = `sha256-${hash('sha256', reviewedText(tool))}`
   pins.set(tool.original, pin)
   return pin
 }
 
 /** Exactly what the pin is the digest of. */
 export function reviewedText({ name, original }: Pinnable): string {
-  const parts = REVIEWED.map((part) => [part, original[part]] as const).filter(([, value]) => value !== undefined)
-  return canonicalJson(Object.fromEntries([['name', name], ...parts]) as Json)
+  const reviewed: Record<string, Json | undefined> = { name }
+  for (const part of REVIEWED) reviewed[part] = original[part]
+  return canonicalJson(reviewed as JsonObject)
+}
+
+/** What kept pins are of: a version that reviews something else has to make them anew. */
+const FORM = REVIEWED.join()
+
+/** The pins of definitions, in their order, as they are kept beside them: to make thousands would hold up a start. */
+export const keptPins = (definitions: readonly JsonObject[]): JsonObject => ({
+  of: FORM,
+  pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
+})
+
+/** Takes kept pins for those of the definitions that they were kept beside. */
+export function recallPins(definitions: readonly JsonObject[], kept: unknown): void {
+  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return
+  const { pins: made } = kept as { readonly pins: readonly unknown[] }
+  if (made.length !== definitions.length) return
+  for (const [at, definition] of definitions.entries()) {
+    const pin = made[at]
+    if (typeof pin === 'string') pins.set(definition, pin)
+  }
 }

@@ -39,8 +39,22 @@ interface Inferred<Value> {
   readonly reason: string
 }
 
-export const poisonIn = ({ original, server }: Inferable, { neighbours }: InferenceOptions): readonly PoisonFinding[] =>
-  findPoison(original as ToolDefinition, { server, ...neighbours(server) })
+interface Suspicion {
+  readonly neighbours: Neighbours
+  readonly findings: readonly PoisonFinding[]
+}
+
+/** Looked for once: a new tool is asked for its risk when it is listed, and for its findings when its entry is written. */
+const suspicions = new WeakMap<JsonObject, Suspicion>()
+
+export function poisonIn({ original, server }: Inferable, options: InferenceOptions): readonly PoisonFinding[] {
+  const neighbours = options.neighbours(server)
+  const known = suspicions.get(original)
+  if (known?.neighbours === neighbours) return known.findings
+  const findings = findPoison(original as ToolDefinition, { server, ...neighbours })
+  suspicions.set(original, { neighbours, findings })
+  return findings
+}
 
 /** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
 export function inferPolicy(offer: Inferable, options: InferenceOptions): PolicySources['inferred'] {

@@ -33,7 +33,16 @@ export class Judge {
     this.#decide = compileSteps(options.steps)
   }
 
+  /** At once where that can be. A bug of ours is told by a promise in any case. */
   judge(asked: Call, grant?: Grant): Trial | Promise<Trial> {
+    try {
+      return this.#judge(asked, grant)
+    } catch (bug) {
+      return Promise.reject(bug)
+    }
+  }
+
+  #judge(asked: Call, grant: Grant | undefined): Trial | Promise<Trial> {
     const { call, earlier } = meantBy(asked, this.#options.listings)
     const checked = earlier.outcome === 'deny' ? ALLOW : this.#check(call)
     if (!(checked instanceof Promise)) return this.#tried({ call, checked, grant }, earlier)

@@ -128,15 +128,22 @@ export class Pipeline {
   run(asked: Call): Promise<Answer> {
     const watch = this.#options.observer?.begin(asked)
     const { onEnd } = this.#options
-    return tellEnd(this.#decideAndPerform(asked, watch), (end) => {
+    return tellEnd(this.#answer(asked, watch), (end) => {
       onEnd(end)
       watch?.ended(end)
     })
   }
 
-  async #decideAndPerform(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
+  /** Most calls are allowed at once: an async function more would cost each of them more than the decision does. */
+  #answer(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
     const judged = this.#judge.judge(asked)
-    const first = judged instanceof Promise ? await judged : judged
+    if (judged instanceof Promise || judged.decision.outcome !== 'allow') return this.#settle(asked, judged, watch)
+    watch?.decided(judged.decision, judged.case.call)
+    return this.#perform(asked, judged, watch)
+  }
+
+  async #settle(asked: Call, judged: Trial | Promise<Trial>, watch: CallWatch | undefined): Promise<Answer> {
+    const first = await judged
     watch?.decided(first.decision, first.case.call)
     if (first.decision.outcome === 'allow') return this.#perform(asked, first, watch)
     if (first.decision.outcome === 'deny') return this.#refuse(first)

@@ -130,6 +130,7 @@ export class Policies {
       matches: nameGlob(tool),
       written: { fields, ruleOf: () => place },
     }))
+    if (this.#patterns.length === 0) return NONE
     return this.#patterns.filter(({ matches }) => names.some(matches)).map(({ written }) => written)
   }
 }
@@ -145,6 +146,8 @@ const APPROVED_ALWAYS: ToolPolicy['requiresApproval'] = {
   value: true,
   reason: 'it changes what the Docker MCP Gateway offers, and no entry of its own says that it needs none',
 }
+
+const NONE: readonly never[] = Object.freeze([])
 
 interface Pattern {
   readonly matches: (name: string) => boolean
@@ -188,9 +191,10 @@ class EntryIndex {
   }
 
   find(names: readonly string[]): readonly ToolEntry[] {
-    const found = new Set(names.flatMap((name) => this.#byKey.get(name) ?? []))
-    for (const { matches, entry } of this.#globs) if (names.some(matches)) found.add(entry)
-    return [...found]
+    const found: ToolEntry[] = []
+    for (const name of names) for (const entry of this.#byKey.get(name) ?? []) addOnce(found, entry)
+    for (const { matches, entry } of this.#globs) if (names.some(matches)) addOnce(found, entry)
+    return found
   }
 
   /** Whether one of these is written out. */
@@ -220,6 +224,10 @@ class EntryIndex {
     this.#bareNames ??= countNames(this.snapshot.tools)
     return this.#bareNames.get(tool) === 1
   }
+}
+
+function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
+  if (!entries.includes(entry)) entries.push(entry)
 }
 
 function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {

@@ -70,8 +70,9 @@ export class ToolDiscovery {
     const { rules, definitions, append } = this.#options
     for (const drift of tools.flatMap((offer) => this.#driftOf(offer) ?? [])) this.#tell(drift)
     const fresh = tools.filter((offer) => !rules.isWritten(offer))
-    const pinned = tools.filter((offer) => !fresh.includes(offer) && rules.policyOf(offer).pin?.value === pinOf(offer))
-    definitions.save([...fresh, ...pinned].map((offer) => ({ pin: pinOf(offer), text: reviewedText(offer) })))
+    const isFresh = new Set(fresh)
+    const reviewed = tools.filter((offer) => isFresh.has(offer) || rules.policyOf(offer).pin?.value === pinOf(offer))
+    definitions.save(reviewed.map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) })))
     if (fresh.length === 0) return
     await append(fresh.map((offer) => this.#entryOf(offer)))
     this.#tellWritten(fresh.filter((offer) => rules.isWritten(offer)))

@@ -100,7 +100,7 @@ export class ToolReview {
     const places = this.#placesOf(offer, shown)
     if (places.length === 0) return
     const from = this.#options.rules.policyOf(offer).pin?.value ?? ''
-    definitions.save([{ pin: shown, text: reviewedText(offer) }])
+    definitions.save([{ pin: shown, text: () => reviewedText(offer) }])
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
     // Recorded before it is kept: a crash must not leave an accepted definition of which the log knows nothing.
     await this.#options.record({ ...event, from, to: shown })

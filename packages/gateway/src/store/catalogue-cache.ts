@@ -1,5 +1,5 @@
 import type { CatalogueCache } from './records.ts'
-import type { Sqlite } from './sqlite.ts'
+import { type Blob, blobText, type Sqlite } from './sqlite.ts'
 
 /** A cache that forgets: what cannot be loaded or saved is asked of the server again. */
 export function createCatalogueCache(database: Sqlite | undefined): CatalogueCache {
@@ -10,8 +10,8 @@ export function createCatalogueCache(database: Sqlite | undefined): CatalogueCac
   )
   return {
     load(server, fingerprint) {
-      const row = quietly(() => select.get(server, fingerprint)) as { catalogue: ArrayBuffer } | undefined
-      return row === undefined ? undefined : Buffer.from(row.catalogue).toString()
+      const row = quietly(() => select.get(server, fingerprint)) as { catalogue: Blob } | undefined
+      return row === undefined ? undefined : blobText(row.catalogue)
     },
     save(server, fingerprint, catalogue) {
       // As bytes: libsql cuts a text at its first NUL when it reads it back.

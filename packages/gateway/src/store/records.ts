@@ -47,7 +47,8 @@ export interface CatalogueCache {
 /** Definitions of tools as people reviewed them, by their pins: they are shown after a server changed them. */
 export interface DefinitionShelf {
   load(pin: string): string | undefined
-  save(definitions: readonly { readonly pin: string; readonly text: string }[]): void
+  /** The text is asked for where it is not on the shelf yet. */
+  save(definitions: readonly { readonly pin: string; readonly text: () => string }[]): void
 }
 
 export interface Store {

@@ -3,7 +3,7 @@ import { causeCode } from '../disk/disk.ts'
 
 type Value = string | number | Uint8Array | null
 
-/** The little of libsql that we use. Its numbers come back as numbers, its blobs as ArrayBuffer. */
+/** The little of libsql that we use. Its numbers come back as numbers. */
 export interface Statement {
   run(...values: readonly Value[]): unknown
   get(...values: readonly Value[]): unknown
@@ -16,6 +16,12 @@ export interface Sqlite {
   prepare(sql: string): Statement
   close(): void
 }
+
+/** As it comes back: by its documentation the one, by its code the other. */
+export type Blob = ArrayBuffer | Uint8Array
+
+/** In place: a kept catalogue may have megabytes, and is read while somebody waits for the first list. */
+export const blobText = (blob: Blob): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(blob)
 
 type SqliteConstructor = new (path: string) => Sqlite
 
