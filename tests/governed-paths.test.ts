@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type GovernedBench, makeFolder, npmServer, openClient, openGoverned, outcomeOf } from './governed-bench.ts'
 import type { LegacyClient } from './mcp-client.ts'
+import { promise } from './promises.ts'
 
 /**
  * The server may look at the whole of its folder: whatever is refused here is refused by the rules, and what passes them
  * really reaches the disk.
  */
-describe('path rules in front of a real file server', () => {
+describe(`${promise('GOV-15')} path rules in front of a real file server`, () => {
   const folder = makeFolder()
   const at = (...parts: readonly string[]): string => join(folder.path, ...parts)
   let bench: GovernedBench

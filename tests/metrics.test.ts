@@ -4,6 +4,7 @@ import { type ReadFamily, readExposition, valueIn } from '../packages/gateway/sr
 import { LegacyClient, post } from './mcp-client.ts'
 import { type ModernUpstream, openModernUpstream } from './modern-upstream.ts'
 import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
 const HOSTILE = [
@@ -17,7 +18,7 @@ const HOSTILE = [
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-describe('/metrics', () => {
+describe(`${promise('GOV-30')} /metrics`, () => {
   let gateway: RunningGateway
   let upstream: ModernUpstream
   let agent: LegacyClient

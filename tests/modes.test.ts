@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
 import { errorOf, type Outcome, runCommand } from './run-command.ts'
 import {
   endProcess,
@@ -71,7 +72,7 @@ function keepCalling(mcp: string) {
   }
 }
 
-describe('panic', () => {
+describe(`${promise('GOV-13')} panic`, () => {
   it('is in force before it is answered, while other terminals call and wait', async () => {
     const running = await gateway()
     const slow = call(running.mcp, 'hostile_sleep', { ms: 1_500 })
@@ -257,7 +258,7 @@ it('each mode opens again what it leaves, once a person has gone there', async (
   expect(await call(running.mcp, 'hostile_echo')).toBe('{}')
 })
 
-describe('escalation', () => {
+describe(`${promise('GOV-14')} escalation`, () => {
   it('puts ALERT in force when an agent keeps trying what it may not do, and only a person takes it back', async () => {
     const running = await gateway()
     for (let count = 0; count < 29; count++) await call(running.mcp, 'hostile_die')

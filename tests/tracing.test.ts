@@ -4,6 +4,7 @@ import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { type ModernUpstream, openModernUpstream } from './modern-upstream.ts'
 import { type CollectedSpan, type OtlpCollector, openOtlpCollector } from './otlp-collector.ts'
 import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
 import { endProcess, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
 const TRACE = 'a'.repeat(32)
@@ -38,7 +39,7 @@ const clientSpan = (spans: readonly CollectedSpan[]): CollectedSpan =>
 const freshTrace = (): string => crypto.randomUUID().replaceAll('-', '')
 const parentOf = (trace: string, flags = '01'): string => `00-${trace}-${PARENT}-${flags}`
 
-describe('calls with OpenTelemetry', () => {
+describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
   let collector: OtlpCollector
   let modern: ModernUpstream
   let legacy: ModernUpstream

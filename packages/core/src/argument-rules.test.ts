@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
 import { compileArgumentRules } from './argument-rules.ts'
 import { ALLOW, type Verdict } from './decide.ts'
 import type { Json, JsonObject } from './json.ts'
@@ -26,7 +27,7 @@ const deny = (args: JsonObject, ...denyPatterns: readonly string[]): Verdict =>
 
 const reasonOf = (verdict: Verdict): string | undefined => (verdict.outcome === 'deny' ? verdict.reason : undefined)
 
-describe('argument rules', () => {
+describe(`${promise('GOV-16')} argument rules`, () => {
   it('cost nothing where there are none', () => {
     expect(judge({}, { a: 1 })).toBe(ALLOW)
   })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
 import { MODES, type Mode } from './mode.ts'
 import { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
 import type { Permission } from './permission.ts'
@@ -48,7 +49,7 @@ const stateOf = (mode: Mode, policies: Policies = {}): ModeState => ({
 const openIn = (written: Written, policies?: Policies): readonly Mode[] =>
   MODES.filter((mode) => judgeMode(tool(written), stateOf(mode, policies)).outcome === 'allow')
 
-describe('a tool and the mode', () => {
+describe(`${promise('GOV-12')} a tool and the mode`, () => {
   it.each<readonly [string, Written, readonly Mode[]]>([
     ['a low READ tool', {}, ['NORMAL', 'ALERT', 'DEGRADED', 'RECOVERY']],
     ['a medium one', { allowed: ['NORMAL', 'DEGRADED'] }, ['NORMAL', 'DEGRADED', 'RECOVERY']],

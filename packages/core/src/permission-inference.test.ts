@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
 import type { JsonObject } from './json.ts'
 import { inferPermission } from './permission-inference.ts'
 import { RISK_TOKENS } from './risk-tokens.ts'
@@ -42,7 +43,7 @@ describe('the permission of a tool', () => {
   })
 })
 
-describe('what a server says of its tools', () => {
+describe(`${promise('GOV-8')} what a server says of its tools`, () => {
   it('takes nothing away unless the server is trusted', () => {
     const harmless = { ...hints({ readOnlyHint: true, openWorldHint: false }), ...declares('READ') }
     expect(infer('delete_x', harmless).permission).toEqual(['READ', 'WRITE', 'CONNECT'])

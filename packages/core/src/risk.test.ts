@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
 import type { Json, JsonObject } from './json.ts'
 import { NAMED_RISKS } from './named-risks.test-kit.ts'
 import type { PoisonFinding, PoisonKind } from './poisoning.ts'
@@ -25,7 +26,7 @@ const told = (given: Given): string => {
 
 const rankOf = (given: Given): number => RISK_LEVELS.indexOf(infer(given).level)
 
-describe('the risk of a name', () => {
+describe(`${promise('GOV-6')} the risk of a name`, () => {
   it.each([
     ...['write', 'delete', 'remove', 'destroy', 'drop', 'truncate', 'execute', 'exec', 'run', 'eval', 'bash', 'shell'],
     ...['send', 'post', 'create', 'update', 'modify', 'set', 'put', 'patch', 'apply', 'merge', 'replace', 'transfer'],

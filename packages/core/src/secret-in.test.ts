@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
 import { ALLOW, type JsonObject } from './index.ts'
 import { type MadeSecret, madeSecrets } from './made-secrets.test-kit.ts'
 import { judgeSecrets, secretIn } from './secret-in.ts'
@@ -29,7 +30,7 @@ describe('secretIn', () => {
   })
 })
 
-describe('judgeSecrets', () => {
+describe(`${promise('GOV-18')} judgeSecrets`, () => {
   it('refuses, and names kind and place but never the secret', () => {
     for (const made of madeSecrets()) {
       const verdict = judgeSecrets({ a: { b: made.text ?? made.secret } })

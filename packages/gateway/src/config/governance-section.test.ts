@@ -2,6 +2,7 @@
 
 import { RISK_TOKENS } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
 import { DEFAULT_GOVERNANCE } from './defaults.ts'
 import { load, mistakes } from './home.test-kit.ts'
@@ -13,7 +14,7 @@ const governance = async (yaml: string, environment = {}) =>
 
 const warningsOf = async (yaml: string): Promise<readonly string[]> => (await load(yaml)).warnings.map(describeIssue)
 
-describe('the governance section', () => {
+describe(`${promise('GOV-7')} the governance section`, () => {
   it('leaves every default in force where it says nothing', async () => {
     expect(await governance('{}')).toEqual(DEFAULT_GOVERNANCE)
     expect((await load('')).settings.governance).toEqual(DEFAULT_GOVERNANCE)

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import type { EscalationSettings } from '../config/config.ts'
 import { Escalation } from './escalation.ts'
 import type { Proposal } from './mode-keeper.ts'
@@ -27,7 +28,7 @@ function bench(settings: Partial<EscalationSettings> = {}) {
   return { escalation, proposals, clock, times }
 }
 
-describe('calls that break the rules', () => {
+describe(`${promise('GOV-14')} calls that break the rules`, () => {
   it('make the mode stricter when they are enough within the window', () => {
     const { escalation, proposals, clock } = bench()
     escalation.ended(failed('CALL_DENIED'))

@@ -14,6 +14,7 @@ import {
 } from '@sallyport/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { createPathWorld, REMOTE_PATH_WORLD } from './path-world.ts'
 
 let root: string
@@ -66,7 +67,7 @@ const outcome = (value: string, rules: Rules): string => judge(value, rules).out
 
 const IN_APP: Rules = { allowed: ['R:/app/**'] }
 
-describe('allowed paths', () => {
+describe(`${promise('GOV-15')} allowed paths`, () => {
   it.each([
     'R:/app',
     'R:/app/',
@@ -407,7 +408,7 @@ describe('path rules', () => {
   })
 })
 
-describe('unattended paths', () => {
+describe(`${promise('GOV-23')} unattended paths`, () => {
   const covers = (values: readonly string[], patterns: readonly string[]): boolean =>
     compilePathCover(patterns.map(placed), world)(values.map((value) => ({ where: 'p', value: placed(value) })))
 

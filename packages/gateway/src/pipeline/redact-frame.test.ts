@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 // Tests may look inside.
 import { type MadeSecret, madeSecrets, scribe } from '../../../core/src/made-secrets.test-kit.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
@@ -32,7 +33,7 @@ function expectTrue(frame: Frame): void {
 
 const answer = (result: unknown): object => ({ jsonrpc: '2.0', id: 7, result })
 
-describe('redactFrame', () => {
+describe(`${promise('GOV-18')} redactFrame`, () => {
   it('gives back the very same where there is nothing', () => {
     const plain = frameOf(answer({ content: [{ type: 'text', text: 'See https://a.example:80/b@c\n\u001b[1m' }] }))
     expect(redactFrame(plain)).toBe(plain)

@@ -2,6 +2,7 @@ import { appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync, rm
 import { join } from 'node:path'
 import { assert, asyncProperty, integer } from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import type { EventLogOptions, SegmentedLog } from './event-log.ts'
 import { openEventLog } from './open-event-log.ts'
 import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
@@ -107,7 +108,7 @@ describe('a log as it was written', () => {
   })
 })
 
-describe('what was done to a log is found:', () => {
+describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
   test('any changed byte of any file but the newest', async () => {
     const folder = scratchFolder()
     await writeLog(folder)

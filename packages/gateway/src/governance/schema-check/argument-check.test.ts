@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { ALLOW, type Json, type JsonObject, type Verdict } from '@sallyport/core'
 import { afterAll, describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
 import { PACKAGE_ROOT, SCHEMA_THREAD_FILE } from '../../package-root.ts'
 import { type ArgumentCheck, openArgumentCheck } from './schema-check.ts'
 
@@ -33,7 +34,7 @@ const denied = (code: string, reason: RegExp): unknown => ({
   reason: expect.stringMatching(reason),
 })
 
-describe('the check of arguments', () => {
+describe(`${promise('GOV-17')} the check of arguments`, () => {
   const check = open()
 
   it('answers at once for plain schemas', () => {
