@@ -1,6 +1,8 @@
-import type { PolicyFields, ToolEntry } from '@sallyport/core'
+import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import type { AutoApproval } from '../config/config.ts'
 import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 import { type BenchOptions, callOf, createBench } from './pipeline.test-kit.ts'
@@ -164,4 +166,57 @@ it('a lockdown counts from the next dispatch on, whatever was decided before', a
   }
   expect(codeIn(await call())).toBe('MODE_FORBIDS')
   expect(requests).toEqual([])
+})
+
+describe(`${promise('GOV-23')} what needs no person`, () => {
+  const spare = (rule: Partial<AutoApproval>): Partial<BenchOptions> => ({
+    governance: {
+      autoApprove: [
+        {
+          tool: 'files/weigh',
+          agent: undefined,
+          profile: undefined,
+          paths: undefined,
+          arguments: undefined,
+          place: { file: 'config.yaml', line: 9 },
+          ...rule,
+        },
+      ],
+    },
+  })
+  const dryOnly = { fields: { mode: { const: 'dry' } }, denyPatterns: [] }
+
+  it.each<[string, Partial<AutoApproval>, JsonObject, boolean]>([
+    ['a rule for the tool', {}, {}, true],
+    ['a rule for a glob of its name', { tool: 'mcp__files__*' }, {}, true],
+    ['a rule for another tool', { tool: 'files/read' }, {}, false],
+    ['a rule for its agent', { agent: 'any' }, {}, true],
+    ['a rule for another agent', { agent: 'codex' }, {}, false],
+    ['a rule for another profile', { profile: 'reviewer' }, {}, false],
+    ['a rule that its arguments keep', { arguments: dryOnly }, { mode: 'dry' }, true],
+    ['a rule that its arguments break', { arguments: dryOnly }, { mode: 'wet' }, false],
+    ['a rule for paths, where it names none', { paths: ['/tmp/**'] }, {}, false],
+  ])('%s', async (_what, rule, args, isSpared) => {
+    const { pipeline, catalog } = bench({ requiresApproval: true }, spare(rule))
+    const params = { name: 'weigh', arguments: args }
+    const decision = await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh'), { params }))
+    expect(decision.outcome).toBe(isSpared ? 'allow' : 'ask')
+    if (isSpared) expect(decision.verdicts.at(-1)?.verdict.rule).toEqual({ file: 'config.yaml', line: 9 })
+  })
+
+  it('is spared by no rule, and by no earlier answer, in a lockdown', async () => {
+    const fields = { requiresApproval: true, essential: true, permission: ['READ'] } as const
+    const { approvals, call, untilAsked, setMode, pipeline, catalog } = bench(fields, spare({ agent: 'codex' }))
+    const asked = untilAsked()
+    const first = call()
+    await approvals.answer(await asked, { ...YES, answer: 'session' })
+    await first
+    const decide = () => pipeline.decide(callOf(catalog.snapshot.tool('files_weigh')))
+    expect((await decide()).outcome).toBe('allow')
+    setMode('LOCKDOWN')
+    expect((await decide()).outcome).toBe('ask')
+    const spared = bench(fields, spare({}))
+    spared.setMode('LOCKDOWN')
+    expect((await spared.pipeline.decide(callOf(spared.catalog.snapshot.tool('files_weigh')))).outcome).toBe('ask')
+  })
 })
