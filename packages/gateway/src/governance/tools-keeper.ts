@@ -11,6 +11,7 @@ import {
   type NewEntry,
   type Skipped,
   setField,
+  type ToolsFileReading,
 } from './tools-file/tools-file.ts'
 import { lockOf, removeLeftovers } from './tools-lock.ts'
 import { utf8Text } from './utf8-text.ts'
@@ -28,6 +29,13 @@ export interface ToolsKeeperOptions {
   readonly onChange: () => void
   readonly record: (event: SallyportEvent) => void
   readonly onWarning: (text: string) => void
+}
+
+/** What we wrote ourselves, and what it says, which was made sure of before. */
+interface Written {
+  readonly before: Buffer | undefined
+  readonly after: Buffer
+  readonly read: Extract<Change, { ok: true }>['read']
 }
 
 /** Somebody else may write at the same time: then it is read again, so often. */
@@ -159,7 +167,7 @@ export class ToolsKeeper {
     if (after.length > mostBytesOf(path)) throw unsafe(path, 'it would become larger than what is read of it')
     const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readHomeFile(path), before)
     if (!(await replaceFile(path, after, { isWanted }))) return undefined
-    await this.#written(before, after)
+    await this.#written({ before, after, read: changed.read })
     return changed.skipped
   }
 
@@ -168,12 +176,12 @@ export class ToolsKeeper {
     if (bytes !== undefined && !same(bytes, this.#bytes)) await this.#consider(bytes)
   }
 
-  async #written(before: Buffer | undefined, after: Buffer): Promise<void> {
+  async #written({ before, after, read }: Written): Promise<void> {
     // What was not in force before does not come into force by our own hand.
     const wasInForce = same(before, this.#bytes)
     await this.#options.onWritten({ before, after })
     if (!wasInForce) return this.#consider(after)
-    if (this.#take(after)) this.#options.onChange()
+    if (this.#take(after, read)) this.#options.onChange()
   }
 
   async #reread(path: string): Promise<void> {
@@ -219,9 +227,9 @@ export class ToolsKeeper {
   }
 
   /** Whether it can be used; if so it is in force. */
-  #take(bytes: Buffer): boolean {
+  #take(bytes: Buffer, read = (path: string): ToolsFileReading => readToolsBytes(path, bytes)): boolean {
     const { path } = this.#file
-    const reading = readToolsBytes(path, bytes)
+    const reading = read(path)
     if (!reading.ok) {
       this.#issue = issueText(path, reading.issue)
       return false

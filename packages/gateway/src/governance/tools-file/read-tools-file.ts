@@ -12,7 +12,11 @@ export type ToolsFileReading =
 export function readToolsFile(text: string, path: string): ToolsFileReading {
   const parsing = parseFile(text)
   if (!parsing.ok) return { ok: false, issue: issueAt(parsing.source, parsing.problem.offset, parsing.problem.problem) }
-  const { file } = parsing
+  return readParsed(parsing.file, path)
+}
+
+/** What a file says that was parsed already. */
+export function readParsed(file: ParsedFile, path: string): ToolsFileReading {
   const log = createIssueLog(file.source)
   checkRoot(file, log.error)
   const reader = { file, log }

@@ -1,6 +1,7 @@
 import { issueAt } from './file-issue.ts'
 import type { LineMemo } from './outline.ts'
 import { type ParsedFile, type Parsing, parseFile } from './parsed-file.ts'
+import { readParsed } from './read-tools-file.ts'
 import { type Intent, isAsMeant } from './same-meaning.ts'
 import { applySplices, type Change, type Splice } from './splice.ts'
 
@@ -18,7 +19,8 @@ export function changeSafely({ file, memo, intent, attempts }: PlannedChange): C
   for (const splices of attempts) {
     const text = applySplices(file.source.text, splices)
     const parsing = parseFile(text, memo)
-    if (parsing.ok && isAsMeant(file, parsing.file, intent)) return { ok: true, text, splices, skipped: [] }
+    if (!parsing.ok || !isAsMeant(file, parsing.file, intent)) continue
+    return { ok: true, text, splices, skipped: [], read: (path) => readParsed(parsing.file, path) }
   }
   return { ok: false, why: 'it is written so that nothing can be added here without changing what else it says' }
 }

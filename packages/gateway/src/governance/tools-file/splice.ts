@@ -1,3 +1,5 @@
+import type { ToolsFileReading } from './read-tools-file.ts'
+
 /** A place where a text was changed, told by the text before the change. */
 export interface Splice {
   readonly at: number
@@ -19,6 +21,8 @@ export type Change =
       readonly splices: readonly Splice[]
       /** What could not be written though the rest could. */
       readonly skipped: readonly Skipped[]
+      /** What the new text says: it was parsed to make sure of it. */
+      readonly read?: (path: string) => ToolsFileReading
     }
   | { readonly ok: false; readonly why: string }
 
