@@ -9,7 +9,9 @@ export interface StandingApprovalOptions {
 
 /** The key of the entry in which `requires_approval: false` ends all asking; or why no single one does. */
 export function standingApproval({ policy, entries, state }: StandingApprovalOptions): string | SallyportError {
-  const left = approvalNeeded({ ...policy, requiresApproval: { value: false, reason: '' } }, state)
+  const { requiresApprovalInModes, category } = policy
+  const requiresApproval = { value: false, reason: '' }
+  const left = approvalNeeded({ requiresApproval, requiresApprovalInModes, category }, state)
   if (left.value) return refused(left.reason, 'Change that rule, or approve it once or for the session.')
   const own = entries.filter(({ key }) => !/[*?]/.test(key))
   const demanding = entries.filter(({ fields }) => fields.requiresApproval === true)
