@@ -2,10 +2,10 @@ import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import type { AutoApproval } from '../config/config.ts'
+import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
-import { type BenchOptions, callOf, createBench } from './pipeline.test-kit.ts'
+import { ANN, type BenchOptions, callOf, createBench } from './pipeline.test-kit.ts'
 
 const FILES = { files: catalogueOf(['read', 'weigh']) }
 const entry = (fields: PolicyFields, key = 'mcp__files__weigh'): ToolEntry => ({ key, line: 7, fields, lines: {} })
@@ -204,6 +204,28 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     if (isSpared) expect(decision.verdicts.at(-1)?.verdict.rule).toEqual({ file: 'config.yaml', line: 9 })
   })
 
+  it.each<[Partial<AutoApproval>, 'allow' | 'ask']>([
+    [{ agent: 'codex' }, 'ask'],
+    [{ profile: 'default' }, 'ask'],
+    [{}, 'allow'],
+  ])('for a caller that only claims to be an agent is nothing that is meant for it: %j', async (rule, outcome) => {
+    const { pipeline, catalog } = bench({ requiresApproval: true }, spare(rule))
+    const principal = { ...ANN, agent: 'codex', isClaimed: true } as const
+    const decision = await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh'), { principal }))
+    expect(decision.outcome).toBe(outcome)
+  })
+
+  it.each<[JsonObject, 'allow' | 'ask']>([
+    [{ path: '/tmp/a' }, 'allow'],
+    [{ path: '/tmp/a', source: '/srv/b' }, 'ask'],
+    [{}, 'ask'],
+  ])('is a call all of whose paths are unattended: %j', async (args, outcome) => {
+    const { pipeline, catalog } = bench({ requiresApproval: true, unattendedPaths: ['/tmp/**'] })
+    const params = { name: 'weigh', arguments: args }
+    const decision = await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh'), { params }))
+    expect(decision.outcome).toBe(outcome)
+  })
+
   it('is spared by no rule, and by no earlier answer, in a lockdown', async () => {
     const fields = { requiresApproval: true, essential: true, permission: ['READ'] } as const
     const { approvals, call, untilAsked, setMode, pipeline, catalog } = bench(fields, spare({ agent: 'codex' }))
@@ -218,5 +240,22 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     const spared = bench(fields, spare({}))
     spared.setMode('LOCKDOWN')
     expect((await spared.pipeline.decide(callOf(spared.catalog.snapshot.tool('files_weigh')))).outcome).toBe('ask')
+  })
+})
+
+describe(`${promise('GOV-7')} what the settings say of a risk`, () => {
+  const { defaults, riskTokens } = DEFAULT_SETTINGS.governance
+  const careful = { ...defaults, medium: { allowedInModes: ['NORMAL'], requiresApproval: true } } as const
+  const place = { file: 'config.yaml', line: 3 }
+  const pattern = { tool: 'mcp__*__weigh', fields: { riskLevel: 'high' }, place } as const
+
+  it.each<[string, Partial<GovernanceSettings>, 'allow' | 'ask']>([
+    ['nothing of their own', {}, 'allow'],
+    ['another default for it', { defaults: careful }, 'ask'],
+    ['a pattern over the name', { patterns: [pattern] }, 'ask'],
+    ['a word of the name', { riskTokens: { ...riskTokens, high: [...riskTokens.high, 'weigh'] } }, 'ask'],
+  ])('decides whether somebody is asked: %s', async (_what, governance, outcome) => {
+    const { pipeline, catalog } = bench({}, { entries: [], governance })
+    expect((await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh')))).outcome).toBe(outcome)
   })
 })

@@ -11,6 +11,7 @@ import {
   type ModeState,
   nameGlob,
   type PathWorld,
+  type Principal,
   type Ruled,
   type ToolPolicy,
   type Verdict,
@@ -147,10 +148,15 @@ function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleS
 function compileSparing(rule: AutoApproval, world: PathWorld) {
   const covers = rule.paths && compilePathCover(rule.paths, world)
   const judge = rule.arguments && compileArgumentRules(rule.arguments, { compilePattern })
-  const spares = (call: Call, found: readonly FoundPath[]): boolean => {
-    const { agent, profile } = call.principal
-    if ((rule.agent ?? agent) !== agent || (rule.profile ?? profile) !== profile) return false
-    return (covers?.(found) ?? true) && (judge === undefined || judge(argumentsOf(call)) === ALLOW)
-  }
+  const spares = (call: Call, found: readonly FoundPath[]): boolean =>
+    isFor(rule, call.principal) &&
+    (covers?.(found) ?? true) &&
+    (judge === undefined || judge(argumentsOf(call)) === ALLOW)
   return { rule, spares }
+}
+
+/** Whoever only claims to be an agent, by the URL, is spared nothing that is meant for it. */
+function isFor(rule: AutoApproval, { agent, profile, isClaimed }: Principal): boolean {
+  if (rule.agent === undefined && rule.profile === undefined) return true
+  return !isClaimed && (rule.agent ?? agent) === agent && (rule.profile ?? profile) === profile
 }

@@ -1,5 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { type MadeSecret, madeSecrets } from '../../../core/src/made-secrets.test-kit.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
@@ -7,7 +8,7 @@ import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
 const [{ secret }] = madeSecrets() as readonly [MadeSecret]
 const catalogues = { files: catalogueOf(['read']) }
 
-describe('a secret that a server or a caller lets slip', () => {
+describe(`${promise('GOV-18')} a secret that a server or a caller lets slip`, () => {
   it('is in neither the answer nor the record of a call that failed', async () => {
     const error = new SallyportError('UPSTREAM_FAILED', `It said: bad key ${secret}.`, { hint: 'Try another.' })
     const { catalog, log, pipeline } = createBench({ catalogues, serve: () => Promise.reject(error) })
