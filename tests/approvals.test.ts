@@ -43,7 +43,7 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
     expect(await answer).toMatchObject({ content: [{ text: 'one' }] })
     expect(bench.made()).toEqual(['one'])
     const [answered] = await bench.recorded('APPROVAL_ANSWERED')
-    expect(answered).toMatchObject({ approval: request?.id, answer: 'once', via: 'api' })
+    expect(answered).toMatchObject({ approval: request?.id, answer: 'once', via: 'cli' })
   })
 
   it(`${promise('GOV-21')} needs another approval for other arguments, and none for the same after "session"`, async () => {

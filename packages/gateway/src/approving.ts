@@ -70,16 +70,23 @@ export class Approving {
   }
 
   #createApprovals(): Approvals {
-    const { settings, kept, record, tools } = this.#options
+    const { settings, kept, record } = this.#options
     return new Approvals({
       record,
       kept,
       timeout: () => settings().governance.approvalTimeout,
-      allowAlways: async (approval, by) => tools.set(this.#standing(approval, by)),
+      allowAlways: (approval, by) => this.#allowAlways(approval, by),
       nobody: () => this.#nobody(),
       newId: () => randomBytes(6).toString('hex'),
       now: () => Date.now(),
     })
+  }
+
+  async #allowAlways(approval: PendingApproval, by: string): Promise<() => Promise<void>> {
+    const { tools } = this.#options
+    const change = this.#standing(approval, by)
+    await tools.preview(change)
+    return () => tools.set(change)
   }
 
   #openHook(): ApprovalHook {

@@ -29,7 +29,7 @@ const DETAILS: Details = {
   CONFIG_REJECTED: messageIn,
   TOKEN_MINTED: ({ profile }) => `profile ${profile}`,
   TOKEN_REVOKED: () => '',
-  APPROVAL_REQUESTED: ({ reason, expires }) => `${reason}, until ${localTime(expires)}`,
+  APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,
   APPROVAL_ANSWERED: ({ answer, why, ...event }) =>
     `${ANSWERS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}`,
   APPROVAL_EXPIRED: reasonOf,

@@ -188,7 +188,7 @@ export class GatewayClient {
 
   answerApproval(id: string, wish: ApprovalWish): Promise<AnsweredApproval> {
     const path = `/api/approvals/${encodeURIComponent(id)}`
-    return this.#ask({ method: 'POST', path, body: JSON.stringify(wish) })
+    return this.#ask({ method: 'POST', path, body: JSON.stringify({ ...wish, via: 'cli' }) })
   }
 
   async tokens(): Promise<readonly TokenView[]> {

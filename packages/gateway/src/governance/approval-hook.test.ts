@@ -38,7 +38,7 @@ async function open(answer: (response: ServerResponse, tries: number, body: stri
     record: () => Promise.resolve(),
     timeout: () => 60_000,
     kept: () => undefined,
-    allowAlways: () => Promise.resolve(),
+    allowAlways: async () => async () => undefined,
     newId: () => `a${bodies.length}`,
     now: () => Date.now(),
   })

@@ -9,7 +9,7 @@ export interface ApprovalAnswer {
   readonly answer: ApprovalAnswerKind
   /** Who said so, and over which way. */
   readonly by: string
-  readonly via: 'api' | 'client' | 'hook' | 'program'
+  readonly via: 'api' | 'cli' | 'web' | 'client' | 'hook' | 'program'
   /** Of a denial it reaches the model. */
   readonly why?: string | undefined
 }

@@ -27,7 +27,7 @@ function open(options: Partial<ApprovalsOptions> = {}) {
     record: async (event) => void events.push(event),
     timeout: () => 60_000,
     kept: (args) => args,
-    allowAlways: () => Promise.resolve(),
+    allowAlways: async () => async () => undefined,
     newId: () => `a${++ids}`,
     now: () => Date.now(),
     ...options,
@@ -161,6 +161,20 @@ describe('an answer', () => {
       code: 'TOOLS_FILE_UNSAFE',
     })
     expect(approvals.pending).toHaveLength(1)
+  })
+
+  it('that says always changes no file before it is recorded', async () => {
+    const full = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
+    let [isWritten, isFull] = [false, false]
+    const record = () => (isFull ? Promise.reject(full) : Promise.resolve())
+    const allowAlways = async () => async () => {
+      isWritten = true
+    }
+    const { approvals, ask } = open({ allowAlways, record })
+    const { id } = await ask()
+    isFull = true
+    await expect(approvals.answer(id, { ...YES, answer: 'always' })).rejects.toBe(full)
+    expect(isWritten).toBe(false)
   })
 })
 

@@ -19,8 +19,8 @@ export interface ApprovalsOptions {
   readonly timeout: () => number
   /** As much of the arguments as a record keeps. */
   readonly kept: (args: Json) => Json | undefined
-  /** Writes into tools.yaml that nobody has to be asked any more. */
-  readonly allowAlways: (approval: PendingApproval, by: string) => Promise<void>
+  /** Rejects where tools.yaml cannot say that nobody has to be asked any more; else gives what writes it there. */
+  readonly allowAlways: (approval: PendingApproval, by: string) => Promise<() => Promise<void>>
   /** Why there is nobody who could answer; nothing where somebody may be there. */
   readonly nobody?: () => string | undefined
   readonly newId: () => string
@@ -121,8 +121,10 @@ export class Approvals {
     const waiting = this.#claim(id)
     const { approval } = waiting
     try {
-      if (answer.answer === 'always') await this.#options.allowAlways(approval, answer.by)
+      const write = answer.answer === 'always' ? await this.#options.allowAlways(approval, answer.by) : undefined
+      // Recorded first: no rule must be relaxed that nobody can see afterwards.
       await this.#options.record(answeredEvent(approval, answer))
+      await write?.()
     } catch (error) {
       waiting.isAnswered = false
       if (approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)

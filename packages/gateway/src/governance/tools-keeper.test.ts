@@ -131,6 +131,18 @@ describe('a saved edit is in force soon', () => {
   })
 })
 
+describe('a field that is not known', () => {
+  it('is told of at the start, and again only when another one comes', async () => {
+    const bench = openBench(`${GOOD}    forbiden_paths: [/etc]\n`)
+    expect(bench.warnings).toEqual([expect.stringContaining('Did you mean "forbidden_paths"?')])
+    bench.keeper.watch()
+    const heard = bench.heard()
+    writeFileSync(bench.path, `${GOOD}    forbiden_paths: [/etc]\n    hiden: true\n`)
+    await heard
+    expect(bench.warnings.slice(1)).toEqual([expect.stringContaining('Did you mean "hidden"?')])
+  })
+})
+
 describe('a file that cannot be used', () => {
   it('leaves the last good one in force, and says line and column once', async () => {
     const bench = openBench(GOOD)

@@ -237,9 +237,16 @@ export class ToolsKeeper {
     this.#bytes = bytes
     this.#file = reading.file
     this.#isUsable = true
-    this.#oddities = reading.warnings.map((warning) => issueText(path, warning))
+    this.#find(reading.warnings.map((warning) => issueText(path, warning)))
     this.#settle()
     return true
+  }
+
+  /** A rule with a slip in its name is not in force: that must not wait until somebody asks. */
+  #find(oddities: readonly string[]): void {
+    const news = oddities.filter((odd) => !this.#oddities.includes(odd))
+    this.#oddities = oddities
+    for (const odd of news) this.#options.onWarning(odd)
   }
 
   #tellNotWritten(reasons: readonly string[]): void {
@@ -280,9 +287,11 @@ function fromDisk(path: string, error: unknown): unknown {
 }
 
 const noFile = (): SallyportError =>
-  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.')
+  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.', {
+    hint: 'Give it a home with one: --home, or `home` of createGateway.',
+  })
 
 const unsafe = (path: string, why: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why}.`, {
-    hint: 'Until then tools without an entry are governed by what their names tell.',
+    hint: 'Put that right, then try again. Until then tools without an entry are governed by what their names tell.',
   })

@@ -114,7 +114,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     record: async (event) => log.append(event),
     timeout: () => 60_000,
     kept: (args) => args,
-    allowAlways: () => Promise.resolve(),
+    allowAlways: async () => async () => undefined,
     newId: () => 'a1',
     now,
   })

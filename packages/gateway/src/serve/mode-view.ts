@@ -1,9 +1,6 @@
 import { type Mode, NEXT_MODES } from '@sallyport/core'
 import type { ModeKeeper, ModeRecord } from '../governance/governance.ts'
 
-/** By what means a person can say it has been done. */
-export const MODE_MEANS = ['api', 'cli', 'web'] as const
-
 /** The mode as the admin plane shows it. */
 export interface ShownMode extends ModeRecord {
   readonly next: Mode[]

@@ -3,7 +3,7 @@ import { RISK_LEVELS } from '@sallyport/core'
 import { APPROVAL_ANSWERS, approvalView, type LineChange, type PendingApproval } from '../../governance/governance.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
 
 const approvalSchema = z
   .object({
@@ -49,6 +49,7 @@ export type AnsweredApproval = z.infer<typeof answeredSchema>
 const answerBody = inputOf({
   answer: z.enum(APPROVAL_ANSWERS).openapi({ description: '`once` and `session` hold for these arguments alone.' }),
   why: z.string().max(500).optional().openapi({ description: 'Of a denial it reaches the model.' }),
+  via: viaField,
   dryRun: z.boolean().default(false).openapi({ description: 'Only say what `always` would write.' }),
 })
 
@@ -86,11 +87,11 @@ export const approvalRoutes = ({ approving }: AdminContext) =>
     .openapi(getApproval, async (c) => c.json(shown(await approving.approvals.find(c.req.valid('param').id)), 200))
     .openapi(answerApproval, async (c) => {
       const { id } = c.req.valid('param')
-      const { answer, why, dryRun } = c.req.valid('json')
+      const { answer, why, via, dryRun } = c.req.valid('json')
       const by = operatorOf(c.env).user
       const approval = await approving.approvals.find(id)
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
-      if (!dryRun) await approving.approvals.answer(id, { answer, by, via: 'api', ...(why && { why }) })
+      if (!dryRun) await approving.approvals.answer(id, { answer, by, via, ...(why && { why }) })
       return c.json(answeredView(shown(approval), answer, change), 200)
     })
 

@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { MODES } from '@sallyport/core'
 import type { AdminContext } from '../admin-context.ts'
-import { MODE_MEANS, modeView } from '../mode-view.ts'
+import { modeView } from '../mode-view.ts'
 import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
 
 const modeSchema = z
   .object({
@@ -27,7 +27,7 @@ export type ChangedMode = z.infer<typeof changedSchema>
 const modeBody = inputOf({
   mode: z.enum(MODES),
   why: z.string().max(1_000).optional().openapi({ description: 'Needed for whatever is less strict.' }),
-  via: z.enum(MODE_MEANS).default('api').openapi({ description: 'By what means, for the record.' }),
+  via: viaField,
 })
 
 const getMode = createRoute({

@@ -1,5 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
+import { OPERATOR_MEANS } from '../operator-means.ts'
 
 /** Who asks comes with each request, from whoever judged the credential. */
 export interface ApiEnv {
@@ -24,6 +25,8 @@ export const jsonOf = <Schema extends z.ZodType>(schema: Schema, description: st
   description,
   content: { 'application/json': { schema } },
 })
+
+export const viaField = z.enum(OPERATOR_MEANS).default('api').openapi({ description: 'By what means, for the record.' })
 
 /** Every route may answer with these. */
 export const PROBLEMS = {

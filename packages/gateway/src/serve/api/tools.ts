@@ -4,7 +4,7 @@ import type { Offer } from '../../catalog/catalog.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { findTool, untilKnown } from './find-tool.ts'
 import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
 import { type ToolSight, type ToolView, toolDetail, toolDetailSchema, toolSchema, toolView } from './tool-view.ts'
 
 const listQuery = inputOf({
@@ -37,7 +37,7 @@ const getTool = createRoute({
 
 const acceptBody = inputOf({
   pin: z.string().max(200).openapi({ description: '`review.now` of what was shown to whoever accepts it.' }),
-  via: z.enum(['api', 'cli', 'web']).default('api').openapi({ description: 'By what means, for the record.' }),
+  via: viaField,
 })
 
 const acceptTool = createRoute({
