@@ -15,6 +15,14 @@ export function endOf(answer: Answer): CallEnd {
   return { outcome: envelope.isError ? 'tool_error' : 'success', bytes }
 }
 
+/** Whether the server refused the request itself, rather than that its tool failed. */
+export const isRefusal = (answer: Answer): boolean =>
+  answer.kind === 'frame' && answer.frame.envelope.error !== undefined
+
+export function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
+  return envelope.result !== undefined && !envelope.isError
+}
+
 function rpcCodeOf(frame: Frame): number | undefined {
   if (frame.envelope.bytes > MOST_BYTES) return undefined
   const { error } = parseFrame(frame)

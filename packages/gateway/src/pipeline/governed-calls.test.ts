@@ -1,4 +1,4 @@
-import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
+import { ALLOW, type JsonObject, type PolicyFields, type ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
@@ -142,6 +142,21 @@ describe('an entry', () => {
     expect(codeIn(await often.call())).toBe('frame')
     const many = bench({ maxConcurrent: 1 })
     expect((await Promise.all([many.call(), many.call()])).map(codeIn)).toEqual(['frame', 'RATE_LIMITED'])
+  })
+
+  it('limits calls too whose arguments are checked elsewhere, and names the limit that was reached', async () => {
+    const lines = { maxConcurrent: 9, rateLimitPerMinute: 8 }
+    const entries = [{ ...entry({ maxConcurrent: 1, rateLimitPerMinute: 5 }), lines }]
+    const { call, requests, log } = bench({}, { entries, check: async () => ALLOW })
+    const answers = await Promise.all([call(), call(), call()])
+    expect(answers.map(codeIn).toSorted()).toEqual(['RATE_LIMITED', 'RATE_LIMITED', 'frame'])
+    expect(requests).toHaveLength(1)
+    expect(log.types.filter((type) => type === 'POLICY_DENIED')).toHaveLength(2)
+    const { pipeline, catalog } = bench({}, { entries, serve: () => new Promise(() => {}) })
+    const offer = catalog.snapshot.tool('files_weigh')
+    void pipeline.run(callOf(offer))
+    const { verdicts } = await pipeline.decide(callOf(offer))
+    expect(verdicts.at(-1)?.verdict).toMatchObject({ code: 'RATE_LIMITED', rule: { line: 9 } })
   })
 
   it('that is only watched refuses nothing, and the record says what it would have done', async () => {

@@ -1,4 +1,4 @@
-import { ALLOW, ownerOf, type Principal, type Step, type Verdict } from '@sallyport/core'
+import { ALLOW, ownerOf, type Principal, SallyportError, type Step, type Verdict } from '@sallyport/core'
 import type { Case } from './case.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import type { ToolRules } from './tool-rules.ts'
@@ -60,10 +60,21 @@ export function limits(gauge: CallGauge, tools: ToolLimits): Step<Case> {
   }
 }
 
+interface Limiters {
+  readonly gauge: CallGauge
+  readonly tools: ToolLimits
+}
+
+/** Why a call that was judged in an earlier turn cannot begin now: others may have begun meanwhile. */
+export function crowdedOut(subject: Case, { gauge, tools }: Limiters): SallyportError | undefined {
+  const verdict = limits(gauge, tools).judge(subject)
+  return verdict.outcome === 'deny' ? new SallyportError(verdict.code, verdict.reason) : undefined
+}
+
 /** What its own entry says of how often it may be used. */
 export function judgeUse({ name, policy }: ToolRules, tools: ToolLimits): Verdict {
-  const tooOften = tools.refusal(name, policy)
-  if (tooOften === undefined) return ALLOW
-  const { rule } = policy.rateLimitPerMinute ?? policy.maxConcurrent ?? {}
-  return { outcome: 'deny', code: 'RATE_LIMITED', reason: tooOften, ...(rule && { rule }) }
+  const tooMuch = tools.refusal(name, policy)
+  if (tooMuch === undefined) return ALLOW
+  const { reason, rule } = tooMuch
+  return { outcome: 'deny', code: 'RATE_LIMITED', reason, ...(rule && { rule }) }
 }

@@ -16,7 +16,16 @@ import { Approvals, REMOTE_PATH_WORLD } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
-import { type Call, CallGauge, Listings, listingSteps, Pipeline, RuleBook, ToolLimits } from './pipeline.ts'
+import {
+  type Call,
+  CallGauge,
+  Listings,
+  listingSteps,
+  Pipeline,
+  type PipelineOptions,
+  RuleBook,
+  ToolLimits,
+} from './pipeline.ts'
 
 export const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session: 's1', role: 'agent' }
 
@@ -71,6 +80,7 @@ export interface BenchOptions {
   readonly entries?: readonly ToolEntry[]
   readonly governance?: Partial<GovernanceSettings>
   readonly clientMayApprove?: boolean
+  readonly check?: PipelineOptions['check']
 }
 
 /** A pipeline in front of servers that the test plays. */
@@ -124,7 +134,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     gauge,
     tools: new ToolLimits(() => now()),
     approvals,
-    check: () => ALLOW,
+    check: options.check ?? (() => ALLOW),
     onEnd: () => {},
     kept: (args) => keptArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,

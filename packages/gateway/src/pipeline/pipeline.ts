@@ -16,14 +16,14 @@ import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
 import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
 import type { Answer, Call } from './call.ts'
-import { endOf, tellEnd } from './call-end.ts'
+import { endOf, isRefusal, succeeded, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { judgeArguments } from './judge-arguments.ts'
-import { type CallGauge, limits } from './limits.ts'
+import { type CallGauge, crowdedOut, limits } from './limits.ts'
 import { modeStep } from './mode-step.ts'
 import { pin } from './pin.ts'
 import {
@@ -145,14 +145,20 @@ export class Pipeline {
   async #settle(asked: Call, judged: Trial | Promise<Trial>, watch: CallWatch | undefined): Promise<Answer> {
     const first = await judged
     watch?.decided(first.decision, first.case.call)
-    if (first.decision.outcome === 'allow') return this.#perform(asked, first, watch)
+    if (first.decision.outcome === 'allow') return this.#begin(asked, first, watch)
     if (first.decision.outcome === 'deny') return this.#refuse(first)
     const waiting = new WaitingCall(asked)
     const trial = await this.#ask(waiting, first)
     if (trial instanceof SallyportError) return this.#refuse(first, trial)
-    if (trial.decision.outcome === 'allow') return this.#perform(waiting.call, trial, watch)
+    if (trial.decision.outcome === 'allow') return this.#begin(waiting.call, trial, watch)
     watch?.decided(trial.decision, trial.case.call)
     return this.#refuse(trial)
+  }
+
+  /** Between the judgement and this turn others may have taken the last place. */
+  #begin(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
+    const crowded = crowdedOut(trial.case, this.#options)
+    return crowded ? this.#refuse(trial, crowded) : this.#perform(asked, trial, watch)
   }
 
   async #perform(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
@@ -290,10 +296,4 @@ export class Pipeline {
       throw error
     }
   }
-}
-
-const isRefusal = (answer: Answer): boolean => answer.kind === 'frame' && answer.frame.envelope.error !== undefined
-
-function succeeded({ frame: { envelope } }: Extract<Answer, { kind: 'frame' }>): boolean {
-  return envelope.result !== undefined && !envelope.isError
 }

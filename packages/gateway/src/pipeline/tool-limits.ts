@@ -1,4 +1,4 @@
-import { formatDuration, type ToolPolicy } from '@sallyport/core'
+import { formatDuration, type RuleSource, type ToolPolicy } from '@sallyport/core'
 
 const MINUTE = 60_000
 
@@ -6,6 +6,11 @@ interface Use {
   /** When the calls of the last minute began, oldest first. */
   started: number[]
   underWay: number
+}
+
+interface TooMuch {
+  readonly reason: string
+  readonly rule: RuleSource | undefined
 }
 
 type Limited = Pick<ToolPolicy, 'rateLimitPerMinute' | 'maxConcurrent'>
@@ -19,15 +24,18 @@ export class ToolLimits {
     this.#now = now
   }
 
-  /** Why one more call would be too many; undefined when it is not. */
-  refusal(tool: string, { rateLimitPerMinute: rate, maxConcurrent }: Limited): string | undefined {
+  /** Why one more call would be too many, and by which rule; undefined when it is not. */
+  refusal(tool: string, { rateLimitPerMinute: rate, maxConcurrent }: Limited): TooMuch | undefined {
     if (rate === undefined && maxConcurrent === undefined) return undefined
     const use = this.#useOf(tool)
-    if (maxConcurrent && use.underWay >= maxConcurrent.value)
-      return `${use.underWay} calls of ${tool} are under way, which is its limit (max_concurrent).`
+    if (maxConcurrent && use.underWay >= maxConcurrent.value) {
+      const reason = `${use.underWay} calls of ${tool} are under way, which is its limit (max_concurrent).`
+      return { reason, rule: maxConcurrent.rule }
+    }
     if (rate === undefined || use.started.length < rate.value) return undefined
     const free = (use.started[use.started.length - rate.value] ?? 0) + MINUTE - this.#now()
-    return `${tool} was called ${rate.value} times within a minute, which is its limit (rate_limit_per_minute). Try again in ${formatDuration(Math.max(0, free))}.`
+    const reason = `${tool} was called ${rate.value} times within a minute, which is its limit (rate_limit_per_minute). Try again in ${formatDuration(Math.max(0, free))}.`
+    return { reason, rule: rate.rule }
   }
 
   enter(tool: string, { rateLimitPerMinute, maxConcurrent }: Limited): void {
