@@ -210,7 +210,10 @@ export const PROMISES = {
     state: 'partial',
     missing: 'the label of the session before and after, and the handle of a shaped result',
   },
-  'GOV-26': { text: 'Arguments are kept as audit.arguments says, and a secret among them only by `full`', state: 'built' },
+  'GOV-26': {
+    text: 'Arguments are kept as audit.arguments says, and a secret among them only by `full`',
+    state: 'built',
+  },
   'GOV-27': {
     text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused; a changed log is found out',
     state: 'built',
