@@ -151,3 +151,11 @@ describe(`${promise('GOV-10')} a definition that hides something`, () => {
     expect((await sallyport('tools', 'show', 'read_a')).stdout).toMatch(/^suspicious /m)
   })
 })
+
+it('a check does not pass while a server cannot be asked', async () => {
+  const place = makePlace({ mcp_servers: { gone: { command: process.execPath, args: ['-e', 'process.exit(1)'] } } })
+  onTestFinished(place.remove)
+  const { code, stdout } = await runCommand(['tools', 'check', '--json', '--home', place.home, '--state', place.state])
+  expect(code).toBe(5)
+  expect(JSON.parse(stdout)).toMatchObject({ ok: false, unchecked: ['gone'] })
+})

@@ -6,12 +6,14 @@ import { settledServers } from '../settled-servers.ts'
 import { visibleLine } from '../terminal-text.ts'
 
 const EXIT_DIFFERENCES = 6
+const EXIT_UNAVAILABLE = 5
 
 export const checkCommand = defineCommand<object>({
   brief: 'Check that every tool is reviewed and is what was reviewed',
   description:
     'Exits with 6 when tools.yaml has a mistake, when a tool has no entry in it, or when a definition is not the one\n' +
-    'that was reviewed. Where no gateway runs, the servers are started for it, and tools.yaml is left as it is.',
+    'that was reviewed, else with 5 when a server cannot be asked. Where no gateway runs, the servers are started for it,\n' +
+    'and tools.yaml is left as it is.',
   examples: [
     ['tools check', 'Each problem, and what to do about it'],
     ['tools check --json', 'The same for a program'],
@@ -22,9 +24,11 @@ export const checkCommand = defineCommand<object>({
     const { file, servers } = await withLookingGateway(context, flags, (client) => look(client, context.signal))
     const unchecked = servers.filter(({ state }) => UNKNOWN.includes(state))
     const isRight = file.problems.every(({ level }) => level !== 'wrong')
-    if (screen.json) screen.dataJson({ ok: isRight, ...file, unchecked: unchecked.map(({ id }) => id) })
+    const ok = isRight && unchecked.length === 0
+    if (screen.json) screen.dataJson({ ok, ...file, unchecked: unchecked.map(({ id }) => id) })
     else show(screen, file, unchecked)
-    if (!isRight) context.process.exitCode = EXIT_DIFFERENCES
+    // What nobody could look at has not passed.
+    if (!ok) context.process.exitCode = isRight ? EXIT_UNAVAILABLE : EXIT_DIFFERENCES
   },
 })
 
@@ -47,5 +51,5 @@ function show(screen: Screen, { path, entries, problems }: ToolsFileView, unchec
     screen.say(
       `! ${id} is ${state}${reason === undefined ? '' : `: ${visibleLine(reason)}`}. Its tools could not be checked.`,
     )
-  if (problems.length === 0) screen.say(`${path} is in order: ${entries} entries.`)
+  if (problems.length === 0 && unchecked.length === 0) screen.say(`${path} is in order: ${entries} entries.`)
 }
