@@ -4,6 +4,7 @@ import {
   type PolicyField,
   type PolicySources,
   resolvePolicy,
+  stricterPolicy,
   type ToolEntry,
   type ToolPolicy,
   type ToolsFile,
@@ -57,7 +58,7 @@ export class Policies {
 
   /** Every entry of tools.yaml that is about it, also by a pattern. */
   entriesOf(offer: Offer): readonly ToolEntry[] {
-    return this.#entries.find(this.namesOf(offer))
+    return this.#entries.find([...this.namesOf(offer), ...this.#sharedNamesOf(offer)])
   }
 
   isWritten(offer: Offer): boolean {
@@ -83,10 +84,19 @@ export class Policies {
   }
 
   #resolve(offer: Offer): ToolPolicy {
-    const { file, settings, flaw } = this.#options
+    const { file, flaw } = this.#options
+    const names = this.namesOf(offer)
+    const own = this.#resolveBy(offer, names)
+    const shared = this.#sharedNamesOf(offer)
+    const policy = shared.length === 0 ? own : stricterPolicy(own, this.#resolveBy(offer, [...shared, ...names]))
+    const reason = flaw()
+    return reason === undefined ? policy : { ...policy, hidden: closed(reason, file().path) }
+  }
+
+  #resolveBy(offer: Offer, names: readonly string[]): ToolPolicy {
+    const { file, settings } = this.#options
     const { defaults, enforce } = settings()
     const { path } = file()
-    const names = this.namesOf(offer)
     const sources: PolicySources = {
       entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
       patterns: this.#matching(names),
@@ -95,9 +105,17 @@ export class Policies {
       enforce,
     }
     const resolved = resolvePolicy(sources)
-    const policy = this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
-    const reason = flaw()
-    return reason === undefined ? policy : { ...policy, hidden: closed(reason, path) }
+    return this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
+  }
+
+  /**
+   * Names that people have rules for and that are not its alone. A server may take the name of another's tool at any
+   * time: that neither frees the other from its rules nor lends them to its own.
+   */
+  #sharedNamesOf(offer: Offer): readonly string[] {
+    if (offer.kind !== 'tool') return []
+    const shared = this.#entries.sharedNamesOf(offer)
+    return this.#entries.find(shared).length + this.#matching(shared).length > 0 ? shared : []
   }
 
   #changesGateway({ kind, server, name }: Offer): boolean {
@@ -188,6 +206,11 @@ class EntryIndex {
   namesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
     const full = [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
     return this.#isUnique(name) ? [...full, name, `mcp_${name}`] : full
+  }
+
+  /** The bare forms, where they mean several tools. */
+  sharedNamesOf({ name }: Offer): readonly string[] {
+    return this.#isUnique(name) ? [] : [name, `mcp_${name}`]
   }
 
   find(names: readonly string[]): readonly ToolEntry[] {
