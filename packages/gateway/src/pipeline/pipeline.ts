@@ -183,7 +183,7 @@ export class Pipeline {
       return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)
-      tools.leave(rules.name)
+      tools.leave(rules.name, rules.policy)
     }
   }
 
