@@ -189,6 +189,7 @@ class EntryIndex {
   readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
   readonly #neighbours = new Map<string, Neighbours>()
   #bareNames: ReadonlyMap<string, number> | undefined
+  #fullNames: ReadonlySet<string> | undefined
 
   constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
     this.snapshot = snapshot
@@ -203,14 +204,15 @@ class EntryIndex {
   }
 
   /** All forms in which a person may have written it; a bare one only where it means one tool. */
-  namesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
-    const full = [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
-    return this.#isUnique(name) ? [...full, name, `mcp_${name}`] : full
+  namesOf(offer: Offer): readonly string[] {
+    const { name } = offer
+    const full = fullNamesOf(offer)
+    return this.#isUnique(name) ? [...full, ...bareNamesOf(name).filter((bare) => this.#isBare(bare))] : full
   }
 
   /** The bare forms, where they mean several tools. */
   sharedNamesOf({ name }: Offer): readonly string[] {
-    return this.#isUnique(name) ? [] : [name, `mcp_${name}`]
+    return this.#isUnique(name) ? [] : bareNamesOf(name)
   }
 
   find(names: readonly string[]): readonly ToolEntry[] {
@@ -243,6 +245,12 @@ class EntryIndex {
     return neighbours
   }
 
+  /** A server that calls its tool what is written for another's would get the rules of that one. */
+  #isBare(name: string): boolean {
+    this.#fullNames ??= new Set(this.snapshot.tools.flatMap(fullNamesOf))
+    return !LOOKS_FULL.test(name) && !this.#fullNames.has(name)
+  }
+
   #isUnique(tool: string): boolean {
     this.#bareNames ??= countNames(this.snapshot.tools)
     return this.#bareNames.get(tool) === 1
@@ -252,6 +260,15 @@ class EntryIndex {
 function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
   if (!entries.includes(entry)) entries.push(entry)
 }
+
+/** With the server in them, which may not be there at the moment. */
+const LOOKS_FULL = /^mcp__|\//
+
+function fullNamesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
+  return [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
+}
+
+const bareNamesOf = (name: string): readonly string[] => [name, `mcp_${name}`]
 
 function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
