@@ -211,7 +211,7 @@ export const PROMISES = {
     missing: 'the label of the session before and after, and the handle of a shaped result',
   },
   'GOV-26': {
-    text: 'Arguments are kept as audit.arguments says, and a secret among them only by `full`',
+    text: 'Arguments are kept as audit.arguments says, and a key or a token among them never',
     state: 'built',
   },
   'GOV-27': {

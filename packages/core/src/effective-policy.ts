@@ -8,6 +8,7 @@ import {
   RISK_LEVELS,
   type RiskLevel,
   type Ruled,
+  SECRECY,
   type SecretHandling,
 } from './tool-policy.ts'
 
@@ -92,8 +93,6 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
     pin: written.choose('pin'),
   }
 }
-
-const SECRECY: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
 
 const byRiskLevel = (level: RiskLevel): number => RISK_LEVELS.indexOf(level)
 const byDenial = (value: boolean): number => Number(!value)

@@ -66,6 +66,7 @@ export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
+export { stricterPolicy } from './stricter-policy.ts'
 export type { CompilePattern, TextPattern } from './text-pattern.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
 export {

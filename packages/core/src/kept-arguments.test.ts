@@ -16,6 +16,11 @@ describe('keptArguments', () => {
     expect(keptArguments({ a: 1 }, 'none')).toBeUndefined()
   })
 
+  it.each(madeSecrets())('keeps no $kind, however much is wanted', ({ secret, text = secret }) => {
+    const kept = JSON.stringify(keptArguments({ note: `take ${text}` }, 'full'))
+    expect(kept).not.toContain(JSON.stringify(secret).slice(1, -1))
+  })
+
   it('keeps all as it is where all is wanted, and says what was too much', () => {
     const args = { password: 'hunter2', deep: { list: [1, null, true, 'x'.repeat(20_000)] } }
     expect(keptArguments(args, 'full')).toEqual(args)

@@ -86,7 +86,7 @@ class Keeper {
 
   /** Names are the caller's words too. One that had to be changed gets a number, lest two become the same. */
   #name(name: string, place: number): string {
-    const harmless = this.#how === 'full' ? name : this.#redact(name, '')
+    const harmless = this.#redact(name, '')
     const shown = harmless === name && name.length <= MOST_NAME ? name : `${cutText(harmless, MOST_NAME)} #${place + 1}`
     this.#spend(shown)
     return shown
@@ -96,7 +96,7 @@ class Keeper {
     if (this.#how === 'shape') return `text of ${text.length}`
     const most = Math.min(MOST_TEXT[this.#how], Math.max(this.#left, 0))
     const near = text.length > most ? text.slice(0, most + LOOK_AHEAD) : text
-    const harmless = this.#how === 'full' ? near : this.#redact(near, name)
+    const harmless = this.#redact(near, name)
     if (harmless.length <= most && near === text) return harmless
     return `${cutText(harmless, most)} [cut: ${text.length} characters in all]`
   }
@@ -104,7 +104,8 @@ class Keeper {
   #redact(text: string, name: string): string {
     const found = secretsOfMember(name, text)
     const redacted = found.length === 0 ? text : redactSpans(text, found)
-    const opened = withoutNamed(mayHideJson(redacted) ? redactJsonText(redacted) : redacted)
+    const inside = mayHideJson(redacted) ? redactJsonText(redacted) : redacted
+    const opened = this.#how === 'full' ? inside : withoutNamed(inside)
     // Looking for the ends of cut secrets costs more than all the rest, and nothing was cut here.
     return this.#known.some((secret) => opened.includes(secret)) ? maskSecrets(opened, this.#known) : opened
   }

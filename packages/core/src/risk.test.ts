@@ -186,11 +186,12 @@ describe('a finding of poisoning', () => {
   const finding = (kind: PoisonKind): PoisonFinding => ({ kind, where: 'description', text: 'x' })
 
   it.each<[string, PoisonKind, string]>([
-    ['get_x', 'hidden', 'medium: "get", but hidden characters'],
-    ['get_x', 'instruction', 'medium: "get", but instructions to the model'],
+    ['get_x', 'hidden', 'high: "get", but hidden characters'],
+    ['get_x', 'instruction', 'high: "get", but instructions to the model'],
+    ['get_x', 'remote-ref', 'medium: "get", but a remote $ref'],
     ['thing', 'other-tool', 'high: no telling word, but another server’s tool in its text'],
     ['delete_x', 'remote-ref', 'high: "delete", and a remote $ref'],
-  ])('raises %s for %s by one: %s', (name, kind, expected) => {
+  ])('raises %s for %s: %s', (name, kind, expected) => {
     expect(told({ name, findings: [finding(kind), finding('hidden')] })).toBe(expected)
   })
 

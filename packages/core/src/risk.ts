@@ -23,6 +23,8 @@ const FINDING_WORDS: Readonly<Record<PoisonKind, string>> = {
   'remote-ref': 'a remote $ref',
 }
 
+const DECEITFUL: ReadonlySet<PoisonKind> = new Set(['hidden', 'instruction'])
+
 /** How risky a tool is, as far as its definition tells. Everything but the name can only raise it (GOV-6, GOV-10). */
 export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOptions): InferredRisk {
   const named = riskOfName(tool.name, tokens)
@@ -31,7 +33,9 @@ export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOption
   if (finding === undefined) return signed
   const words = FINDING_WORDS[finding.kind]
   if (signed.level === 'high') return { level: 'high', reason: `${signed.reason}, and ${words}` }
-  return raise(signed, oneAbove(signed.level), words)
+  // What speaks to the model behind a person's back is no better than a tool that writes.
+  const atLeast = DECEITFUL.has(finding.kind) ? 'high' : oneAbove(signed.level)
+  return raise(signed, atLeast, words)
 }
 
 function riskOfName(name: string, tokens: RiskTokens): InferredRisk {

@@ -9,6 +9,9 @@ export type RiskLevel = (typeof RISK_LEVELS)[number]
 /** What happens to a key or a token that is found where none should be. */
 export type SecretHandling = 'refuse' | 'redact' | 'allow'
 
+/** The strictest is the last. */
+export const SECRECY: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
+
 /** What one argument of a tool may be. Patterns are of the linear-time kind. */
 export interface ArgumentRule {
   readonly const?: Json

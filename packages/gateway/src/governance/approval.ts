@@ -46,4 +46,6 @@ export interface Grant {
   readonly scope: Exclude<ApprovalAnswerKind, 'deny'>
   readonly by: string
   readonly via: ApprovalAnswer['via']
+  /** The one that was shown: of another nothing was approved. */
+  readonly definition: string
 }

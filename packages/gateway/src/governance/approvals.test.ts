@@ -51,7 +51,13 @@ describe('a call that waits for approval', () => {
     const { id, outcome } = await ask()
     expect(approvals.pending).toMatchObject([{ id, ...SUBJECT }])
     await approvals.answer(id, YES)
-    expect(await outcome).toEqual({ approval: id, scope: 'once', by: 'olga', via: 'api' })
+    expect(await outcome).toEqual({
+      approval: id,
+      scope: 'once',
+      by: 'olga',
+      via: 'api',
+      definition: SUBJECT.definition,
+    })
     expect(approvals.pending).toEqual([])
     expect(events).toMatchObject([
       { type: 'APPROVAL_REQUESTED', approval: id, call_id: 'c1', rule: SUBJECT.rule, arguments: { id: 3 } },

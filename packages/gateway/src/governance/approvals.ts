@@ -193,9 +193,10 @@ export class Approvals {
   }
 
   #grant(waiting: Waiting, { by, via }: ApprovalAnswer, scope: Grant['scope']): void {
-    const grant = { approval: waiting.approval.id, scope, by, via }
-    if (scope === 'session' && this.#waiting.has(grant.approval))
-      keep(this.#grants, [grantKey(waiting.approval), grant], MOST_GRANTS)
+    const { approval } = waiting
+    const grant = { approval: approval.id, scope, by, via, definition: approval.definition }
+    if (scope === 'session' && this.#waiting.has(approval.id))
+      keep(this.#grants, [grantKey(approval), grant], MOST_GRANTS)
     this.#settle(waiting, grant, `approved by ${by}`)
   }
 

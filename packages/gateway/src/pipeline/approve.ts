@@ -1,5 +1,5 @@
 import type { Ruled, Step, Verdict } from '@sallyport/core'
-import type { Approvals, Grant } from '../governance/governance.ts'
+import { type Approvals, type Grant, pinOf } from '../governance/governance.ts'
 import { approvalSubject } from './approval-subject.ts'
 import type { Call } from './call.ts'
 import type { Case } from './case.ts'
@@ -11,6 +11,7 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
     judge: (subject) => {
       const { rules, call, grant } = subject
       if (!rules.approval.value) return spared(rules.approval)
+      if (grant && grant.definition !== pinOf(call.offer)) return otherDefinition(call)
       if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
       // A task is there because the call that made it was approved; to look after it is no new call.
       if (isAboutTask(call) && rules.mode !== 'LOCKDOWN') return allowed('its task was approved', rules.approval)
@@ -46,6 +47,13 @@ const allowed = (reason: string, { rule }: Pick<Ruled<boolean>, 'rule'>): Verdic
 const granted = (reason: string, { rule }: Ruled<boolean>, { approval }: Grant): Verdict => ({
   ...{ outcome: 'allow', reason, approval },
   ...(rule && { rule }),
+})
+
+/** Nobody has reviewed it, pinned or not: what a person read is not what would be called. */
+const otherDefinition = ({ offer: { server, name } }: Call): Verdict => ({
+  outcome: 'deny',
+  code: 'DEFINITION_CHANGED',
+  reason: `Server ${server} changed the definition of ${name} while the call waited for approval (definition_changed). It was not made.`,
 })
 
 const ruleOf = ({ rule }: Ruled<boolean>) => (rule ? { rule } : {})

@@ -109,7 +109,7 @@ export class AskedClients {
     if (trial instanceof SallyportError) return trial
     const { name, policy } = trial.case.rules
     this.#options.tools.enter(name, policy)
-    this.#options.tools.leave(name)
+    this.#options.tools.leave(name, policy)
     return (await this.#options.record(askedRecord(call, asked.method))) ?? policy
   }
 
@@ -128,7 +128,7 @@ export class AskedClients {
       const unfinished = await record(clientAnsweredRecord(recorded, question.method, told))
       return unfinished ? refusedQuestion(question) : await this.#answerOf(trial, answer, question)
     } finally {
-      tools.leave(rules.name)
+      tools.leave(rules.name, rules.policy)
     }
   }
 

@@ -53,6 +53,14 @@ export class Judge {
     })
   }
 
+  /** The same for a call that has waited: its server may have changed what it offers, and that is what would be called. */
+  judgeAgain(asked: Call, grant: Grant | undefined): Trial | Promise<Trial> {
+    const { offer } = asked
+    const now =
+      offer.kind === 'tool' ? this.#options.listings.toolOf({ server: offer.server, tool: offer.name }) : offer
+    return this.judge(now && now !== offer ? { ...asked, offer: now } : asked, grant)
+  }
+
   /** Whether what was decided would be decided again. */
   holds({ epoch }: Trial): boolean {
     return epoch === this.#options.listings.epoch

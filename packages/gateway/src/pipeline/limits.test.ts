@@ -1,6 +1,7 @@
 import type { Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { CallGauge } from './limits.ts'
+import { ToolLimits } from './tool-limits.ts'
 
 const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session: 's', role: 'agent' }
 const BOB: Principal = { ...ANN, user: 'bob' }
@@ -26,5 +27,19 @@ describe('the calls under way', () => {
     gauge.leave(ANN)
     gauge.leave(BOB)
     expect(gauge.inFlight).toBe(0)
+  })
+})
+
+describe('the limits of a tool', () => {
+  it('count no call that began before there were any', () => {
+    const limits = new ToolLimits(() => 0)
+    const unlimited = { rateLimitPerMinute: undefined, maxConcurrent: undefined }
+    const single = { ...unlimited, maxConcurrent: { value: 1, reason: 'as written' } }
+    limits.enter('query', unlimited)
+    limits.enter('query', single)
+    limits.leave('query', unlimited)
+    expect(limits.refusal('query', single)?.reason).toContain('1 calls of query are under way')
+    limits.leave('query', single)
+    expect(limits.refusal('query', single)).toBeUndefined()
   })
 })

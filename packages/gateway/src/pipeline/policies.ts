@@ -4,6 +4,7 @@ import {
   type PolicyField,
   type PolicySources,
   resolvePolicy,
+  stricterPolicy,
   type ToolEntry,
   type ToolPolicy,
   type ToolsFile,
@@ -57,7 +58,7 @@ export class Policies {
 
   /** Every entry of tools.yaml that is about it, also by a pattern. */
   entriesOf(offer: Offer): readonly ToolEntry[] {
-    return this.#entries.find(this.namesOf(offer))
+    return this.#entries.find([...this.namesOf(offer), ...this.#sharedNamesOf(offer)])
   }
 
   isWritten(offer: Offer): boolean {
@@ -83,10 +84,19 @@ export class Policies {
   }
 
   #resolve(offer: Offer): ToolPolicy {
-    const { file, settings, flaw } = this.#options
+    const { file, flaw } = this.#options
+    const names = this.namesOf(offer)
+    const own = this.#resolveBy(offer, names)
+    const shared = this.#sharedNamesOf(offer)
+    const policy = shared.length === 0 ? own : stricterPolicy(own, this.#resolveBy(offer, [...shared, ...names]))
+    const reason = flaw()
+    return reason === undefined ? policy : { ...policy, hidden: closed(reason, file().path) }
+  }
+
+  #resolveBy(offer: Offer, names: readonly string[]): ToolPolicy {
+    const { file, settings } = this.#options
     const { defaults, enforce } = settings()
     const { path } = file()
-    const names = this.namesOf(offer)
     const sources: PolicySources = {
       entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
       patterns: this.#matching(names),
@@ -95,9 +105,17 @@ export class Policies {
       enforce,
     }
     const resolved = resolvePolicy(sources)
-    const policy = this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
-    const reason = flaw()
-    return reason === undefined ? policy : { ...policy, hidden: closed(reason, path) }
+    return this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
+  }
+
+  /**
+   * Names that people have rules for and that are not its alone. A server may take the name of another's tool at any
+   * time: that neither frees the other from its rules nor lends them to its own.
+   */
+  #sharedNamesOf(offer: Offer): readonly string[] {
+    if (offer.kind !== 'tool') return []
+    const shared = this.#entries.sharedNamesOf(offer)
+    return this.#entries.find(shared).length + this.#matching(shared).length > 0 ? shared : []
   }
 
   #changesGateway({ kind, server, name }: Offer): boolean {
@@ -171,6 +189,7 @@ class EntryIndex {
   readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
   readonly #neighbours = new Map<string, Neighbours>()
   #bareNames: ReadonlyMap<string, number> | undefined
+  #fullNames: ReadonlySet<string> | undefined
 
   constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
     this.snapshot = snapshot
@@ -185,9 +204,15 @@ class EntryIndex {
   }
 
   /** All forms in which a person may have written it; a bare one only where it means one tool. */
-  namesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
-    const full = [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
-    return this.#isUnique(name) ? [...full, name, `mcp_${name}`] : full
+  namesOf(offer: Offer): readonly string[] {
+    const { name } = offer
+    const full = fullNamesOf(offer)
+    return this.#isUnique(name) ? [...full, ...bareNamesOf(name).filter((bare) => this.#isBare(bare))] : full
+  }
+
+  /** The bare forms, where they mean several tools. */
+  sharedNamesOf({ name }: Offer): readonly string[] {
+    return this.#isUnique(name) ? [] : bareNamesOf(name)
   }
 
   find(names: readonly string[]): readonly ToolEntry[] {
@@ -220,6 +245,12 @@ class EntryIndex {
     return neighbours
   }
 
+  /** A server that calls its tool what is written for another's would get the rules of that one. */
+  #isBare(name: string): boolean {
+    this.#fullNames ??= new Set(this.snapshot.tools.flatMap(fullNamesOf))
+    return !LOOKS_FULL.test(name) && !this.#fullNames.has(name)
+  }
+
   #isUnique(tool: string): boolean {
     this.#bareNames ??= countNames(this.snapshot.tools)
     return this.#bareNames.get(tool) === 1
@@ -229,6 +260,15 @@ class EntryIndex {
 function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
   if (!entries.includes(entry)) entries.push(entry)
 }
+
+/** With the server in them, which may not be there at the moment. */
+const LOOKS_FULL = /^mcp__|\//
+
+function fullNamesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
+  return [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
+}
+
+const bareNamesOf = (name: string): readonly string[] => [name, `mcp_${name}`]
 
 function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()

@@ -45,7 +45,9 @@ export class ToolLimits {
     use.started.push(this.#now())
   }
 
-  leave(tool: string): void {
+  /** By the limits with which it entered: a call that was not counted then must not make room for another now. */
+  leave(tool: string, { rateLimitPerMinute, maxConcurrent }: Limited): void {
+    if (rateLimitPerMinute === undefined && maxConcurrent === undefined) return
     const use = this.#uses.get(tool)
     if (use && use.underWay > 0) use.underWay--
   }

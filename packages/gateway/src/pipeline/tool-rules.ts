@@ -1,5 +1,6 @@
 import {
   ALLOW,
+  type ArgumentRules,
   approvalNeeded,
   compileArgumentRules,
   compilePathCover,
@@ -145,9 +146,15 @@ function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleS
   }
 }
 
+/** What spares a person has to be seen: an argument that is left out is whatever its server takes it for. */
+function spelledOut({ fields, denyPatterns }: ArgumentRules): ArgumentRules {
+  const required = Object.entries(fields).map(([name, field]) => [name, { ...field, required: !field.forbidden }])
+  return { fields: Object.fromEntries(required), denyPatterns }
+}
+
 function compileSparing(rule: AutoApproval, world: PathWorld) {
   const covers = rule.paths && compilePathCover(rule.paths, world)
-  const judge = rule.arguments && compileArgumentRules(rule.arguments, { compilePattern })
+  const judge = rule.arguments && compileArgumentRules(spelledOut(rule.arguments), { compilePattern })
   const spares = (call: Call, found: readonly FoundPath[]): boolean =>
     isFor(rule, call.principal) &&
     (covers?.(found) ?? true) &&

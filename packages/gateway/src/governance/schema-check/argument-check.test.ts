@@ -200,6 +200,13 @@ describe('a hostile schema', () => {
     expect(await check.check(BOMB, SPARK)).toEqual(denied('CALL_DENIED', /takes more than it may/))
   })
 
+  it('is tried once, however many wait for it', async () => {
+    const check = open({ budget: 1_000 })
+    const said = await Promise.all(Array.from({ length: 20 }, () => check.check(BOMB, SPARK)))
+    const tooLong = denied('CALL_DENIED', /took too long to check a moment ago/)
+    expect(said).toEqual([denied('CALL_DENIED', /takes more than it may/), ...Array(19).fill(tooLong)])
+  })
+
   it('is not what arguments make of it that are too large', async () => {
     const check = open({ budget: 1_500 })
     const schema = { properties: { x: { uniqueItems: true } } }

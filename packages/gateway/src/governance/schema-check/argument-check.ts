@@ -35,6 +35,7 @@ const LARGE = 65_536
 const MOST_CHARACTERS = 8_000_000
 const LONGEST_WHY = 200
 const REMEDY = 'If it stays so, the author of its server has to simplify the schema.'
+const TOO_LONG = 'its input schema took too long to check a moment ago.'
 const NO_ARGUMENTS: JsonObject = Object.freeze({})
 
 /**
@@ -79,13 +80,12 @@ export class ArgumentCheck {
     const { digest, text } = known.sent
     const value = JSON.stringify(args)
     // What large arguments bring about is no reason to refuse small ones.
-    const size = value.length > LARGE ? `${digest} large` : digest
-    if (this.#isResting(digest) || this.#isResting(size))
-      return unchecked(`its input schema took too long to check a moment ago. ${REMEDY}`)
+    const fate = value.length > LARGE ? `${digest} large` : digest
+    if (this.#isResting(digest) || this.#isResting(fate)) return unchecked(`${TOO_LONG} ${REMEDY}`)
     if (value.length > MOST_CHARACTERS)
       return unchecked(`they have ${value.length} characters, and ${MOST_CHARACTERS} can be checked.`)
-    const outcome = await this.#lane.run({ digest, schema: text, value })
-    if (outcome.kind === 'excess') this.#resting.set(size, this.#now() + this.#rest)
+    const outcome = await this.#lane.run({ digest, fate, schema: text, value })
+    if (outcome.kind === 'excess') this.#resting.set(fate, this.#now() + this.#rest)
     if (outcome.kind === 'unusable') known.unusable = outcome.why
     return verdictOf(outcome)
   }
@@ -112,6 +112,8 @@ function verdictOf(outcome: Outcome): Verdict {
       return notValidated(outcome.why)
     case 'excess':
       return unchecked(`with its input schema that takes more than it may (${shown(outcome.why)}). ${REMEDY}`)
+    case 'hopeless':
+      return unchecked(`${TOO_LONG} ${REMEDY}`)
     case 'unchecked':
       return unchecked(`${shown(outcome.why)}.`)
     case 'crowded':

@@ -108,6 +108,15 @@ export class ThreadLane {
     if (outcome.kind === 'excess') this.#proven.delete(settled.job.digest)
     else if (this.#proven.size < MOST_PROVEN) this.#proven.add(settled.job.digest)
     settled.settle(outcome)
+    if (outcome.kind === 'excess') this.#giveUp(settled.job)
+  }
+
+  /** A crowd of calls that each take all of the time would leave none for anybody else. */
+  #giveUp({ fate }: Job): void {
+    const shares = ({ job }: Pending): boolean => job.fate === fate || job.digest === fate
+    const hopeless = this.#waiting.filter(shares)
+    this.#waiting.splice(0, Infinity, ...this.#waiting.filter((pending) => !shares(pending)))
+    for (const { settle } of hopeless) settle({ kind: 'hopeless' })
   }
 
   /** The thread is gone: by its memory if it was at work, and for good if it never was. */
