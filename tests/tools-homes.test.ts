@@ -139,7 +139,7 @@ describe(`${promise('GOV-10')} a definition that hides something`, () => {
       runCommand([...args, '--home', place.home, '--state', place.state])
     const { tools: listed } = JSON.parse((await sallyport('tools', '--server', 'wiki', '--json')).stdout)
     expect(listed).toMatchObject([
-      { tool: 'read_a', risk: 'medium', findings: [expect.anything(), expect.anything()] },
+      { tool: 'read_a', risk: 'high', findings: [expect.anything(), expect.anything()] },
       { tool: 'read_b', risk: 'low', findings: [] },
     ])
     const text = readFileSync(join(place.home, 'tools.yaml'), 'utf8')
