@@ -37,6 +37,17 @@ const denied = (code: string, reason: RegExp): unknown => ({
 describe(`${promise('GOV-17')} the check of arguments`, () => {
   const check = open()
 
+  it('leaves what is null and not required to the server, and nothing else', async () => {
+    const properties = { region: { type: 'string' }, limit: { type: 'integer' } }
+    const schema = { type: 'object', properties, required: ['limit'] }
+    expect(check.check(schema, { region: null, limit: 1 })).toBe(ALLOW)
+    expect(check.check(schema, { region: null, limit: null })).toMatchObject({ code: 'ARGUMENTS_INVALID' })
+    expect(check.check(schema, { region: 7, limit: 1 })).toMatchObject({ code: 'ARGUMENTS_INVALID' })
+    const patterned = { type: 'object', properties: { region: { type: 'string', pattern: '^[a-z]+$' } } }
+    expect(await check.check(patterned, { region: null })).toBe(ALLOW)
+    expect(await check.check(patterned, { region: 'EU' })).toMatchObject({ code: 'ARGUMENTS_INVALID' })
+  })
+
   it('answers at once for plain schemas', () => {
     const schema = { type: 'object', properties: { limit: { type: 'integer' } }, additionalProperties: false }
     expect(check.check(schema, { limit: 1 })).toBe(ALLOW)

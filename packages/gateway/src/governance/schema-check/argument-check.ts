@@ -39,6 +39,16 @@ const TOO_LONG = 'its input schema took too long to check a moment ago.'
 const NO_ARGUMENTS: JsonObject = Object.freeze({})
 
 /**
+ * Models write null for what they leave out, and the protocol itself knows arguments that are null (their headers are
+ * left out). What is not required and null is the server's to judge.
+ */
+function withoutUnsaid({ required }: JsonObject, args: JsonObject): JsonObject {
+  const needed: readonly unknown[] = Array.isArray(required) ? required : []
+  const said = Object.entries(args).filter(([name, value]) => value !== null || needed.includes(name))
+  return said.length === Object.keys(args).length ? args : Object.fromEntries(said)
+}
+
+/**
  * Holds arguments against the schemas of their tools. Plain schemas are asked at once. All others, and values that would
  * take long, go to a thread that can be ended: whoever wrote a schema or a pattern must not be able to stop everybody.
  */
@@ -58,6 +68,15 @@ export class ArgumentCheck {
 
   /** The verdict is there at once wherever it can be. A schema is known by its object: it must not be changed. */
   check(schema: JsonObject, args: JsonObject = NO_ARGUMENTS): Verdict | Promise<Verdict> {
+    const again = (verdict: Verdict): Verdict | Promise<Verdict> => {
+      const said = verdict.outcome === 'deny' ? withoutUnsaid(schema, args) : args
+      return said === args ? verdict : this.#check(schema, said)
+    }
+    const verdict = this.#check(schema, args)
+    return verdict instanceof Promise ? verdict.then(again) : again(verdict)
+  }
+
+  #check(schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> {
     const known = this.#known.get(schema) ?? this.#learn(schema)
     const fits = known.plain?.accepts(args)
     if (fits === true) return ALLOW
