@@ -1,27 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { modernRequest } from './mcp-client.ts'
+import { runNotesGateway } from './notes-gateway.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { runCommand } from './run-command.ts'
-import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+import type { Place, RunningGateway } from './run-gateway.ts'
 
-const SERVERS = join(REPOSITORY, 'packages/gateway/demo/servers')
 const KEY = `AKIA${'IOSFODNN7EXAMPLF'}`
-
-async function gateway(settings: object = {}): Promise<RunningGateway> {
-  const place = makePlace({
-    gateway: { startup_wait: '50s' },
-    governance: { approval_timeout: '1s' },
-    mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } },
-    ...settings,
-  })
-  const running = await runGateway({ place })
-  onTestFinished(() => running.stop())
-  await eventually(() => recordsOf(running, 'TOOLS_WRITTEN').length, Boolean)
-  return running
-}
 
 const recordsOf = (running: RunningGateway, type: string) => running.records().filter((record) => record.type === type)
 
@@ -55,7 +42,7 @@ function edit({ home }: Place, change: (text: string) => string): void {
 
 describe(`explain: ${promise('GOV-25')}`, () => {
   it('names the file and the line that decided, of calls that were allowed, refused, expired and of a changed tool', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     edit(running, (text) => text.replace(/pin: "sha256-[0-9a-f]{64}"/, 'pin: "sha256-other"'))
     await eventually(() => recordsOf(running, 'TOOLS_FILE_RELOADED').length, Boolean)
 
@@ -87,7 +74,7 @@ describe(`explain: ${promise('GOV-25')}`, () => {
   })
 
   it('says who approved a call, over what, and by which rule it was asked', async () => {
-    const running = await gateway({ governance: { approval_timeout: '50s' } })
+    const running = await runNotesGateway({ governance: { approval_timeout: '50s' } })
     const answer = call(running, 'notes_delete_note', { id: 'n1' })
     await eventually(() => recordsOf(running, 'APPROVAL_REQUESTED').length, Boolean)
     const { approval, call_id } = recordsOf(running, 'APPROVAL_REQUESTED')[0] ?? {}
@@ -101,7 +88,7 @@ describe(`explain: ${promise('GOV-25')}`, () => {
   })
 
   it('says that the file was changed since, and tells programs the same', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     await call(running, 'notes_delete_note', { id: 'n1' })
     expect(await explained(running, 'POLICY_DENIED')).not.toContain('changed since')
     edit(running, (text) => `# A new first line.\n${text}`)
@@ -124,7 +111,7 @@ describe(`the arguments in records: ${promise('GOV-26')}`, () => {
     ['redacted', { id: 'visible', token: '[redacted: by its name]' }],
     ['full', { id: 'visible', token: 'abc' }],
   ])('are kept as audit.arguments says: %s', async (how, expected) => {
-    const running = await gateway({ audit: { arguments: how } })
+    const running = await runNotesGateway({ audit: { arguments: how } })
     await call(running, 'notes_read_note', { id: 'visible', token: 'abc' })
     await call(running, 'notes_read_note', { id: 'visible' })
     const [denied] = recordsOf(running, 'POLICY_DENIED')
@@ -135,7 +122,7 @@ describe(`the arguments in records: ${promise('GOV-26')}`, () => {
   })
 
   it('hold no secret, whatever became of the call', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     expect(await call(running, 'notes_read_note', { id: KEY })).toContain('SECRET_REFUSED')
     expect(recordsOf(running, 'POLICY_DENIED')[0]).toMatchObject({
       arguments: { id: expect.stringMatching(/^\[redacted/) },
@@ -147,7 +134,7 @@ describe(`the arguments in records: ${promise('GOV-26')}`, () => {
 
 describe(`audit: ${promise('GOV-28')}`, () => {
   it('finds what the new events say by verdict, tool, session and trace', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     await call(running, 'notes_list_notes')
     await call(running, 'notes_delete_note', { id: 'n1' })
     await call(running, 'notes_read_note', { id: 'gone' })

@@ -1,26 +1,11 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { modernRequest } from './mcp-client.ts'
-import { eventually } from './processes.ts'
+import { runNotesGateway } from './notes-gateway.ts'
 import { promise } from './promises.ts'
 import { errorOf, type Outcome, runCommand } from './run-command.ts'
-import { endProcess, makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
-
-const SERVERS = join(REPOSITORY, 'packages/gateway/demo/servers')
-
-async function gateway(settings: object = {}): Promise<RunningGateway> {
-  const place = makePlace({
-    gateway: { startup_wait: '50s' },
-    governance: { approval_timeout: '1s' },
-    mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } },
-    ...settings,
-  })
-  const running = await runGateway({ place })
-  onTestFinished(() => running.stop())
-  await eventually(() => running.records().some(({ type }) => type === 'TOOLS_WRITTEN'), Boolean)
-  return running
-}
+import { endProcess, type RunningGateway } from './run-gateway.ts'
 
 const call = ({ mcp }: RunningGateway, name: string, args: object = {}) =>
   modernRequest(mcp, 'tools/call', { name, arguments: args })
@@ -50,7 +35,7 @@ const replay = ({ home, state }: RunningGateway, ...args: readonly string[]): Pr
 
 describe(`replay: ${promise('GOV-29')}`, () => {
   it('changes nothing by the rules that were in force, while a gateway runs and after it', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     await someCalls(running)
     const expected = { code: 0, stdout: '', stderr: '7 calls: 7 as before, 0 otherwise.\n' }
     expect(await replay(running, '--since', '1h', '--fail-on-change')).toEqual(expected)
@@ -60,7 +45,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
   })
 
   it('lists what a stricter file changes by tool and rule, and exits with 6 where that is asked for', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     await someCalls(running)
     const file = changed(running, (text) => {
       const strict = inEntry(text, 'mcp__notes__list_notes', '    requires_approval_in_modes: [NORMAL]\n')
@@ -83,7 +68,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
   })
 
   it('tells what a laxer file would let pass, and what another mode would have meant', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     await someCalls(running)
     const file = changed(running, (text) => text.replaceAll('requires_approval: true', 'requires_approval: false'))
     expect((await replay(running, '--tools', file)).stdout).toMatch(
@@ -106,7 +91,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
   })
 
   it('counts as undecided what a rule would have to know and no record tells', async () => {
-    const running = await gateway({ audit: { arguments: 'shape' } })
+    const running = await runNotesGateway({ audit: { arguments: 'shape' } })
     await someCalls(running)
     const file = changed(running, (text) =>
       inEntry(text, 'mcp__notes__search_notes', '    arguments: { words: { enum: [b] } }\n'),
@@ -117,7 +102,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
   })
 
   it('refuses a file that is broken or not there, and names the place', async () => {
-    const running = await gateway()
+    const running = await runNotesGateway()
     const broken = changed(running, (text) => `${text}\n  : [`)
     const refused = await replay(running, '--tools', broken, '--json')
     expect([refused.code, errorOf(refused).code]).toEqual([1, 'TOOLS_FILE_INVALID'])

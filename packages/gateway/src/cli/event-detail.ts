@@ -1,4 +1,5 @@
 import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
+import { ANSWER_WORDS } from './answer-words.ts'
 import { localTime } from './local-time.ts'
 
 type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }
@@ -31,7 +32,7 @@ const DETAILS: Details = {
   TOKEN_REVOKED: () => '',
   APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,
   APPROVAL_ANSWERED: ({ answer, why, ...event }) =>
-    `${ANSWERS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}`,
+    `${ANSWER_WORDS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}`,
   APPROVAL_EXPIRED: reasonOf,
   MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${byWhom(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
@@ -45,13 +46,6 @@ const DETAILS: Details = {
 }
 
 const WOULD = { ask: 'would have asked', deny: 'would have been refused' } as const
-
-const ANSWERS = {
-  deny: 'refused',
-  once: 'approved once',
-  session: 'approved for the session',
-  always: 'approved for good',
-} as const
 
 /** A newer version may have written kinds of events that this one has no words for. */
 export function eventDetail(event: LoggedEvent): string {

@@ -1,4 +1,5 @@
 import { formatDuration, type Json, type RuleSource } from '@sallyport/core'
+import { ANSWER_WORDS } from './answer-words.ts'
 import { between, type CallStory, type Decided, type Kind, tellStory } from './call-story.ts'
 import { fixOf } from './error-fix.ts'
 import type { Explanation } from './gateway-client.ts'
@@ -73,7 +74,7 @@ function approvalRows(story: CallStory, rules: Explanation['rules']): readonly R
     const why = answered.why === undefined ? '' : `: ${visibleLine(answered.why)}`
     const who = visibleLine(`${answered.by} (over ${answered.via})`)
     const took = formatDuration(between(asked, answered))
-    return [['approval', [...question, `${ANSWERS[answered.answer]} by ${who} after ${took}${why}`]]]
+    return [['approval', [...question, `${ANSWER_WORDS[answered.answer]} by ${who} after ${took}${why}`]]]
   }
   const end = expired
     ? visibleLine(expired.reason)
@@ -92,13 +93,6 @@ function askedBy({ asked, decided }: CallStory, rules: Explanation['rules']): re
   if (isNamed(decided?.decided_by?.rule) || isNamed(decided?.rules?.approve)) return []
   return ruleNotes(rule, { time: asked.time, rules }).map((line) => `  ${line}`)
 }
-
-const ANSWERS = {
-  deny: 'refused',
-  once: 'approved once',
-  session: 'approved for the session',
-  always: 'approved for good',
-} as const
 
 function questionRows({ questions }: CallStory): readonly Row[] {
   const lines = questions.map((event) => {

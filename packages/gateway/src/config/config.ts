@@ -6,6 +6,7 @@ export { type HomeContent, mostBytesOf, readHome, readHomeFile, withFile } from 
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
 export { isLoopback } from './loopback.ts'
 export { mayApprove } from './may-approve.ts'
+export { parseYaml } from './parse-yaml.ts'
 export { readPolicyFields } from './policy-fields.ts'
 export { sameServer } from './same-server.ts'
 export { secretsOf } from './secrets-of.ts'

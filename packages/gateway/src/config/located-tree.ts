@@ -1,5 +1,4 @@
 import {
-  type Document,
   isAlias,
   isMap,
   isScalar,
@@ -10,6 +9,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml'
+import { parseYaml } from './parse-yaml.ts'
 import { yamlProblem } from './yaml-problem.ts'
 
 /** A value of the file together with where it stands. */
@@ -48,7 +48,7 @@ export interface LocatedTree {
 /** Reads YAML 1.2 (and so JSON) into values that know their place. Whatever the text is, it returns. */
 export function parseTree(text: string): LocatedTree {
   const lines = new LineCounter()
-  const document = parseText(text, lines)
+  const document = parseYaml({ parse: parseDocument, text, lineCounter: lines })
   const positionOf = (offset: number): TextPosition => {
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
@@ -63,25 +63,6 @@ export function parseTree(text: string): LocatedTree {
 
 const NESTED = 'this is nested too deeply.'
 const EMPTY: LocatedNode = { kind: 'scalar', value: null, source: '' }
-
-function parseText(text: string, lineCounter: LineCounter): Document.Parsed | undefined {
-  try {
-    return parseDocument(text, {
-      version: '1.2',
-      schema: 'core',
-      prettyErrors: false,
-      // Compared here instead, in linear time and with both places.
-      uniqueKeys: false,
-      // `silent` would also pass over a second document.
-      logLevel: 'error',
-      lineCounter,
-    })
-  } catch (error) {
-    // The composer recurses: what its own limit lets through may still be too deep for the stack.
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
-}
 
 function describeFault(fault: YAMLError): TreeProblem {
   return { offset: fault.pos[0], problem: yamlProblem(fault.code) }

@@ -14,6 +14,7 @@ import {
   type ToolsFileReading,
 } from './tools-file/tools-file.ts'
 import { lockOf, removeLeftovers } from './tools-lock.ts'
+import { Turns } from './turns.ts'
 import { utf8Text } from './utf8-text.ts'
 
 export interface ToolsKeeperOptions {
@@ -55,7 +56,8 @@ export class ToolsKeeper {
   #told = ''
   readonly #toldNotWritten = new Set<string>()
   #watch: FileWatch | undefined
-  #writing: Promise<unknown> = Promise.resolve()
+  /** One change, or one reading, after the other. */
+  readonly #turns = new Turns()
 
   constructor(options: ToolsKeeperOptions) {
     this.#options = options
@@ -92,14 +94,14 @@ export class ToolsKeeper {
   watch(): void {
     const { path } = this.#options
     if (path === undefined) return
-    void this.#inTurn(() => removeLeftovers(path)).catch(() => undefined)
-    const onEvent = (): Promise<void> => this.#inTurn(() => this.#reread(path))
+    void this.#turns.take(() => removeLeftovers(path)).catch(() => undefined)
+    const onEvent = (): Promise<void> => this.#turns.take(() => this.#reread(path))
     this.#watch = new FileWatch({ folder: dirname(path), names: [basename(path)], onEvent })
   }
 
   async close(): Promise<void> {
     await this.#watch?.close()
-    await this.#writing
+    await this.#turns.take(async () => undefined)
   }
 
   /** Writes down what was discovered, unless it cannot be done without touching what people wrote. */
@@ -108,7 +110,7 @@ export class ToolsKeeper {
     if (path === undefined || entries.length === 0) return
     this.#notWritten = []
     try {
-      const skipped = await this.#inTurn(() => this.#change(path, (text) => appendEntries(text, entries)))
+      const skipped = await this.#turns.take(() => this.#change(path, (text) => appendEntries(text, entries)))
       this.#tellNotWritten(skipped.map(({ name, why }) => `${name} has no entry: ${why}`))
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
@@ -120,7 +122,7 @@ export class ToolsKeeper {
   async set(change: FieldChange): Promise<void> {
     const { path } = this.#options
     if (path === undefined) throw noFile()
-    await this.#inTurn(() => this.#change(path, (text) => setField(text, change)))
+    await this.#turns.take(() => this.#change(path, (text) => setField(text, change)))
   }
 
   /** What `set` would do to the file now. */
@@ -256,13 +258,6 @@ export class ToolsKeeper {
       this.#toldNotWritten.add(reason)
       this.#options.onWarning(`New tools are not written down: ${reason}`)
     }
-  }
-
-  /** One change, or one reading, after the other. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#writing.then(work)
-    this.#writing = turn.catch(() => undefined)
-    return turn
   }
 }
 

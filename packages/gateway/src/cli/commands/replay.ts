@@ -6,7 +6,7 @@ import { openArgumentCheck, readToolsFile } from '../../governance/governance.ts
 import { SCHEMA_THREAD_FILE } from '../../package-root.ts'
 import { knownCatalog, type ReplayReport, ReplayTally, Retrial } from '../../replay/replay.ts'
 import { type EventFilter, openKeptCatalogues, readRecords } from '../../store/store.ts'
-import { FILTER_FLAGS } from '../audit-filter.ts'
+import { type AuditFilter, FILTER_FLAGS } from '../audit-filter.ts'
 import { choiceOf } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
@@ -15,13 +15,7 @@ import type { GlobalFlags } from '../global-flags.ts'
 import { replaySummary, replayText } from '../replay-text.ts'
 import { createScreen, type Screen } from '../screen.ts'
 
-interface ReplayFlags {
-  readonly since?: Date
-  readonly until?: Date
-  readonly agent?: string
-  readonly session?: string
-  readonly server?: string
-  readonly tool?: string
+interface ReplayFlags extends Pick<AuditFilter, 'since' | 'until' | 'agent' | 'session' | 'server' | 'tool'> {
   readonly tools?: string
   readonly config?: string
   readonly mode?: Mode

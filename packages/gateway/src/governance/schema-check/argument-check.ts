@@ -68,11 +68,12 @@ export class ArgumentCheck {
 
   /** The verdict is there at once wherever it can be. A schema is known by its object: it must not be changed. */
   check(schema: JsonObject, args: JsonObject = NO_ARGUMENTS): Verdict | Promise<Verdict> {
-    const again = (verdict: Verdict): Verdict | Promise<Verdict> => {
-      const said = verdict.outcome === 'deny' ? withoutUnsaid(schema, args) : args
-      return said === args ? verdict : this.#check(schema, said)
-    }
     const verdict = this.#check(schema, args)
+    if (verdict === ALLOW) return verdict
+    const again = (first: Verdict): Verdict | Promise<Verdict> => {
+      const said = first.outcome === 'deny' ? withoutUnsaid(schema, args) : args
+      return said === args ? first : this.#check(schema, said)
+    }
     return verdict instanceof Promise ? verdict.then(again) : again(verdict)
   }
 

@@ -1,5 +1,5 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
-import { yamlProblem } from '../../config/config.ts'
+import { isAlias, isMap, isScalar, isSeq, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
+import { parseYaml, yamlProblem } from '../../config/config.ts'
 
 /** A value with its parts, and with the node of the parser that tells how it is written. */
 export interface YamlValue {
@@ -37,31 +37,13 @@ const NESTED = 'this is nested too deeply.'
 
 /** Reads YAML 1.2 with the merge keys of 1.1. Whatever the text is, it returns. */
 export function readYaml(text: string): YamlReading {
-  const document = parseText(text)
+  const document = parseYaml({ parse: parseDocument, text })
   if (document === undefined) return { ok: false, problem: { offset: 0, problem: NESTED } }
   const [fault] = [...document.errors, ...document.warnings]
   if (fault !== undefined) return { ok: false, problem: { offset: fault.pos[0], problem: yamlProblem(fault.code) } }
   const builder = new TreeBuilder()
   const root = builder.build(document.contents, 0)
   return builder.problem === undefined ? { ok: true, root } : { ok: false, problem: builder.problem }
-}
-
-function parseText(text: string): Document.Parsed | undefined {
-  try {
-    return parseDocument(text, {
-      version: '1.2',
-      schema: 'core',
-      prettyErrors: false,
-      // Compared here instead, in linear time.
-      uniqueKeys: false,
-      // `silent` would also pass over a second document.
-      logLevel: 'error',
-    })
-  } catch (error) {
-    // The composer recurses: what its own limit lets through may still be too deep for the stack.
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
 }
 
 /** Aliases can make a small file mean a huge tree ("billion laughs"). */

@@ -1,0 +1,20 @@
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { eventually } from './processes.ts'
+import { makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+
+const SERVERS = join(REPOSITORY, 'packages/gateway/demo/servers')
+
+/** A gateway in front of the notes of the demonstration, whose tools have their entries. */
+export async function runNotesGateway(settings: object = {}): Promise<RunningGateway> {
+  const place = makePlace({
+    gateway: { startup_wait: '50s' },
+    governance: { approval_timeout: '1s' },
+    mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } },
+    ...settings,
+  })
+  const running = await runGateway({ place })
+  onTestFinished(() => running.stop())
+  await eventually(() => running.records().some(({ type }) => type === 'TOOLS_WRITTEN'), Boolean)
+  return running
+}
