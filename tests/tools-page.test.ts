@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { policySchema } from '../packages/gateway/src/config/policy-schema.ts'
-import { readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
+import { parseFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
 import { UNENFORCED_FIELDS } from '../packages/gateway/src/pipeline/pipeline.ts'
 import { promise } from './promises.ts'
 import { textOf } from './repository.ts'
@@ -24,6 +24,6 @@ describe(`docs/tools-yaml.md (${promise('GOV-5')})`, () => {
   const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 
   it.each(examples)('shows a file that is read without a warning: %#', (text) => {
-    expect(readToolsFile(text, 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
+    expect(readToolsFile(parseFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
   })
 })

@@ -61,6 +61,7 @@ export {
 export { redactJson, redactJsonText } from './redact-json.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
+export { sameJson } from './same-json.ts'
 export { mayHoldSecret } from './secret-anchors.ts'
 export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'

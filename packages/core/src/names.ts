@@ -15,7 +15,14 @@ export interface NamingOptions {
 }
 
 /** Two names that any agent could take for one another fold to the same text. */
-export const foldName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
+export function foldName(name: string): string {
+  const lower = name.toLowerCase()
+  return FOLDED.test(lower) ? lower : lower.replaceAll(/[^a-z0-9]+/g, '_')
+}
+
+// Most names are plain already, and there may be thousands of them.
+const FOLDED = /^[a-z0-9]+(?:_[a-z0-9]+)*$/
+const SQUEEZED = /^[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*$/
 
 const MAX_LENGTH = 50
 /** A short hash reads better; who searches long enough finds another tool with the same one, but not with the long one. */
@@ -176,7 +183,7 @@ function nameAt(ref: ToolRef, level: number, { naming, digest }: NamingOptions):
   if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return level === 0 ? ref.tool : undefined
   if (level > 0) return hashedNames(ref, digest)[level - 1]
   const plain = plainName(ref)
-  return plain.length <= MAX_LENGTH && squeeze(ref.tool) !== '' ? plain : undefined
+  return plain.length <= MAX_LENGTH && /[A-Za-z0-9]/.test(ref.tool) ? plain : undefined
 }
 
 /** Server and tool as they stand on the wire, unless that is too long or others claim it too. */
@@ -194,6 +201,7 @@ export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): read
 
 /** Letters, digits and single underscores, beginning with a letter: what every agent leaves as it is. */
 function squeeze(text: string): string {
+  if (SQUEEZED.test(text)) return text
   const plain = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '')
   return /^[0-9]/.test(plain) ? `s${plain}` : plain
 }

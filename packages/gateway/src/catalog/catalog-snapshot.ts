@@ -3,13 +3,10 @@ import {
   BUILT_IN_SERVER,
   canonicalName,
   type Era,
-  isJsonObject,
   type JsonObject,
-  type McpParam,
   NameTable,
   type Naming,
   quoteText,
-  readMcpParams,
   renamed,
   type ToolRef,
   wrappedOutputSchema,
@@ -179,7 +176,7 @@ function namedOffers(entries: readonly CatalogEntry[], { kind, key, names, usual
       const name = String(item.name)
       const wire = names.wireName({ server, tool: name })
       if (wire === undefined) return []
-      const usualWire = usual.wireName({ server, tool: name })
+      const usualWire = usual === names ? wire : usual.wireName({ server, tool: name })
       const recordName = kind === 'tool' ? canonicalName({ server, tool: name }) : name
       return [
         {
@@ -193,27 +190,10 @@ function namedOffers(entries: readonly CatalogEntry[], { kind, key, names, usual
           definition: { ...item, name: wire },
           ...(kind === 'tool' && catalogue.era === 'modern' && narrowed(item)),
           isMcp: server !== BUILT_IN_SERVER,
-          get mcpParams() {
-            return kind === 'tool' ? repeated(item) : undefined
-          },
         },
       ]
     }),
   )
-}
-
-const REPEATED = new WeakMap<JsonObject, readonly McpParam[] | undefined>()
-
-/**
- * Looked for when somebody calls the tool: to go through the schemas of thousands of tools would hold up the first list.
- * A schema whose annotations break the rules is taken as one that has none: no client may follow it.
- */
-function repeated(item: JsonObject): readonly McpParam[] | undefined {
-  if (REPEATED.has(item)) return REPEATED.get(item)
-  const read = isJsonObject(item.inputSchema) ? readMcpParams(item.inputSchema) : { params: [] }
-  const params = 'flaw' in read || read.params.length === 0 ? undefined : read.params
-  REPEATED.set(item, params)
-  return params
 }
 
 /** A legacy server may break the rules of its era; then its results are as they are, and so is its schema. */

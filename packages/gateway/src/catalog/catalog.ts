@@ -1,4 +1,4 @@
-import type { Naming } from '@sallyport/core'
+import { type Naming, sameJson } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 
@@ -6,6 +6,7 @@ export { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 export { CatalogueShelf } from './catalogue-shelf.ts'
 export { discoveryOf } from './discovery.ts'
 export type { Offer } from './offer.ts'
+export { repeatedParams } from './repeated-params.ts'
 
 /** Which lists differ from before. */
 export interface CatalogChange {
@@ -13,6 +14,8 @@ export interface CatalogChange {
   readonly resources: boolean
   readonly prompts: boolean
 }
+
+type ListKey = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
 const LISTS = { tools: ['tools'], resources: ['resources', 'resourceTemplates'], prompts: ['prompts'] } as const
 
@@ -95,15 +98,15 @@ export class Catalog {
 }
 
 function changeBetween(before: ServerCatalogue | undefined, after: ServerCatalogue): CatalogChange {
-  const differs = (lists: readonly (keyof ServerCatalogue)[]): boolean =>
-    lists.some((list) => JSON.stringify(before?.[list] ?? []) !== JSON.stringify(after[list]))
+  const differs = (lists: readonly ListKey[]): boolean =>
+    lists.some((list) => !sameJson(before?.[list] ?? [], after[list]))
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
 }
 
 const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts
 
 function sameOpening(a: ServerCatalogue, b: ServerCatalogue): boolean {
-  const opening = ({ instructions, capabilities, leftOut }: ServerCatalogue): string =>
-    JSON.stringify([instructions, capabilities, leftOut])
+  const opening = ({ instructions, capabilities, serverInfo, leftOut }: ServerCatalogue): string =>
+    JSON.stringify([instructions, capabilities, serverInfo, leftOut])
   return opening(a) === opening(b)
 }

@@ -3,6 +3,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { keptPins, pinOf } from '../governance/governance.ts'
 import type { CatalogueCache } from '../store/store.ts'
 import { stdioConfig } from '../upstream/stdio/stdio.test-kit.ts'
+import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { catalogueOf } from './catalogue.test-kit.ts'
 import { CatalogueShelf } from './catalogue-shelf.ts'
 
@@ -39,6 +40,23 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
       pinOf({ name: 'a', original: tools[0] ?? {} }),
       'sha256-kept',
     ])
+  })
+
+  it('is written only where a server told something new', () => {
+    const cache = createCache()
+    const catalogue = catalogueOf(['a'], { era: 'modern', freshUntil: { tools: 1 } })
+    new CatalogueShelf(cache).save(stdioConfig(), catalogue)
+    const text = [...cache.kept.values()][0] ?? ''
+    const writes = (stored: string, ...told: readonly ServerCatalogue[]): number => {
+      const written: string[] = []
+      const shelf = new CatalogueShelf({ load: () => stored, save: (_server, _source, now) => void written.push(now) })
+      shelf.load(stdioConfig())
+      for (const each of told) shelf.save(stdioConfig(), each)
+      return written.length
+    }
+    expect(writes(text, catalogue, { ...catalogue, freshUntil: { tools: 2 }, instructions: undefined })).toBe(0)
+    expect(writes(text, { ...catalogue, instructions: 'new' }, catalogueOf(['a', 'b']))).toBe(2)
+    expect(writes(JSON.stringify(catalogue), catalogue, catalogue)).toBe(1)
   })
 
   it('makes pins anew that are of something else than people review now, or not as many as the tools', () => {

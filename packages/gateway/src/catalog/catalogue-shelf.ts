@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isJsonObject } from '@sallyport/core'
+import { isJsonObject, type Json, sameJson } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import { keptPins, recallPins } from '../governance/governance.ts'
 import type { CatalogueCache } from '../store/store.ts'
@@ -8,42 +8,60 @@ import type { LastKnown, ServerCatalogue } from '../upstream/upstream.ts'
 /** What servers offered the last time, kept so that a start need not wait for them. */
 export class CatalogueShelf {
   readonly #cache: CatalogueCache
-  readonly #lastKnown = new Map<string, LastKnown>()
+  /** By the server: what stands in the cache. */
+  readonly #kept = new Map<string, Kept>()
 
   constructor(cache: CatalogueCache) {
     this.#cache = cache
   }
 
   lastKnown(server: string): LastKnown | undefined {
-    return this.#lastKnown.get(server)
+    return this.#kept.get(server)?.catalogue
   }
 
   load(config: ServerConfig): ServerCatalogue | undefined {
-    const text = this.#cache.load(config.id, fingerprint(config))
+    const source = fingerprint(config)
+    const text = this.#cache.load(config.id, source)
     if (text === undefined) return undefined
-    const catalogue = readCatalogue(text)
-    if (catalogue === undefined) return undefined
-    this.#lastKnown.set(config.id, catalogue)
+    const kept = readCatalogue(text)
+    if (kept === undefined) return undefined
+    const { catalogue, hasPins } = kept
+    this.#kept.set(config.id, { catalogue, ...(hasPins && { source }) })
     return catalogue
   }
 
   save(config: ServerConfig, catalogue: ServerCatalogue): void {
-    this.#lastKnown.set(config.id, catalogue)
-    this.#cache.save(config.id, fingerprint(config), JSON.stringify({ ...catalogue, pins: keptPins(catalogue.tools) }))
+    const source = fingerprint(config)
+    const kept = this.#kept.get(config.id)
+    this.#kept.set(config.id, { source, catalogue })
+    if (kept?.source === source && tellSame(kept.catalogue, catalogue)) return
+    this.#cache.save(config.id, source, JSON.stringify({ ...catalogue, pins: keptPins(catalogue.tools) }))
   }
+}
+
+interface Kept {
+  /** The fingerprint of the server that told it; nothing where it has to be written anew. */
+  readonly source?: string
+  readonly catalogue: ServerCatalogue
+}
+
+function tellSame(one: ServerCatalogue, other: ServerCatalogue): boolean {
+  const parts = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof ServerCatalogue>
+  // How long lists are good for is told anew each time, and a start asks for them in any case.
+  parts.delete('freshUntil')
+  return [...parts].every((part) => sameJson(one[part] as Json, other[part] as Json))
 }
 
 const LISTS = ['tools', 'resources', 'resourceTemplates', 'prompts', 'leftOut']
 
 /** Another version of ours may have written something else there: then the server is asked, as if nothing were known. */
-function readCatalogue(text: string): ServerCatalogue | undefined {
+function readCatalogue(text: string) {
   const catalogue = parsed(text)
   if (!isJsonObject(catalogue) || !isJsonObject(catalogue.capabilities)) return undefined
   if (catalogue.era !== 'legacy' && catalogue.era !== 'modern') return undefined
   if (!LISTS.every((list) => Array.isArray(catalogue[list]))) return undefined
   const { pins, ...known } = catalogue as unknown as ServerCatalogue & { readonly pins: unknown }
-  recallPins(known.tools, pins)
-  return known
+  return { catalogue: known as ServerCatalogue, hasPins: recallPins(known.tools, pins) }
 }
 
 function parsed(text: string): unknown {

@@ -1,4 +1,4 @@
-import type { JsonObject, McpParam } from '@sallyport/core'
+import type { JsonObject } from '@sallyport/core'
 
 /** One thing that a server offers and a client may ask for; or, of the kind `question`, what the server asks of clients. */
 export interface Offer {
@@ -16,8 +16,6 @@ export interface Offer {
   readonly original: JsonObject
   /** The same under the name that clients see. */
   readonly definition: JsonObject
-  /** The arguments that HTTP repeats in headers in the modern era, where a tool has such. */
-  readonly mcpParams?: readonly McpParam[] | undefined
   /** The output schema that legacy clients are shown in place of one that they could not take. */
   readonly legacyOutput?: JsonObject
   /** The method by which it was asked for, where that has rules besides those of the thing itself. */

@@ -30,7 +30,7 @@ const MEGABYTE = 1024 ** 2
 const mostMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
 /** How large a file of a home may be. */
 export const mostBytesOf = (file: string): number => mostMegabytes(file) * MEGABYTE
-const CHUNK_BYTES = 64 * 1024
+const CHUNK_BYTES = 4 * 1024
 
 /** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
 export async function readHome(path: string): Promise<HomeContent> {
@@ -84,7 +84,8 @@ export async function readHomeFile(file: string): Promise<Buffer | undefined> {
 }
 
 async function readRegular(file: string, handle: FileHandle): Promise<Buffer> {
-  if (!(await handle.stat()).isFile()) {
+  const found = await handle.stat()
+  if (!found.isFile()) {
     throw new SallyportError('HOME_UNREADABLE', `${file} is not a regular file.`, {
       hint: 'Replace it by a file, or remove it.',
     })
@@ -92,9 +93,11 @@ async function readRegular(file: string, handle: FileHandle): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for (;;) {
-    const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+    // In one go, unless it grows meanwhile.
+    const rest = Math.min(found.size, mostBytesOf(file)) - length
+    const chunk = Buffer.allocUnsafe(Math.max(rest, 0) + CHUNK_BYTES)
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, length)
-    if (bytesRead === 0) return Buffer.concat(chunks)
+    if (bytesRead === 0) return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
     chunks.push(chunk.subarray(0, bytesRead))
     length += bytesRead
     if (length > mostBytesOf(file)) throw tooLarge(file)

@@ -37,13 +37,14 @@ export const keptPins = (definitions: readonly JsonObject[]): JsonObject => ({
   pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
 })
 
-/** Takes kept pins for those of the definitions that they were kept beside. */
-export function recallPins(definitions: readonly JsonObject[], kept: unknown): void {
-  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return
+/** Takes kept pins for those of the definitions that they were kept beside, if they can be. */
+export function recallPins(definitions: readonly JsonObject[], kept: unknown): boolean {
+  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return false
   const { pins: made } = kept as { readonly pins: readonly unknown[] }
-  if (made.length !== definitions.length) return
+  if (made.length !== definitions.length) return false
   for (const [at, definition] of definitions.entries()) {
     const pin = made[at]
     if (typeof pin === 'string') pins.set(definition, pin)
   }
+  return true
 }

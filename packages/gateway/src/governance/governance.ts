@@ -21,5 +21,5 @@ export { type Approver, openProgramApproval, type ProgramAnswer } from './progra
 export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-check.ts'
 export { serverPathWorld } from './server-world.ts'
 export { issueText, readToolsBytes } from './tools-bytes.ts'
-export { type FieldChange, type NewEntry, readToolsFile } from './tools-file/tools-file.ts'
+export type { FieldChange, NewEntry } from './tools-file/tools-file.ts'
 export { ToolsKeeper } from './tools-keeper.ts'

@@ -34,6 +34,8 @@ export interface InferenceOptions {
   readonly neighbours: (server: string) => Neighbours
 }
 
+type Inference = PolicySources['inferred']
+
 interface Inferred<Value> {
   readonly value: Value
   readonly reason: string
@@ -57,57 +59,72 @@ export function poisonIn({ original, server }: Inferable, options: InferenceOpti
 }
 
 /** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
-export function inferPolicy(offer: Inferable, options: InferenceOptions): PolicySources['inferred'] {
+export function inferPolicy(offer: Inferable, options: InferenceOptions): Inference {
   if (offer.kind === 'question') return questionPolicy(offer.name)
   if (offer.kind !== 'tool') return READING
-  const tool = offer.original as ToolDefinition
-  const { tokens } = options
-  return {
-    category: offer.isMcp ? 'mcp' : 'built_in',
-    get risk(): Inferred<RiskLevel> {
-      // Our own tools need no suspicion, and what they declare is so.
-      if (!offer.isMcp && !this.permission.value.includes('WRITE')) return { value: 'low', reason: 'it only reads' }
-      const findings = offer.isMcp ? poisonIn(offer, options) : []
-      const { level, reason } = inferRisk(tool, { tokens, findings })
-      return { value: level, reason }
-    },
-    get permission(): Inferred<readonly Permission[]> {
-      const trusted = options.trusted || !offer.isMcp
-      const { permission, reason } = inferPermission(tool, { tokens, trusted, networkIsolated: !offer.isMcp })
-      return { value: permission, reason }
-    },
+  return new InferredPolicy(offer, options)
+}
+
+class InferredPolicy implements Inference {
+  readonly #tool: Inferable
+  readonly #options: InferenceOptions
+
+  constructor(tool: Inferable, options: InferenceOptions) {
+    this.#tool = tool
+    this.#options = options
+  }
+
+  get category(): string {
+    return this.#tool.isMcp ? 'mcp' : 'built_in'
+  }
+
+  get risk(): Inferred<RiskLevel> {
+    const { isMcp, original } = this.#tool
+    // Our own tools need no suspicion, and what they declare is so.
+    if (!isMcp && !this.permission.value.includes('WRITE')) return { value: 'low', reason: 'it only reads' }
+    const findings = isMcp ? poisonIn(this.#tool, this.#options) : []
+    const { level, reason } = inferRisk(original as ToolDefinition, { tokens: this.#options.tokens, findings })
+    return { value: level, reason }
+  }
+
+  get permission(): Inferred<readonly Permission[]> {
+    const { isMcp, original } = this.#tool
+    const { tokens, trusted } = this.#options
+    const hints = { tokens, trusted: trusted || !isMcp, networkIsolated: !isMcp }
+    const { permission, reason } = inferPermission(original as ToolDefinition, hints)
+    return { value: permission, reason }
   }
 }
 
 /** Resources and prompts are asked for to be read. */
-const READING: PolicySources['inferred'] = {
+const READING: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it is only read' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it is only read; it may come from anywhere' },
 }
 
 /** The folders that a client works in: names, and nothing of what is in them. */
-const ROOTS: PolicySources['inferred'] = {
+const ROOTS: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it tells the names of folders' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it tells the names of folders, to whoever the server is' },
 }
 
 /** A person sees the question, and decides what to say. */
-const ELICITATION: PolicySources['inferred'] = {
+const ELICITATION: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'a person reads it and answers' },
   permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what a person answers goes to the server' },
 }
 
 /** It spends the user's model, and what that knows may leave with the answer. */
-const SAMPLING: PolicySources['inferred'] = {
+const SAMPLING: Inference = {
   category: 'mcp',
   risk: { value: 'medium', reason: "it uses the client's model" },
   permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what the model answers goes to the server' },
 }
 
-function questionPolicy(method: string): PolicySources['inferred'] {
+function questionPolicy(method: string): Inference {
   if (method === 'roots/list') return ROOTS
   return method === 'elicitation/create' ? ELICITATION : SAMPLING
 }

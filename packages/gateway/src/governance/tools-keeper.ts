@@ -3,19 +3,19 @@ import { messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
 import { causeCode, diskReason, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
 import { type LineChange, lineChange } from './line-change.ts'
-import { issueText, readToolsBytes } from './tools-bytes.ts'
+import { issueText, parseToolsBytes } from './tools-bytes.ts'
 import {
   appendEntries,
   type Change,
   type FieldChange,
   type NewEntry,
+  type Parsing,
+  readToolsFile,
   type Skipped,
   setField,
-  type ToolsFileReading,
 } from './tools-file/tools-file.ts'
 import { lockOf, removeLeftovers } from './tools-lock.ts'
 import { Turns } from './turns.ts'
-import { utf8Text } from './utf8-text.ts'
 
 export interface ToolsKeeperOptions {
   /** Where tools.yaml stands, or would. Undefined: there is none, and none is made. */
@@ -32,11 +32,10 @@ export interface ToolsKeeperOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** What we wrote ourselves, and what it says, which was made sure of before. */
 interface Written {
   readonly before: Buffer | undefined
   readonly after: Buffer
-  readonly read: Extract<Change, { ok: true }>['read']
+  readonly parsing: Parsing
 }
 
 /** Somebody else may write at the same time: then it is read again, so often. */
@@ -45,8 +44,9 @@ const MOST_TRIES = 20
 /** tools.yaml: read when it changes, appended to, changed value by value. The last good one is in force. */
 export class ToolsKeeper {
   readonly #options: ToolsKeeperOptions
-  /** Of the file in force. */
+  /** Of the file in force: what stands on the disk, and that parsed. */
   #bytes: Buffer | undefined
+  #parsing: Parsing | undefined
   #file: ToolsFile
   #isUsable = true
   #issue: string | undefined
@@ -110,7 +110,7 @@ export class ToolsKeeper {
     if (path === undefined || entries.length === 0) return
     this.#notWritten = []
     try {
-      const skipped = await this.#turns.take(() => this.#change(path, (text) => appendEntries(text, entries)))
+      const skipped = await this.#turns.take(() => this.#change(path, (parsing) => appendEntries(parsing, entries)))
       this.#tellNotWritten(skipped.map(({ name, why }) => `${name} has no entry: ${why}`))
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
@@ -122,21 +122,21 @@ export class ToolsKeeper {
   async set(change: FieldChange): Promise<void> {
     const { path } = this.#options
     if (path === undefined) throw noFile()
-    await this.#turns.take(() => this.#change(path, (text) => setField(text, change)))
+    await this.#turns.take(() => this.#change(path, (parsing) => setField(parsing, change)))
   }
 
   /** What `set` would do to the file now. */
   async preview(change: FieldChange): Promise<LineChange> {
     const { path } = this.#options
     if (path === undefined) throw noFile()
-    const bytes = await readHomeFile(path)
-    const before = bytes === undefined ? '' : decode(path, bytes)
-    const changed = setField(before, change)
+    const parsing = this.#parse(await readHomeFile(path))
+    const changed = setField(parsing, change)
     if (!changed.ok) throw unsafe(path, changed.why)
-    return lineChange(path, before, changed.text)
+    const { source } = parsing.ok ? parsing.file : parsing
+    return lineChange(path, source.text, changed.text)
   }
 
-  async #change(path: string, change: (text: string) => Change): Promise<readonly Skipped[]> {
+  async #change(path: string, change: (parsing: Parsing) => Change): Promise<readonly Skipped[]> {
     try {
       return await withLockFile(lockOf(path), async (isHeld) => {
         for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -153,13 +153,13 @@ export class ToolsKeeper {
   /** Nothing when somebody else was quicker. */
   async #tryChange(
     path: string,
-    change: (text: string) => Change,
+    change: (parsing: Parsing) => Change,
     isHeld: () => Promise<boolean>,
   ): Promise<readonly Skipped[] | undefined> {
     const before = await readHomeFile(path)
     // Who takes the file away may be about to put another in its place; a new one would undo what people decided.
     if (before === undefined && this.#bytes !== undefined) throw unsafe(path, REMOVED)
-    const changed = change(before === undefined ? '' : decode(path, before))
+    const changed = change(this.#parse(before))
     if (!changed.ok) throw unsafe(path, changed.why)
     if (changed.splices.length === 0) {
       await this.#catchUp(before)
@@ -169,7 +169,7 @@ export class ToolsKeeper {
     if (after.length > mostBytesOf(path)) throw unsafe(path, 'it would become larger than what is read of it')
     const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readHomeFile(path), before)
     if (!(await replaceFile(path, after, { isWanted }))) return undefined
-    await this.#written({ before, after, read: changed.read })
+    await this.#written({ before, after, parsing: changed.parsing })
     return changed.skipped
   }
 
@@ -178,12 +178,12 @@ export class ToolsKeeper {
     if (bytes !== undefined && !same(bytes, this.#bytes)) await this.#consider(bytes)
   }
 
-  async #written({ before, after, read }: Written): Promise<void> {
+  async #written({ before, after, parsing }: Written): Promise<void> {
     // What was not in force before does not come into force by our own hand.
     const wasInForce = same(before, this.#bytes)
     await this.#options.onWritten({ before, after })
     if (!wasInForce) return this.#consider(after)
-    if (this.#take(after, read)) this.#options.onChange()
+    if (this.#take(after, parsing)) this.#options.onChange()
   }
 
   async #reread(path: string): Promise<void> {
@@ -228,15 +228,20 @@ export class ToolsKeeper {
     this.#options.record({ type: 'TOOLS_FILE_REJECTED', file: this.#file.path, message: reason })
   }
 
+  #parse(bytes: Buffer | undefined): Parsing {
+    return (same(bytes, this.#bytes) && this.#parsing) || parseToolsBytes(bytes)
+  }
+
   /** Whether it can be used; if so it is in force. */
-  #take(bytes: Buffer, read = (path: string): ToolsFileReading => readToolsBytes(path, bytes)): boolean {
+  #take(bytes: Buffer, parsing = parseToolsBytes(bytes)): boolean {
     const { path } = this.#file
-    const reading = read(path)
+    const reading = readToolsFile(parsing, path)
     if (!reading.ok) {
       this.#issue = issueText(path, reading.issue)
       return false
     }
     this.#bytes = bytes
+    this.#parsing = parsing
     this.#file = reading.file
     this.#isUsable = true
     this.#find(reading.warnings.map((warning) => issueText(path, warning)))
@@ -267,12 +272,6 @@ const emptyFile = (path: string): ToolsFile => ({ path, entries: [], categories:
 
 const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
-
-function decode(path: string, bytes: Buffer): string {
-  const text = utf8Text(bytes)
-  if (text === undefined) throw unsafe(path, 'it is not UTF-8 text')
-  return text
-}
 
 /** What the disk refused is a reason to leave the file alone; anything else is what it is. */
 function fromDisk(path: string, error: unknown): unknown {

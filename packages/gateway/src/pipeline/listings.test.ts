@@ -106,16 +106,6 @@ describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
   })
 })
 
-describe('a decision about what no server lists', () => {
-  it('is made each time, and nothing of it is kept', () => {
-    const { catalog, listings } = createBench({ catalogues: { files: RICH } })
-    const [one, two] = [catalog.snapshot.resource('a://x'), catalog.snapshot.resource('a://x')]
-    if (!one || !two) throw new Error('It has no owner.')
-    expect(listings.decisionFor(one, ANN)).toBe(listings.decisionFor(one, ANN))
-    expect(listings.decisionFor(two, ANN)).not.toBe(listings.decisionFor(one, ANN))
-  })
-})
-
 describe(`lists in both eras (${promise('GW-17')})`, () => {
   const listOf = (catalogue: ServerCatalogue, era: Era): readonly JsonObject[] => {
     const { listings } = createBench({ catalogues: { files: catalogue } })

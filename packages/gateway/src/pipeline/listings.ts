@@ -1,12 +1,13 @@
 import {
+  compileSteps,
   type Decision,
-  decide,
   type Era,
   type JsonObject,
   type Principal,
   type Step,
   type ToolPolicy,
   type ToolRef,
+  UNDECIDED,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import { pinOf } from '../governance/governance.ts'
@@ -55,19 +56,19 @@ const MAX_VIEWS = 1_000
 /** Lists vary by who asks and by nothing else; each is decided and printed once, until something changes. */
 export class Listings {
   readonly #catalog: Catalog
-  readonly #steps: readonly Step<Listed>[]
+  readonly #judge: (listed: Listed, earlier: Decision) => Decision
   readonly #rulesOf: (server: string) => ServerRules
   readonly #policyOf: (offer: Offer) => ToolPolicy
   readonly #pinned: (pin: string) => JsonObject | undefined
   readonly #now: () => number
   #snapshot: CatalogSnapshot | undefined
   #views = new Map<string, View>()
-  #leavesTools = new Map<string, boolean>()
+  #ofServers = new Map<string, ServerRules & Pick<Listed, 'leavesTools'>>()
   #epoch = 0
 
   constructor(options: ListingsOptions) {
     this.#catalog = options.catalog
-    this.#steps = options.steps
+    this.#judge = compileSteps(options.steps)
     this.#rulesOf = options.rulesOf
     this.#policyOf = options.policyOf
     this.#pinned = options.pinned
@@ -78,7 +79,7 @@ export class Listings {
   forget(): void {
     this.#epoch++
     this.#views = new Map()
-    this.#leavesTools = new Map()
+    this.#ofServers = new Map()
   }
 
   /** Another one means that what was decided before may no longer hold. */
@@ -148,11 +149,8 @@ export class Listings {
   #decide(view: View, offer: Offer): Decision {
     const known = view.decisions.get(offer)
     if (known) return known
-    const isDockerGateway = this.runsDockerGateway(offer.server)
-    const rules = { ...this.#rulesOf(offer.server), isDockerGateway }
-    const leavesTools = this.#leavesToolsOf(offer.server, rules)
     const policy = this.#policyOf(offer)
-    const decision = decide(this.#steps, { offer, leavesTools, policy, ...rules })
+    const decision = this.#judge({ offer, policy, ...this.#governedBy(offer.server) }, UNDECIDED)
     view.decisions.set(offer, decision)
     return decision
   }
@@ -176,13 +174,16 @@ export class Listings {
     return descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
   }
 
-  #leavesToolsOf(server: string, rules: ServerRules): boolean {
-    const known = this.#leavesTools.get(server)
+  /** What counts for everything of one server. */
+  #governedBy(server: string): ServerRules & Pick<Listed, 'leavesTools'> {
+    const known = this.#ofServers.get(server)
     if (known !== undefined) return known
+    const rules = { ...this.#rulesOf(server), isDockerGateway: this.runsDockerGateway(server) }
     const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
-    const leaves = tools.length === 0 || tools.some(({ name }) => rules.selection(name) && !isClosed(name, rules))
-    this.#leavesTools.set(server, leaves)
-    return leaves
+    const leavesTools = tools.length === 0 || tools.some(({ name }) => rules.selection(name) && !isClosed(name, rules))
+    const governed = { ...rules, leavesTools }
+    this.#ofServers.set(server, governed)
+    return governed
   }
 }
 

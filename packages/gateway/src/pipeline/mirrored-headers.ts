@@ -1,12 +1,14 @@
 import { isJsonObject, paramText } from '@sallyport/core'
+import { repeatedParams } from '../catalog/catalog.ts'
 import { headerText } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
 /** The headers that go with a call: what its tool wants repeated of the arguments, and what the client sent besides. */
 export function mirroredHeaders({ method, offer, params, headers }: Call): readonly string[] | undefined {
-  if (offer.mcpParams === undefined || method !== 'tools/call') return headers
+  const repeated = method === 'tools/call' ? repeatedParams(offer) : []
+  if (repeated.length === 0) return headers
   const args = isJsonObject(params.arguments) ? params.arguments : {}
-  const mirrored = offer.mcpParams.flatMap((param) => {
+  const mirrored = repeated.flatMap((param) => {
     const text = paramText(param, args)
     return text === undefined ? [] : [param.header, headerText(text)]
   })

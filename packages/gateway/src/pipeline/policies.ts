@@ -97,15 +97,16 @@ export class Policies {
     const { file, settings } = this.#options
     const { defaults, enforce } = settings()
     const { path } = file()
+    const changesGateway = this.#changesGateway(offer)
     const sources: PolicySources = {
       entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
       patterns: this.#matching(names),
-      inferred: this.#changesGateway(offer) ? CHANGING_GATEWAY : inferPolicy(offer, this.#inferenceFor(offer)),
+      inferred: changesGateway ? CHANGING_GATEWAY : inferPolicy(offer, this.#inferenceFor(offer)),
       defaults,
       enforce,
     }
     const resolved = resolvePolicy(sources)
-    return this.#needsWord(offer, names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
+    return changesGateway && this.#isUnspoken(names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
   }
 
   /**
@@ -113,9 +114,10 @@ export class Policies {
    * time: that neither frees the other from its rules nor lends them to its own.
    */
   #sharedNamesOf(offer: Offer): readonly string[] {
-    if (offer.kind !== 'tool') return []
+    if (offer.kind !== 'tool') return NONE
     const shared = this.#entries.sharedNamesOf(offer)
-    return this.#entries.find(shared).length + this.#matching(shared).length > 0 ? shared : []
+    if (shared.length === 0) return NONE
+    return this.#entries.find(shared).length + this.#matching(shared).length > 0 ? shared : NONE
   }
 
   #changesGateway({ kind, server, name }: Offer): boolean {
@@ -125,16 +127,16 @@ export class Policies {
   }
 
   /** A pattern that spares approval was hardly meant for what adds servers: only an entry of its own does. */
-  #needsWord(offer: Offer, names: readonly string[]): boolean {
-    if (!this.#changesGateway(offer)) return false
+  #isUnspoken(names: readonly string[]): boolean {
     return this.#entries.written(names).every(({ fields }) => fields.requiresApproval === undefined)
   }
 
   #inferenceFor({ server }: Offer): InferenceOptions {
     const { settings, isTrusted } = this.#options
-    const neighbours = (of: string): Neighbours => this.#entries.neighboursOf(of)
-    return { tokens: settings().riskTokens, trusted: isTrusted(server), neighbours }
+    return { tokens: settings().riskTokens, trusted: isTrusted(server), neighbours: this.#neighboursOf }
   }
+
+  readonly #neighboursOf = (server: string): Neighbours => this.#entries.neighboursOf(server)
 
   get #entries(): EntryIndex {
     const { catalog, file } = this.#options
@@ -189,7 +191,8 @@ class EntryIndex {
   readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
   readonly #neighbours = new Map<string, Neighbours>()
   #bareNames: ReadonlyMap<string, number> | undefined
-  #fullNames: ReadonlySet<string> | undefined
+  /** What tools would be called on the wire, had nobody renamed them. */
+  #renamed: ReadonlySet<string> | undefined
 
   constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
     this.snapshot = snapshot
@@ -206,18 +209,19 @@ class EntryIndex {
   /** All forms in which a person may have written it; a bare one only where it means one tool. */
   namesOf(offer: Offer): readonly string[] {
     const { name } = offer
-    const full = fullNamesOf(offer)
-    return this.#isUnique(name) ? [...full, ...bareNamesOf(name).filter((bare) => this.#isBare(bare))] : full
+    const names = fullNamesOf(offer)
+    if (this.#isUnique(name)) for (const bare of bareNamesOf(name)) if (this.#isBare(bare)) names.push(bare)
+    return names
   }
 
   /** The bare forms, where they mean several tools. */
   sharedNamesOf({ name }: Offer): readonly string[] {
-    return this.#isUnique(name) ? [] : bareNamesOf(name)
+    return this.#isUnique(name) ? NONE : bareNamesOf(name)
   }
 
   find(names: readonly string[]): readonly ToolEntry[] {
     const found: ToolEntry[] = []
-    for (const name of names) for (const entry of this.#byKey.get(name) ?? []) addOnce(found, entry)
+    for (const name of names) for (const entry of this.#byKey.get(name) ?? NONE) addOnce(found, entry)
     for (const { matches, entry } of this.#globs) if (names.some(matches)) addOnce(found, entry)
     return found
   }
@@ -247,8 +251,8 @@ class EntryIndex {
 
   /** A server that calls its tool what is written for another's would get the rules of that one. */
   #isBare(name: string): boolean {
-    this.#fullNames ??= new Set(this.snapshot.tools.flatMap(fullNamesOf))
-    return !LOOKS_FULL.test(name) && !this.#fullNames.has(name)
+    this.#renamed ??= new Set(this.snapshot.tools.flatMap(({ usualWire }) => usualWire ?? []))
+    return !LOOKS_FULL.test(name) && this.snapshot.tool(name) === undefined && !this.#renamed.has(name)
   }
 
   #isUnique(tool: string): boolean {
@@ -261,11 +265,12 @@ function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
   if (!entries.includes(entry)) entries.push(entry)
 }
 
-/** With the server in them, which may not be there at the moment. */
+/** With the server in them, which may not be there at the moment. Of the full forms only those on the wire look otherwise. */
 const LOOKS_FULL = /^mcp__|\//
 
-function fullNamesOf({ server, name, wire, usualWire, recordName }: Offer): readonly string[] {
-  return [recordName, `${server}/${name}`, wire, ...(usualWire === undefined ? [] : [usualWire])]
+function fullNamesOf({ server, name, wire, usualWire, recordName }: Offer): string[] {
+  const names = [recordName, `${server}/${name}`, wire]
+  return usualWire === undefined ? names : [...names, usualWire]
 }
 
 const bareNamesOf = (name: string): readonly string[] => [name, `mcp_${name}`]

@@ -8,15 +8,16 @@ import {
   quoteText,
   SallyportError,
 } from '@sallyport/core'
-import type { Offer } from '../catalog/catalog.ts'
+import { type Offer, repeatedParams } from '../catalog/catalog.ts'
 import { readHeaderText } from '../upstream/upstream.ts'
 import type { Carrier } from './carrier.ts'
 
 /** What intermediaries were told of the arguments must be what the arguments say (2026-07-28, "Server Validation"). */
-export function paramFlaw({ mcpParams }: Offer, params: JsonObject, carrier: Carrier): SallyportError | undefined {
-  if (mcpParams === undefined) return undefined
+export function paramFlaw(offer: Offer, params: JsonObject, carrier: Carrier): SallyportError | undefined {
+  const repeated = repeatedParams(offer)
+  if (repeated.length === 0) return undefined
   const args = isJsonObject(params.arguments) ? params.arguments : {}
-  for (const param of mcpParams) {
+  for (const param of repeated) {
     const expected = paramText(param, args)
     const [given, another] = carrier.headersDistinct[param.header] ?? []
     if (given === undefined && expected === undefined) continue
@@ -30,10 +31,10 @@ export function paramFlaw({ mcpParams }: Offer, params: JsonObject, carrier: Car
 }
 
 /** Headers of that kind that mean nothing to us; the protocol wants them passed on. */
-export function foreignParamHeaders({ mcpParams = [] }: Offer, { headers }: Carrier): readonly string[] | undefined {
+export function foreignParamHeaders(offer: Offer, { headers }: Carrier): readonly string[] | undefined {
   const foreign: string[] = []
   for (const name in headers) {
-    if (!name.startsWith(PARAM_PREFIX) || mcpParams.some(({ header }) => header === name)) continue
+    if (!name.startsWith(PARAM_PREFIX) || repeatedParams(offer).some(({ header }) => header === name)) continue
     const value = headers[name]
     if (typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value)) foreign.push(name, value)
   }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type LoggedEvent, MODES, type Mode, SallyportError, type ToolsFile } from '@sallyport/core'
 import { loadSettings, type Settings, withFile } from '../../config/config.ts'
-import { openArgumentCheck, readToolsFile } from '../../governance/governance.ts'
+import { openArgumentCheck, readToolsBytes } from '../../governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from '../../package-root.ts'
 import { knownCatalog, type ReplayReport, ReplayTally, Retrial } from '../../replay/replay.ts'
 import { type EventFilter, openKeptCatalogues, readRecords } from '../../store/store.ts'
@@ -83,7 +83,7 @@ async function readRules(
   const { settings } = await loadSettings({ home: home.path, environment, content: given })
   const file = flags.tools === undefined ? join(home.path, 'tools.yaml') : resolve(cwd, flags.tools)
   const bytes = flags.tools === undefined ? content.files.get('tools.yaml') : await bytesOf(cwd, flags.tools)
-  const reading = readToolsFile(bytes?.toString('utf8') ?? '', file)
+  const reading = readToolsBytes(file, bytes)
   if (!reading.ok) {
     const { line, column, problem } = reading.issue
     throw new SallyportError('TOOLS_FILE_INVALID', `${file}:${line}:${column}: ${problem}`)

@@ -9,8 +9,8 @@ import {
   type NewCategory,
   type NewEntry,
 } from './new-entry.ts'
-import { type LineMemo, MAX_KEY_LENGTH } from './outline.ts'
-import { type ParsedFile, pairOf, parseFile } from './parsed-file.ts'
+import { MAX_KEY_LENGTH } from './outline.ts'
+import { type ParsedFile, type Parsing, pairOf } from './parsed-file.ts'
 import { sectionOf } from './read-sections.ts'
 import { changeSafely, refuseUnparsed } from './safe-change.ts'
 import type { Intent } from './same-meaning.ts'
@@ -33,18 +33,16 @@ const HEADER = [
 ]
 
 /** Adds entries for tools that have none, at the end of `tools`. Everything else stays as it is, byte for byte. */
-export function appendEntries(text: string, entries: readonly NewEntry[], category = MCP_CATEGORY): Change {
-  const memo: LineMemo = new Map()
-  const parsing = parseFile(text, memo)
+export function appendEntries(parsing: Parsing, entries: readonly NewEntry[], category = MCP_CATEGORY): Change {
   if (!parsing.ok) return refuseUnparsed(parsing)
   const { file } = parsing
   const { fresh, skipped } = sift(entries, file)
-  if (fresh.length === 0) return { ok: true, text, splices: [], skipped }
+  if (fresh.length === 0) return { ok: true, text: file.source.text, splices: [], skipped, parsing }
   const tools = placeIn(file, 'tools')
   if (tools.kind === 'closed') return { ok: false, why: tools.why }
   const addition = createAddition(file, fresh, category)
   const attempts = mainAttempts(addition, tools).map((main) => insertAll(file.source, [...addition.aside, main]))
-  const change = changeSafely({ file, memo, intent: addition.intent, attempts })
+  const change = changeSafely({ file, intent: addition.intent, attempts })
   return change.ok ? { ...change, skipped: [...skipped, ...addition.skipped] } : change
 }
 

@@ -4,6 +4,7 @@ import { appendEntries } from './append-entries.ts'
 import { handEdited } from './hand-edited.test-kit.ts'
 import { createNewEntry, hostileEntry } from './new-entry.test-kit.ts'
 import { entryValue, type NewEntry } from './new-entry.ts'
+import { parseFile } from './parsed-file.ts'
 import { setField } from './set-field.ts'
 import { applySplices, type Change, type Splice } from './splice.ts'
 import { ORACLES, type Oracle } from './yaml-oracle.test-kit.ts'
@@ -49,7 +50,7 @@ describe('a file that people have edited', () => {
     () => {
       let added = 0
       const check = (text: string, entry: NewEntry): void => {
-        const change = appendEntries(text, [entry])
+        const change = appendEntries(parseFile(text), [entry])
         if (!change.ok) {
           expect(change.why).not.toBe('')
           return
@@ -60,7 +61,12 @@ describe('a file that people have edited', () => {
         // Two only where the category has a section of its own to go to.
         expect(change.splices.length).toBeLessThanOrEqual(/^\ufeff?tool_?[cC]ategories:/m.test(text) ? 2 : 1)
         for (const oracle of Object.values(ORACLES)) expectAdded(oracle, text, { change, entry })
-        expect(appendEntries(change.text, [entry])).toEqual({ ok: true, text: change.text, splices: [], skipped: [] })
+        expect(appendEntries(parseFile(change.text), [entry])).toMatchObject({
+          ok: true,
+          text: change.text,
+          splices: [],
+          skipped: [],
+        })
       }
       void fc.assert(fc.property(handEdited, hostileEntry, check), { numRuns: RUNS })
       expect(added).toBeGreaterThan(RUNS / 2)
@@ -76,7 +82,7 @@ describe('a file that people have edited', () => {
         text: string,
         { key, field, value }: { key: string; field: string; value: boolean | string },
       ): void => {
-        const change = setField(text, { key, field, value })
+        const change = setField(parseFile(text), { key, field, value })
         if (!change.ok) return
         changed++
         expect(undo(change)).toBe(text)
@@ -111,8 +117,8 @@ describe('a file that only discovery has written', () => {
     'says of every tool what was meant, whatever servers call and describe it',
     () => {
       const check = (entries: readonly NewEntry[]): void => {
-        const first = appendEntries('', [createNewEntry()])
-        const change = first.ok ? appendEntries(first.text, entries) : first
+        const first = appendEntries(parseFile(''), [createNewEntry()])
+        const change = first.ok ? appendEntries(parseFile(first.text), entries) : first
         if (!change.ok) expect.fail(change.why)
         const skipped = new Set(change.skipped.map(({ name }) => name))
         const written = [createNewEntry(), ...entries.toReversed()].filter(({ name }) => !skipped.has(name))

@@ -23,6 +23,8 @@ export interface ParsedFile {
   readonly root: YamlValue
   /** Where something stands in the file that the parser was given. */
   originalOffset(offset: number): number
+  /** Its lines as they were read: after a change most of them are the same. */
+  readonly memo: LineMemo
 }
 
 export type Parsing =
@@ -35,9 +37,11 @@ export function parseFile(text: string, memo: LineMemo = new Map()): Parsing {
   const alone = findLoneReturn(text)
   if (alone !== undefined) return { ok: false, source, problem: alone }
   const outline = scanOutline(source, memo)
-  const file = outline && parseInPart(source, outline)
-  return file === undefined ? parseInFull(source) : { ok: true, file }
+  const file = outline && parseInPart({ source, memo }, outline)
+  return file === undefined ? parseInFull({ source, memo }) : { ok: true, file }
 }
+
+type ReadLines = Pick<ParsedFile, 'source' | 'memo'>
 
 /** For YAML it ends a line, for our parser and for editors it does not: a comment for one is policy for another. */
 function findLoneReturn(text: string): YamlProblem | undefined {
@@ -50,7 +54,7 @@ function findLoneReturn(text: string): YamlProblem | undefined {
  * The parser is also the judge of the cuts: where it finds the same keys in the same lines, no quote and no bracket was
  * open there, so that the entries in between could be left out without another meaning for the rest.
  */
-function parseInPart(source: LinedText, outline: Outline): ParsedFile | undefined {
+function parseInPart({ source, memo }: ReadLines, outline: Outline): ParsedFile | undefined {
   const { sections, entries: scanned } = outline
   const { text, originalOffset } = createResidue(source, scanned)
   const reading = readYaml(text)
@@ -65,7 +69,7 @@ function parseInPart(source: LinedText, outline: Outline): ParsedFile | undefine
   if (new Set(scanned.map(({ key }) => key)).size < scanned.length) return undefined
   // Where nothing was cut by line, nothing was left out either.
   const cuts = scanned.length > 0 ? scanned : outlineOf(root, source).entries
-  return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset }
+  return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset, memo }
 }
 
 /** A member of a mapping. */
@@ -91,13 +95,13 @@ function isCutAt(
   )
 }
 
-function parseInFull(source: LinedText): Parsing {
+function parseInFull({ source, memo }: ReadLines): Parsing {
   const reading = readYaml(source.text)
   if (!reading.ok) return { ok: false, source, problem: reading.problem }
   const { root } = reading
   const { sections, entries: cuts } = outlineOf(root, source)
   const entries = entriesOf(cuts, pairOf(root, 'tools')?.target, ({ at }) => lineAt(source, at))
-  return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset } }
+  return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset, memo } }
 }
 
 function entriesOf(

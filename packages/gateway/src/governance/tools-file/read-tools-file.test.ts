@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { readToolsFile, type ToolsFileReading } from './tools-file.ts'
+import { parseFile, readToolsFile, type ToolsFileReading } from './tools-file.ts'
 
 const PATH = '/home/me/tools.yaml'
 
-const read = (...lines: readonly string[]): ToolsFileReading => readToolsFile(`${lines.join('\n')}\n`, PATH)
+const read = (...lines: readonly string[]): ToolsFileReading => readToolsFile(parseFile(`${lines.join('\n')}\n`), PATH)
 
 function fileOf(reading: ToolsFileReading) {
   if (!reading.ok) expect.fail(`line ${reading.issue.line}: ${reading.issue.problem}`)
@@ -57,7 +57,7 @@ describe('what tools.yaml says', () => {
   })
 
   it('has the same lines after a byte order mark and with other line ends', () => {
-    const { entries } = fileOf(readToolsFile(`\ufeff${EXAMPLE.join('\r\n')}`, PATH))
+    const { entries } = fileOf(readToolsFile(parseFile(`\ufeff${EXAMPLE.join('\r\n')}`), PATH))
     expect(entries).toEqual(fileOf(read(...EXAMPLE)).entries)
   })
 
@@ -125,7 +125,7 @@ describe('what tools.yaml says', () => {
   it.each(['', '\ufeff', '# nothing yet\n', '---\n', 'tools:\n', 'tools: {}\n', 'tools: ~', '{}'])(
     'is nothing in %j',
     (text) => {
-      expect(fileOf(readToolsFile(text, PATH)).entries).toEqual([])
+      expect(fileOf(readToolsFile(parseFile(text), PATH)).entries).toEqual([])
     },
   )
 

@@ -1,6 +1,6 @@
 import type { ToolsFile } from '@sallyport/core'
 import { createIssueLog, type FileIssue, issueAt } from './file-issue.ts'
-import { type ParsedFile, parseFile } from './parsed-file.ts'
+import type { ParsedFile, Parsing } from './parsed-file.ts'
 import { readEntry } from './read-entry.ts'
 import { readCategories, readModePolicies, SECTIONS, sectionOf, warnUnknown } from './read-sections.ts'
 
@@ -8,15 +8,13 @@ export type ToolsFileReading =
   | { readonly ok: true; readonly file: ToolsFile; readonly warnings: readonly FileIssue[] }
   | { readonly ok: false; readonly issue: FileIssue }
 
-/** What tools.yaml says. Whatever the text is, it returns. */
-export function readToolsFile(text: string, path: string): ToolsFileReading {
-  const parsing = parseFile(text)
+/** What tools.yaml says. */
+export function readToolsFile(parsing: Parsing, path: string): ToolsFileReading {
   if (!parsing.ok) return { ok: false, issue: issueAt(parsing.source, parsing.problem.offset, parsing.problem.problem) }
   return readParsed(parsing.file, path)
 }
 
-/** What a file says that was parsed already. */
-export function readParsed(file: ParsedFile, path: string): ToolsFileReading {
+function readParsed(file: ParsedFile, path: string): ToolsFileReading {
   const log = createIssueLog(file.source)
   checkRoot(file, log.error)
   const reader = { file, log }

@@ -1,26 +1,22 @@
 import { issueAt } from './file-issue.ts'
-import type { LineMemo } from './outline.ts'
 import { type ParsedFile, type Parsing, parseFile } from './parsed-file.ts'
-import { readParsed } from './read-tools-file.ts'
 import { type Intent, isAsMeant } from './same-meaning.ts'
 import { applySplices, type Change, type Splice } from './splice.ts'
 
 export interface PlannedChange {
   readonly file: ParsedFile
-  /** The one that the file was parsed with. */
-  readonly memo: LineMemo
   readonly intent: Intent
   /** Ways to write it, the preferred one first. */
   readonly attempts: readonly (readonly Splice[])[]
 }
 
 /** The first way after which the file, read again, says what it said and what was meant; else it is left alone. */
-export function changeSafely({ file, memo, intent, attempts }: PlannedChange): Change {
+export function changeSafely({ file, intent, attempts }: PlannedChange): Change {
   for (const splices of attempts) {
     const text = applySplices(file.source.text, splices)
-    const parsing = parseFile(text, memo)
+    const parsing = parseFile(text, file.memo)
     if (!parsing.ok || !isAsMeant(file, parsing.file, intent)) continue
-    return { ok: true, text, splices, skipped: [], read: (path) => readParsed(parsing.file, path) }
+    return { ok: true, text, splices, skipped: [], parsing }
   }
   return { ok: false, why: 'it is written so that nothing can be added here without changing what else it says' }
 }

@@ -1,12 +1,12 @@
 import type { Json } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { type Change, type FieldChange, setField } from './tools-file.ts'
+import { type Change, type FieldChange, parseFile, setField } from './tools-file.ts'
 import { yaml12 } from './yaml-oracle.test-kit.ts'
 
 const PIN: FieldChange = { key: 'a', field: 'pin', value: 'sha256-new' }
 
 function changed(text: string, change: Partial<FieldChange> = {}): string {
-  const outcome = setField(text, { ...PIN, ...change })
+  const outcome = setField(parseFile(text), { ...PIN, ...change })
   if (!outcome.ok) expect.fail(outcome.why)
   return outcome.text
 }
@@ -116,6 +116,6 @@ describe('a field that is not set', () => {
     ['tools:\n  a:\n', /not known/, { field: 'pins', value: 'x' }],
     ['tools:\n  a:\n', /not known/, { field: 'pin: x\n    hidden', value: true }],
   ])('leaves the file alone and says why: %j', (text, why, change) => {
-    expect(refusal(setField(text, { ...PIN, ...change }))).toMatch(why)
+    expect(refusal(setField(parseFile(text), { ...PIN, ...change }))).toMatch(why)
   })
 })

@@ -4,8 +4,8 @@ import { commentText } from './comment-text.ts'
 import { indentation } from './indentation.ts'
 import { insertLines } from './insert-lines.ts'
 import { BLANK, indentOf, type LinedText, startOf } from './lined-text.ts'
-import type { EntryCut, LineMemo } from './outline.ts'
-import { type FileEntry, type ParsedFile, pairOf, parseFile } from './parsed-file.ts'
+import type { EntryCut } from './outline.ts'
+import { type FileEntry, type ParsedFile, type Parsing, pairOf } from './parsed-file.ts'
 import { quoteAscii } from './quoted-text.ts'
 import { changeSafely, refuseUnparsed } from './safe-change.ts'
 import { entryValue } from './same-meaning.ts'
@@ -29,9 +29,7 @@ const MAX_COMMENT = 100
 const MAX_SHOWN = 60
 
 /** Replaces the value of a field, or adds the field to its entry. Everything else stays as it is, byte for byte. */
-export function setField(text: string, change: FieldChange): Change {
-  const memo: LineMemo = new Map()
-  const parsing = parseFile(text, memo)
+export function setField(parsing: Parsing, change: FieldChange): Change {
   if (!parsing.ok) return refuseUnparsed(parsing)
   const { file } = parsing
   const entry = file.entries.find(({ key }) => key === change.key)
@@ -43,7 +41,7 @@ export function setField(text: string, change: FieldChange): Change {
     tools: new Map([[entry.key, { ...before, [planned.key]: change.value }]]),
     categories: new Map(),
   }
-  return changeSafely({ file, memo, intent, attempts: planned.attempts })
+  return changeSafely({ file, intent, attempts: planned.attempts })
 }
 
 const refuse = (why: string): { readonly ok: false; readonly why: string } => ({ ok: false, why })

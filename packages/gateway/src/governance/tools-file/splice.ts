@@ -1,4 +1,4 @@
-import type { ToolsFileReading } from './read-tools-file.ts'
+import type { Parsing } from './parsed-file.ts'
 
 /** A place where a text was changed, told by the text before the change. */
 export interface Splice {
@@ -21,8 +21,8 @@ export type Change =
       readonly splices: readonly Splice[]
       /** What could not be written though the rest could. */
       readonly skipped: readonly Skipped[]
-      /** What the new text says: it was parsed to make sure of it. */
-      readonly read?: (path: string) => ToolsFileReading
+      /** The new text, which was parsed to make sure of what it says. */
+      readonly parsing: Parsing
     }
   | { readonly ok: false; readonly why: string }
 
