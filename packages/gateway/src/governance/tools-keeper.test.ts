@@ -299,6 +299,21 @@ describe('appending', () => {
   })
 })
 
+it('tools that cannot be written down are told up to a hundred, each in a few words, and then once that there are more', async () => {
+  const bench = openBench(GOOD)
+  for (let server = 0; server < 3; server++) {
+    const names = Array.from({ length: 90 }, (_, at) => `mcp__b__${server}_${at}_${'x'.repeat(2_000)}`)
+    for (let times = 0; times < 2; times++) await bench.keeper.append(names.map(newEntry))
+    expect(bench.keeper.notWritten).toHaveLength(90)
+  }
+  expect(bench.warnings).toHaveLength(101)
+  expect(bench.warnings.at(-1)).toMatch(/There are more/)
+  expect(Math.max(...bench.warnings.map(({ length }) => length))).toBeLessThan(600)
+  await bench.keeper.append([newEntry('mcp__b__short')])
+  await bench.keeper.append([newEntry(`mcp__b__${'y'.repeat(2_000)}`)])
+  expect(bench.warnings).toHaveLength(102)
+})
+
 it('what a killed writer left is removed at the next start', async () => {
   const bench = openBench(GOOD)
   const [lock, temporary] = ['.tools.yaml.lock', '.tools.yaml.4194999-0123456789ab.sallyport-tmp']

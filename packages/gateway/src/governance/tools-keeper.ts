@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
+import { excerpt, messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
 import { causeCode, diskReason, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
 import { type LineChange, lineChange } from './line-change.ts'
@@ -40,6 +40,8 @@ interface Written {
 
 /** Somebody else may write at the same time: then it is read again, so often. */
 const MOST_TRIES = 20
+const MOST_TOLD = 100
+const LONGEST_TOLD = 500
 
 /** tools.yaml: read when it changes, appended to, changed value by value. The last good one is in force. */
 export class ToolsKeeper {
@@ -258,11 +260,17 @@ export class ToolsKeeper {
 
   #tellNotWritten(reasons: readonly string[]): void {
     this.#notWritten = reasons
-    for (const reason of reasons) {
-      if (this.#toldNotWritten.has(reason)) continue
-      this.#toldNotWritten.add(reason)
-      this.#options.onWarning(`New tools are not written down: ${reason}`)
-    }
+    if (reasons.length === 0) this.#toldNotWritten.clear()
+    for (const reason of reasons) this.#tellOnce(excerpt(reason, LONGEST_TOLD))
+  }
+
+  /** Whoever names tools may never stop: the last that is said of it is where the rest can be read. */
+  #tellOnce(reason: string): void {
+    const told = this.#toldNotWritten
+    if (told.has(reason) || told.size > MOST_TOLD) return
+    told.add(reason)
+    const said = told.size > MOST_TOLD ? 'There are more. `sallyport tools check` names them all.' : reason
+    this.#options.onWarning(`New tools are not written down: ${said}`)
   }
 }
 

@@ -39,6 +39,10 @@ export class RuleBook {
   /** What is suspicious about its definition. */
   readonly findingsOf = (offer: Offer): readonly string[] => this.#policies.findingsOf(offer)
 
+  /** Every pin that tools.yaml names. */
+  readonly pins = (): ReadonlySet<string> =>
+    new Set(this.#options.file().entries.flatMap(({ fields: { pin } }) => pin ?? []))
+
   readonly rulesOf = (offer: Offer): ToolRules => {
     const policy = this.policyOf(offer)
     const known = this.#rules.get(policy)

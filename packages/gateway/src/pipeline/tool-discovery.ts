@@ -34,8 +34,8 @@ export interface Drift {
 export class ToolDiscovery {
   readonly #options: ToolDiscoveryOptions
   readonly #servers = new Set<string>()
-  /** Each change is told once. */
-  readonly #told = new Set<string>()
+  /** What stands is told once. By server, and no more of it than what the server offers. */
+  readonly #told = new Map<string, ReadonlySet<string>>()
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
 
@@ -67,15 +67,20 @@ export class ToolDiscovery {
     const seen = new Set(this.#servers)
     this.#servers.clear()
     const tools = this.#toolsOf(({ server }) => seen.has(server))
-    const { rules, definitions, append } = this.#options
-    for (const drift of tools.flatMap((offer) => this.#driftOf(offer) ?? [])) this.#tell(drift)
+    const { rules, append } = this.#options
+    for (const server of seen) this.#tellDrifts(server, tools)
     const fresh = tools.filter((offer) => !rules.isWritten(offer))
-    const isFresh = new Set(fresh)
-    const reviewed = tools.filter((offer) => isFresh.has(offer) || rules.policyOf(offer).pin?.value === pinOf(offer))
-    definitions.save(reviewed.map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) })))
-    if (fresh.length === 0) return
-    await append(fresh.map((offer) => this.#entryOf(offer)))
+    if (fresh.length > 0) await append(fresh.map((offer) => this.#entryOf(offer)))
+    this.#shelve(tools)
     this.#tellWritten(fresh.filter((offer) => rules.isWritten(offer)))
+  }
+
+  /** Only what an entry pins, which servers cannot have more of than tools.yaml holds: nobody asks for the rest. */
+  #shelve(tools: readonly Offer[]): void {
+    const { rules, definitions } = this.#options
+    const pinned = tools.filter((offer) => rules.policyOf(offer).pin?.value === pinOf(offer))
+    const kept = pinned.map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
+    definitions.save(kept, rules.pins)
   }
 
   #tellWritten(offers: readonly Offer[]): void {
@@ -97,12 +102,20 @@ export class ToolDiscovery {
     return pin && now !== undefined && now !== pin.value ? { offer, pin: pin.value, now } : undefined
   }
 
-  #tell({ offer, pin, now }: Drift): void {
-    const change = `${offer.recordName}\n${pin}\n${now}`
-    if (this.#told.has(change)) return
-    this.#told.add(change)
-    const { server, recordName } = offer
-    this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: recordName, pin, now })
+  #tellDrifts(server: string, tools: readonly Offer[]): void {
+    const told = this.#told.get(server)
+    const standing = new Set<string>()
+    this.#told.set(server, standing)
+    for (const offer of tools) {
+      const drift = offer.server === server ? this.#driftOf(offer) : undefined
+      if (drift === undefined) continue
+      const { pin, now } = drift
+      const { recordName } = offer
+      const change = `${recordName}\n${pin}\n${now}`
+      standing.add(change)
+      if (!told?.has(change))
+        this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: recordName, pin, now })
+    }
   }
 
   #entryOf(offer: Offer): NewEntry {

@@ -95,12 +95,13 @@ export class ToolReview {
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
   async accept(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
-    const { definitions, keeper } = this.#options
+    const { definitions, keeper, rules } = this.#options
     if (shown !== pinOf(offer)) throw changedAgain(offer)
     const places = this.#placesOf(offer, shown)
     if (places.length === 0) return
-    const from = this.#options.rules.policyOf(offer).pin?.value ?? ''
-    definitions.save([{ pin: shown, text: () => reviewedText(offer) }])
+    const from = rules.policyOf(offer).pin?.value ?? ''
+    const keep = (): void => definitions.save([{ pin: shown, text: () => reviewedText(offer) }], rules.pins)
+    keep()
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
     // Recorded before it is kept: a crash must not leave an accepted definition of which the log knows nothing.
     await this.#options.record({ ...event, from, to: shown })
@@ -111,7 +112,9 @@ export class ToolReview {
       await this.#options.record({ ...event, from: shown, to: from })
       throw error
     }
-    if (pinStateOf(offer, this.#options.rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
+    // Until an entry named it, it may have had to make room for another.
+    keep()
+    if (pinStateOf(offer, rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
   }
 
   /** The entries in which the pin has to be another. */

@@ -1,12 +1,13 @@
-import type { DefinitionShelf } from './records.ts'
+import type { DefinitionShelf, KeptDefinition } from './records.ts'
 import { type Blob, blobText, type Sqlite } from './sqlite.ts'
 
+/** Whoever writes definitions may be hostile, and tools.yaml has room for tens of thousands of them. */
+const MOST_BYTES = 256_000_000
+
 /** A shelf that may be lost: then a changed tool is not shown at all until somebody has accepted it. */
-export function createDefinitionShelf(database: Sqlite | undefined): DefinitionShelf {
+export function createDefinitionShelf(database: Sqlite | undefined, most = MOST_BYTES): DefinitionShelf {
   if (database === undefined) return { load: () => undefined, save: () => undefined }
   const select = database.prepare('SELECT definition FROM definitions WHERE pin = ?')
-  const find = database.prepare('SELECT 1 FROM definitions WHERE pin = ?')
-  const insert = database.prepare('INSERT OR IGNORE INTO definitions (pin, definition) VALUES (?, ?)')
   return {
     load(pin) {
       try {
@@ -16,18 +17,44 @@ export function createDefinitionShelf(database: Sqlite | undefined): DefinitionS
         return undefined
       }
     },
-    save(definitions) {
-      if (definitions.length === 0) return
-      try {
-        database.exec('BEGIN')
-        for (const { pin, text } of definitions) {
-          // As bytes: libsql cuts a text at its first NUL when it reads it back.
-          if (find.get(pin) === undefined) insert.run(pin, Buffer.from(text()))
-        }
-        database.exec('COMMIT')
-      } catch {
-        if (database.inTransaction) database.exec('ROLLBACK')
-      }
-    },
+    save: openRoom(database, most),
   }
+}
+
+function openRoom(database: Sqlite, most: number): DefinitionShelf['save'] {
+  const find = database.prepare('SELECT 1 FROM definitions WHERE pin = ?')
+  const insert = database.prepare('INSERT OR IGNORE INTO definitions (pin, definition) VALUES (?, ?)')
+  const size = database.prepare('SELECT total(length(definition)) AS bytes FROM definitions')
+  const sizeNow = (): number => (size.get() as { bytes: number }).bytes
+  const put = (definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void => {
+    // As bytes: libsql cuts a text at its first NUL when it reads it back.
+    const texts = definitions.map(({ pin, text }) => ({ pin, bytes: Buffer.from(text()) }))
+    const wanted = texts.reduce((sum, { bytes }) => sum + bytes.length, 0)
+    if (sizeNow() + wanted > most) letGo(database, named())
+    let room = most - sizeNow()
+    for (const { pin, bytes } of texts) {
+      // What is named stays. A definition for which there is no room counts as one that was lost.
+      if (bytes.length > room) continue
+      insert.run(pin, bytes)
+      room -= bytes.length
+    }
+  }
+  return (definitions, named) => {
+    if (definitions.length === 0) return
+    try {
+      // One transaction for all questions too: thousands of them, each on its own, take their time.
+      database.exec('BEGIN')
+      const fresh = definitions.filter(({ pin }) => find.get(pin) === undefined)
+      if (fresh.length > 0) put(fresh, named)
+      database.exec('COMMIT')
+    } catch {
+      if (database.inTransaction) database.exec('ROLLBACK')
+    }
+  }
+}
+
+function letGo(database: Sqlite, named: ReadonlySet<string>): void {
+  const pins = database.prepare('SELECT pin FROM definitions').all() as readonly { readonly pin: string }[]
+  const remove = database.prepare('DELETE FROM definitions WHERE pin = ?')
+  for (const { pin } of pins) if (!named.has(pin)) remove.run(pin)
 }

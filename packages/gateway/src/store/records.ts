@@ -47,8 +47,14 @@ export interface CatalogueCache {
 /** Definitions of tools as people reviewed them, by their pins: they are shown after a server changed them. */
 export interface DefinitionShelf {
   load(pin: string): string | undefined
-  /** The text is asked for where it is not on the shelf yet. */
-  save(definitions: readonly { readonly pin: string; readonly text: () => string }[]): void
+  /** Where the shelf is full, those make room that are not `named`: no entry has their pin. */
+  save(definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void
+}
+
+export interface KeptDefinition {
+  readonly pin: string
+  /** It is asked for where it is not on the shelf yet. */
+  readonly text: () => string
 }
 
 export interface Store {

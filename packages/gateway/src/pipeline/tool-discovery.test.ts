@@ -1,0 +1,64 @@
+import type { SallyportEvent, ToolEntry } from '@sallyport/core'
+import { expect, it } from 'vitest'
+import { Catalog } from '../catalog/catalog.ts'
+import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { DEFAULT_SETTINGS } from '../config/config.ts'
+import { REMOTE_PATH_WORLD } from '../governance/governance.ts'
+import { RuleBook, ToolDiscovery } from './pipeline.ts'
+
+const TOOL = 'mcp__wiki__read_page'
+
+function createBench(entry?: ToolEntry['fields']) {
+  const catalog = new Catalog(['wiki'], 'prefixed')
+  const entries: readonly ToolEntry[] = entry ? [{ key: TOOL, fields: entry, line: 1, lines: {} }] : []
+  const rules = new RuleBook({
+    catalog,
+    file: () => ({ path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }),
+    settings: () => DEFAULT_SETTINGS.governance,
+    mode: () => ({ mode: 'NORMAL' }),
+    isTrusted: () => false,
+    isDockerGateway: () => false,
+    flaw: () => undefined,
+    worldOf: () => REMOTE_PATH_WORLD,
+  })
+  const shelf = new Map<string, string>()
+  const events: SallyportEvent[] = []
+  const discovery = new ToolDiscovery({
+    catalog,
+    rules,
+    definitions: {
+      load: (pin) => shelf.get(pin),
+      save: (definitions) => {
+        for (const { pin, text } of definitions) shelf.set(pin, text())
+      },
+    },
+    path: 'tools.yaml',
+    append: async () => undefined,
+    record: (event) => events.push(event),
+    onWritten: () => undefined,
+    onBug: (error) => {
+      throw error
+    },
+    now: () => new Date(0),
+  })
+  const offer = async (description: string): Promise<void> => {
+    const tools = [{ name: 'read_page', description, inputSchema: { type: 'object' } }]
+    catalog.put('wiki', { ...catalogueOf([]), tools })
+    rules.forget()
+    discovery.seen('wiki')
+    await discovery.flush()
+  }
+  return { offer, shelf, events }
+}
+
+it('a tool that never gets an entry leaves nothing on the shelf, however often its definition changes', async () => {
+  const { offer, shelf } = createBench()
+  for (let change = 0; change < 20; change++) await offer(`Reads a page, ${change}.`)
+  expect(shelf.size).toBe(0)
+})
+
+it('a changed definition is told once while it stands, and again when it comes back: more is not remembered', async () => {
+  const { offer, events } = createBench({ pin: 'sha256-0' })
+  for (const description of ['one', 'one', 'two', 'two', 'one']) await offer(description)
+  expect(events.map(({ type }) => type)).toEqual(Array(3).fill('DEFINITION_DRIFTED'))
+})
