@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createChangingTools } from './changing-tools.ts'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
@@ -273,6 +274,24 @@ describe(`${promise('GOV-14')} escalation`, () => {
     expect((await run(running, 'mode', 'NORMAL', '--why', 'my own test')).code).toBe(0)
     await call(running.mcp, 'hostile_die')
     expect(await modeOf(running), 'what was forgiven does not count again').toMatchObject({ mode: 'NORMAL' })
+  })
+
+  it('is not brought about by a server whose schema cannot be checked in time: its calls are refused, and explained', async () => {
+    const inputSchema = { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } }
+    const tools = createChangingTools({ name: 'read_page', inputSchema })
+    const escalation = { policy_violations: { count: 2, window: '10m', to: 'ALERT' } }
+    const running = await gateway({ config: { governance: { escalation }, mcp_servers: { wiki: tools.entry } } })
+    const args = { text: `${'a'.repeat(60)}!` }
+    for (let count = 0; count < 4; count++)
+      expect(await call(running.mcp, 'wiki_read_page', args)).toContain('ARGUMENTS_UNCHECKED')
+    expect(tools.calls()).toEqual([])
+    expect(await modeOf(running)).toMatchObject({ mode: 'NORMAL' })
+    const denied = running.records().filter(({ type }) => type === 'POLICY_DENIED')
+    expect(denied).toHaveLength(4)
+    expect(denied[0]).toMatchObject({ error: 'ARGUMENTS_UNCHECKED', decided_by: { step: 'validate' } })
+    const { stdout } = await run(running, 'explain', String(denied[0]?.call_id))
+    expect(stdout).toMatch(/^Refused: wiki\/read_page .*, by the step validate \(ARGUMENTS_UNCHECKED\), and not sent/)
+    expect(stdout).toContain('simpler input schema')
   })
 
   it('puts DEGRADED in force when half of the calls fail', async () => {

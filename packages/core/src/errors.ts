@@ -77,6 +77,7 @@ export const ERRORS = {
   MODE_REFUSED: kind([409, -32000, 4]),
   DEFINITION_CHANGED: kind([403, -32000, 4], final),
   ARGUMENTS_INVALID: kind([400, -32602, 2], final),
+  ARGUMENTS_UNCHECKED: kind([403, -32000, 4], final),
   ARGUMENTS_FORBIDDEN: kind([403, -32000, 4], final),
   SECRET_REFUSED: kind([403, -32000, 4], final),
   RATE_LIMITED: kind([429, -32000, 4], passing),

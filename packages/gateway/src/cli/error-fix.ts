@@ -8,6 +8,8 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   MODE_FORBIDS: '`sallyport mode` says which mode is in force, why, and how to leave it.',
   DEFINITION_CHANGED: 'See what has changed, and accept it if it is harmless: `sallyport tools accept <tool>`.',
   ARGUMENTS_INVALID: 'The caller has to give what the tool takes: `sallyport tools show <tool>`.',
+  ARGUMENTS_UNCHECKED:
+    'Try again after a minute, with smaller arguments; else its server needs a simpler input schema.',
   ARGUMENTS_FORBIDDEN: 'Change the rule that decided, if such arguments should be allowed.',
   SECRET_REFUSED:
     'Give the key to the server in config.yaml. Where a tool has to take one: `secrets: allow` in its entry.',

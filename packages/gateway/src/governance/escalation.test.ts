@@ -64,6 +64,7 @@ describe(`${promise('GOV-14')} calls that break the rules`, () => {
     'OVERLOADED',
     'RATE_LIMITED',
     'ARGUMENTS_INVALID',
+    'ARGUMENTS_UNCHECKED',
     'APPROVAL_REQUIRED',
     'APPROVAL_EXPIRED',
   ])('are not those refused with %s', (code) => {

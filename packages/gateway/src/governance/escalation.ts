@@ -13,7 +13,7 @@ export interface EscalationOptions {
 
 /**
  * Refusals that a caller brought about by wanting what the rules forbid. The others come of a mistake, of a limit,
- * of nobody answering, or of the mode itself, which must not feed on its own refusals.
+ * of a server's schema, of nobody answering, or of the mode itself, which must not feed on its own refusals.
  */
 const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   'CALL_DENIED',

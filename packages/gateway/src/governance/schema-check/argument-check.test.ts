@@ -112,7 +112,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
 
   it('refuses arguments of more than it can look at', async () => {
     expect(await check.check(LOWER, { x: 'a'.repeat(8_000_001) })).toEqual(
-      denied('CALL_DENIED', /8000000 can be checked/),
+      denied('ARGUMENTS_UNCHECKED', /8000000 can be checked/),
     )
   })
 })
@@ -152,7 +152,7 @@ describe('a hostile schema', () => {
   it.each(HOSTILE)('is ended: %s', async (_, schema, args) => {
     const check = open({ budget: 300 })
     expect(await check.check(schema, args)).toEqual(
-      denied('CALL_DENIED', /could not be checked: .*takes more than it may/),
+      denied('ARGUMENTS_UNCHECKED', /could not be checked: .*takes more than it may/),
     )
     // The next thread may need longer than that for its first schema while others are at work.
     const patient = open()
@@ -165,7 +165,7 @@ describe('a hostile schema', () => {
     const memory = check.check(schema, { x: emptyLists(2_000_000) })
     const other = check.check(LOWER, { x: 'abc' })
     expect(await memory).toEqual(
-      denied('CALL_DENIED', /its thread was lost \(Worker terminated due to reaching memory limit/),
+      denied('ARGUMENTS_UNCHECKED', /its thread was lost \(Worker terminated due to reaching memory limit/),
     )
     expect(await other).toBe(ALLOW)
   })
@@ -202,28 +202,32 @@ describe('a hostile schema', () => {
   it('is left alone for a while, however often it is asked', async () => {
     let now = 0
     const check = open({ budget: 300, rest: 1_000, now: () => now })
-    expect(await check.check(BOMB, SPARK)).toEqual(denied('CALL_DENIED', /takes more than it may/))
-    expect(await check.check(BOMB, { x: 'aaa' })).toEqual(denied('CALL_DENIED', /took too long to check a moment ago/))
+    expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes more than it may/))
+    expect(await check.check(BOMB, { x: 'aaa' })).toEqual(
+      denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/),
+    )
     expect(await check.check({ ...BOMB }, { x: 'aaa' }), 'a copy of it is the same').toEqual(
-      denied('CALL_DENIED', /took too long to check a moment ago/),
+      denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/),
     )
     now = 1_000
-    expect(await check.check(BOMB, SPARK)).toEqual(denied('CALL_DENIED', /takes more than it may/))
+    expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes more than it may/))
   })
 
   it('is tried once, however many wait for it', async () => {
     const check = open({ budget: 1_000 })
     const said = await Promise.all(Array.from({ length: 20 }, () => check.check(BOMB, SPARK)))
-    const tooLong = denied('CALL_DENIED', /took too long to check a moment ago/)
-    expect(said).toEqual([denied('CALL_DENIED', /takes more than it may/), ...Array(19).fill(tooLong)])
+    const tooLong = denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/)
+    expect(said).toEqual([denied('ARGUMENTS_UNCHECKED', /takes more than it may/), ...Array(19).fill(tooLong)])
   })
 
   it('is not what arguments make of it that are too large', async () => {
     const check = open({ budget: 1_500 })
     const schema = { properties: { x: { uniqueItems: true } } }
     expect(await check.check(schema, { x: [{ a: 1 }, { a: 2 }] })).toBe(ALLOW)
-    expect(await check.check(schema, { x: pairs(60_000) })).toEqual(denied('CALL_DENIED', /takes more than it may/))
-    expect(await check.check(schema, { x: pairs(60_000) })).toEqual(denied('CALL_DENIED', /a moment ago/))
+    expect(await check.check(schema, { x: pairs(60_000) })).toEqual(
+      denied('ARGUMENTS_UNCHECKED', /takes more than it may/),
+    )
+    expect(await check.check(schema, { x: pairs(60_000) })).toEqual(denied('ARGUMENTS_UNCHECKED', /a moment ago/))
     expect(await check.check(schema, { x: [{ a: 1 }, { a: 1 }] })).toEqual(
       denied('ARGUMENTS_INVALID', /same item twice/),
     )
@@ -240,7 +244,7 @@ describe('the thread of the check', () => {
     opened.push(check)
     for (const _ of [1, 2])
       expect(await check.check(LOWER, { x: 'abc' })).toEqual(
-        denied('CALL_DENIED', /the thread for it failed: Cannot find module/),
+        denied('ARGUMENTS_UNCHECKED', /the thread for it failed: Cannot find module/),
       )
   })
 
@@ -267,7 +271,7 @@ describe('the thread of the check', () => {
     const waiting = [BOMB, LOWER].map((schema) => check.check(schema, SPARK))
     await check.close()
     for (const verdict of await Promise.all([...waiting, check.check(LOWER, { x: 'abc' })]))
-      expect(verdict).toEqual(denied('CALL_DENIED', /the gateway is closing/))
+      expect(verdict).toEqual(denied('ARGUMENTS_UNCHECKED', /the gateway is closing/))
   })
 
   it.each([

@@ -156,7 +156,7 @@ const notValidated = (why: string): Verdict => ({
 /** Nobody knows whether the arguments are right, and whoever made it so may have meant to: the call is not made. */
 const unchecked = (why: string): Verdict => ({
   outcome: 'deny',
-  code: 'CALL_DENIED',
+  code: 'ARGUMENTS_UNCHECKED',
   reason: `The arguments of this tool could not be checked: ${why}`,
 })
 
