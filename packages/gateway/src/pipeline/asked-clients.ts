@@ -160,14 +160,14 @@ export class AskedClients {
     if (this.#judge.holds(trial)) return undefined
     const { call, grant } = trial.case
     if (this.#options.listings.decisionFor(call.offer, call.principal).outcome !== 'deny') return undefined
-    const now = await this.#judge.judge(call, grant)
+    const now = await this.#judge.judge(call, { grant })
     return this.#refused(now, refusalOf(now))
   }
 
   async #approved(asked: Call, { case: subject }: Trial): Promise<Trial | SallyportError> {
     const { cancellation } = asked
     const grant = await this.#options.approvals.request(approvalSubject(subject), { cancellation })
-    return grant instanceof SallyportError ? grant : this.#judge.judge(asked, grant)
+    return grant instanceof SallyportError ? grant : this.#judge.judge(asked, { grant })
   }
 
   /** Under an id of its own: what is decided about it is not what was decided about the call. */

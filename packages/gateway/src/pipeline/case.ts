@@ -13,4 +13,6 @@ export interface Case {
   readonly checked: Verdict
   /** What somebody answered who was asked. */
   readonly grant: Grant | undefined
+  /** By which rules it is among the calls under way already: it must not be crowded out by itself. */
+  readonly counted?: ToolRules | undefined
 }

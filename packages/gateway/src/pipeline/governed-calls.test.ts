@@ -274,3 +274,42 @@ describe(`${promise('GOV-7')} what the settings say of a risk`, () => {
     expect((await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh')))).outcome).toBe(outcome)
   })
 })
+
+describe('a call that is judged again because the rules changed before it was sent', () => {
+  const rejudged = async (fields: PolicyFields, options: Partial<BenchOptions> = {}): Promise<string> => {
+    const { call, setMode, gauge } = bench(fields, options)
+    const answer = call()
+    setMode('DEGRADED')
+    const code = codeIn(await answer)
+    expect(gauge.inFlight).toBe(0)
+    return code
+  }
+
+  it.each<[string, PolicyFields, Partial<BenchOptions>]>([
+    ['max_concurrent', { maxConcurrent: 1 }, {}],
+    ['rate_limit_per_minute', { rateLimitPerMinute: 1 }, {}],
+    ['max_calls_in_flight', {}, { most: 1 }],
+  ])('does not crowd out itself by %s', async (_, fields, options) => {
+    expect(await rejudged(fields, options)).toBe('frame')
+  })
+
+  it('is refused where by a new limit the others alone are enough', async () => {
+    const entries = [entry({ maxConcurrent: 2 })]
+    const { pipeline, catalog, setMode } = createBench({ catalogues: FILES, entries })
+    const calls = [1, 2].map(() => pipeline.run(callOf(catalog.snapshot.tool('files_weigh'))))
+    entries[0] = entry({ maxConcurrent: 1 })
+    setMode('NORMAL')
+    expect((await Promise.all(calls)).map(codeIn)).toContain('RATE_LIMITED')
+  })
+
+  it('is not taken for one of those that a new limit counts', async () => {
+    const entries = [entry({})]
+    const { pipeline, catalog, setMode } = createBench({ catalogues: FILES, entries })
+    const uncounted = pipeline.run(callOf(catalog.snapshot.tool('files_weigh')))
+    entries[0] = entry({ maxConcurrent: 1 })
+    setMode('NORMAL')
+    const counted = pipeline.run(callOf(catalog.snapshot.tool('files_weigh')))
+    setMode('NORMAL')
+    expect((await Promise.all([uncounted, counted])).map(codeIn)).toEqual(['RATE_LIMITED', 'frame'])
+  })
+})

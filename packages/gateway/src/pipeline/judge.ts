@@ -1,6 +1,5 @@
 import { ALLOW, compileSteps, type Decision, type JsonObject, type Step, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { Grant } from '../governance/governance.ts'
 import type { Call } from './call.ts'
 import type { Case } from './case.ts'
 import { meantBy } from './inner-call.ts'
@@ -14,6 +13,11 @@ export interface JudgeOptions {
   readonly check: (schema: JsonObject, args: JsonObject) => Verdict | Promise<Verdict>
   readonly steps: readonly Step<Case>[]
 }
+
+/** What a call brings along that was judged before. */
+type Earlier = Pick<Case, 'grant' | 'counted'>
+
+const NEW: Earlier = Object.freeze({ grant: undefined })
 
 /** A call that was judged. */
 export interface Trial {
@@ -34,31 +38,31 @@ export class Judge {
   }
 
   /** At once where that can be. A bug of ours is told by a promise in any case. */
-  judge(asked: Call, grant?: Grant): Trial | Promise<Trial> {
+  judge(asked: Call, before = NEW): Trial | Promise<Trial> {
     try {
-      return this.#judge(asked, grant)
+      return this.#judge(asked, before)
     } catch (bug) {
       return Promise.reject(bug)
     }
   }
 
-  #judge(asked: Call, grant: Grant | undefined): Trial | Promise<Trial> {
+  #judge(asked: Call, before: Earlier): Trial | Promise<Trial> {
     const { call, earlier } = meantBy(asked, this.#options.listings)
     const checked = earlier.outcome === 'deny' ? ALLOW : this.#check(call)
-    if (!(checked instanceof Promise)) return this.#tried({ call, checked, grant }, earlier)
+    if (!(checked instanceof Promise)) return this.#tried({ call, checked, before }, earlier)
     // Meanwhile the rules may have changed.
     return checked.then((verdict) => {
       const now = meantBy(asked, this.#options.listings)
-      return this.#tried({ call: now.call, checked: verdict, grant }, now.earlier)
+      return this.#tried({ call: now.call, checked: verdict, before }, now.earlier)
     })
   }
 
   /** The same for a call that has waited: its server may have changed what it offers, and that is what would be called. */
-  judgeAgain(asked: Call, grant: Grant | undefined): Trial | Promise<Trial> {
+  judgeAgain(asked: Call, before: Earlier): Trial | Promise<Trial> {
     const { offer } = asked
     const now =
       offer.kind === 'tool' ? this.#options.listings.toolOf({ server: offer.server, tool: offer.name }) : offer
-    return this.judge(now && now !== offer ? { ...asked, offer: now } : asked, grant)
+    return this.judge(now && now !== offer ? { ...asked, offer: now } : asked, before)
   }
 
   /** Whether what was decided would be decided again. */
@@ -66,10 +70,11 @@ export class Judge {
     return epoch === this.#options.listings.epoch
   }
 
-  #tried({ call, checked, grant }: Pick<Case, 'call' | 'checked' | 'grant'>, earlier: Decision): Trial {
+  #tried({ call, checked, before }: Pick<Case, 'call' | 'checked'> & { before: Earlier }, listed: Decision): Trial {
     const { principal, params } = call
-    const subject = { call, principal, params, rules: this.#options.rulesOf(call.offer), checked, grant }
-    return { case: subject, decision: this.#decide(subject, earlier), epoch: this.#options.listings.epoch }
+    const { grant, counted } = before
+    const subject = { call, principal, params, rules: this.#options.rulesOf(call.offer), checked, grant, counted }
+    return { case: subject, decision: this.#decide(subject, listed), epoch: this.#options.listings.epoch }
   }
 
   #check({ method, offer, params }: Call): Verdict | Promise<Verdict> {

@@ -34,11 +34,12 @@ export class CallGauge {
     else this.#byOwner.delete(owner)
   }
 
-  /** Why one more would be too many; undefined when it is not. */
-  refusal(principal: Principal): string | undefined {
+  /** Why one more would be too many beside all but those `counted` for itself; undefined when it is not. */
+  refusal(principal: Principal, counted = 0): string | undefined {
     const most = this.#most()
-    if (this.#now >= most) return `${this.#now} calls are under way, which is the limit (gateway.max_calls_in_flight).`
-    const own = this.#of(ownerOf(principal))
+    const all = this.#now - counted
+    if (all >= most) return `${all} calls are under way, which is the limit (gateway.max_calls_in_flight).`
+    const own = this.#of(ownerOf(principal)) - counted
     if (own < Math.max(1, Math.floor(most * SHARE))) return undefined
     return `${own} calls of this session are under way, which is its share of gateway.max_calls_in_flight.`
   }
@@ -52,10 +53,10 @@ export class CallGauge {
 export function limits(gauge: CallGauge, tools: ToolLimits): Step<Case> {
   return {
     name: 'limits',
-    judge: ({ principal, rules }) => {
-      const crowded = gauge.refusal(principal)
+    judge: ({ principal, rules, counted }) => {
+      const crowded = gauge.refusal(principal, counted ? 1 : 0)
       if (crowded !== undefined) return { outcome: 'deny', code: 'OVERLOADED', reason: crowded }
-      return judgeUse(rules, tools)
+      return judgeUse(rules, tools, counted)
     },
   }
 }
@@ -72,8 +73,8 @@ export function crowdedOut(subject: Case, { gauge, tools }: Limiters): Sallyport
 }
 
 /** What its own entry says of how often it may be used. */
-export function judgeUse({ name, policy }: ToolRules, tools: ToolLimits): Verdict {
-  const tooMuch = tools.refusal(name, policy)
+export function judgeUse({ name, policy }: ToolRules, tools: ToolLimits, counted?: ToolRules): Verdict {
+  const tooMuch = tools.refusal(name, policy, counted?.name === name ? counted.policy : undefined)
   if (tooMuch === undefined) return ALLOW
   const { reason, rule } = tooMuch
   return { outcome: 'deny', code: 'RATE_LIMITED', reason, ...(rule && { rule }) }

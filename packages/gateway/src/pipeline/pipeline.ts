@@ -204,7 +204,7 @@ export class Pipeline {
     const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
     waiting.end()
     if (grant instanceof SallyportError) return grant
-    return waiting.abandoned ?? this.#judge.judgeAgain(call, grant)
+    return waiting.abandoned ?? this.#judge.judgeAgain(call, { grant })
   }
 
   /** Whether a call of this needs somebody's approval, whoever that may be. */
@@ -214,7 +214,7 @@ export class Pipeline {
 
   /** The rules changed while the start was recorded. What they no longer allow is not sent. */
   async #overruled(asked: Call, { case: before }: Trial, watch?: CallWatch): Promise<Answer | undefined> {
-    const now = await this.#judge.judgeAgain(asked, before.grant)
+    const now = await this.#judge.judgeAgain(asked, { grant: before.grant, counted: before.rules })
     if (now.decision.outcome === 'allow') return undefined
     watch?.decided(now.decision, now.case.call)
     return this.#refuse(now)

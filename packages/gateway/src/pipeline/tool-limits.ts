@@ -15,6 +15,11 @@ interface TooMuch {
 
 type Limited = Pick<ToolPolicy, 'rateLimitPerMinute' | 'maxConcurrent'>
 
+const UNLIMITED: Limited = Object.freeze({ rateLimitPerMinute: undefined, maxConcurrent: undefined })
+
+const isLimited = ({ rateLimitPerMinute, maxConcurrent }: Limited): boolean =>
+  rateLimitPerMinute !== undefined || maxConcurrent !== undefined
+
 /** How often tools were called lately, where an entry limits that. */
 export class ToolLimits {
   readonly #now: () => number
@@ -24,30 +29,37 @@ export class ToolLimits {
     this.#now = now
   }
 
-  /** Why one more call would be too many, and by which rule; undefined when it is not. */
-  refusal(tool: string, { rateLimitPerMinute: rate, maxConcurrent }: Limited): TooMuch | undefined {
-    if (rate === undefined && maxConcurrent === undefined) return undefined
+  /**
+   * Why one more call would be too many, and by which rule; undefined when it is not. One that has entered does not
+   * count itself: `entered` are the limits with which it did.
+   */
+  refusal(tool: string, limited: Limited, entered: Limited = UNLIMITED): TooMuch | undefined {
+    if (!isLimited(limited)) return undefined
+    const { rateLimitPerMinute: rate, maxConcurrent } = limited
     const use = this.#useOf(tool)
-    if (maxConcurrent && use.underWay >= maxConcurrent.value) {
-      const reason = `${use.underWay} calls of ${tool} are under way, which is its limit (max_concurrent).`
+    const own = isLimited(entered) ? 1 : 0
+    const underWay = use.underWay - own
+    if (maxConcurrent && underWay >= maxConcurrent.value) {
+      const reason = `${underWay} calls of ${tool} are under way, which is its limit (max_concurrent).`
       return { reason, rule: maxConcurrent.rule }
     }
-    if (rate === undefined || use.started.length < rate.value) return undefined
-    const free = (use.started[use.started.length - rate.value] ?? 0) + MINUTE - this.#now()
+    const started = use.started.length - own
+    if (rate === undefined || started < rate.value) return undefined
+    const free = (use.started[started - rate.value] ?? 0) + MINUTE - this.#now()
     const reason = `${tool} was called ${rate.value} times within a minute, which is its limit (rate_limit_per_minute). Try again in ${formatDuration(Math.max(0, free))}.`
     return { reason, rule: rate.rule }
   }
 
-  enter(tool: string, { rateLimitPerMinute, maxConcurrent }: Limited): void {
-    if (rateLimitPerMinute === undefined && maxConcurrent === undefined) return
+  enter(tool: string, limited: Limited): void {
+    if (!isLimited(limited)) return
     const use = this.#useOf(tool)
     use.underWay++
     use.started.push(this.#now())
   }
 
   /** By the limits with which it entered: a call that was not counted then must not make room for another now. */
-  leave(tool: string, { rateLimitPerMinute, maxConcurrent }: Limited): void {
-    if (rateLimitPerMinute === undefined && maxConcurrent === undefined) return
+  leave(tool: string, limited: Limited): void {
+    if (!isLimited(limited)) return
     const use = this.#uses.get(tool)
     if (use && use.underWay > 0) use.underWay--
   }
