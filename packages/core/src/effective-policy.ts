@@ -37,7 +37,8 @@ export interface ToolPolicy {
   readonly maxConcurrent: Ruled<number> | undefined
   readonly descriptionOverride: Ruled<string> | undefined
   readonly rename: Ruled<string> | undefined
-  readonly pin: Ruled<string> | undefined
+  /** The definition has to be what each of them says. */
+  readonly pin: readonly Ruled<string>[]
 }
 
 /** Fields that somebody wrote, and where. */
@@ -90,7 +91,7 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
     maxConcurrent: written.choose('maxConcurrent', bySmallness),
     descriptionOverride: written.choose('descriptionOverride'),
     rename: written.choose('rename'),
-    pin: written.choose('pin'),
+    pin: written.all('pin'),
   }
 }
 

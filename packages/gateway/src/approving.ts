@@ -121,8 +121,9 @@ export class Approving {
   }
 
   #keyOf(offer: Offer): string | SallyportError {
-    const { policyOf, entriesOf, modeState } = this.#options.rules
-    return standingApproval({ policy: policyOf(offer), entries: entriesOf(offer), state: modeState() })
+    const { policyOf, entriesOf, ownEntriesOf, modeState } = this.#options.rules
+    const [entries, own] = [entriesOf(offer), ownEntriesOf(offer)]
+    return standingApproval({ policy: policyOf(offer), entries, own, state: modeState() })
   }
 }
 

@@ -10,9 +10,9 @@ import {
   UNDECIDED,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
-import { pinOf } from '../governance/governance.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import { isClosed, isDockerInfo } from './meta-tools.ts'
+import { brokenPin } from './pin-state.ts'
 import type { Listed } from './select.ts'
 import type { ServerRules } from './server-rules.ts'
 
@@ -162,8 +162,8 @@ export class Listings {
   }
 
   #reviewed(offer: Offer): JsonObject | undefined {
-    const { pin } = this.#policyOf(offer)
-    return pin && pinOf(offer) !== pin.value ? this.#pinned(pin.value) : undefined
+    const broken = brokenPin(offer, this.#policyOf(offer))
+    return broken && this.#pinned(broken.value)
   }
 
   #shown(era: Era, offer: Offer): JsonObject {

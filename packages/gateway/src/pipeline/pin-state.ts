@@ -1,4 +1,4 @@
-import type { ToolPolicy } from '@sallyport/core'
+import type { Ruled, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { pinOf } from '../governance/governance.ts'
 
@@ -6,7 +6,16 @@ import { pinOf } from '../governance/governance.ts'
 export const PIN_STATES = ['pinned', 'changed', 'unpinned'] as const
 export type PinState = (typeof PIN_STATES)[number]
 
-export function pinStateOf(offer: Offer, { pin }: Pick<ToolPolicy, 'pin'>): PinState {
-  if (pin === undefined) return 'unpinned'
-  return pin.value === pinOf(offer) ? 'pinned' : 'changed'
+type Pinned = Pick<ToolPolicy, 'pin'>
+
+export function pinStateOf(offer: Offer, policy: Pinned): PinState {
+  if (policy.pin.length === 0) return 'unpinned'
+  return brokenPin(offer, policy) ? 'changed' : 'pinned'
+}
+
+/** The first pin that the definition is not. Entries may have different ones: then no definition is all of them. */
+export function brokenPin(offer: Offer, { pin }: Pinned): Ruled<string> | undefined {
+  if (pin.length === 0) return undefined
+  const now = pinOf(offer)
+  return pin.find(({ value }) => value !== now)
 }

@@ -61,6 +61,11 @@ export class Policies {
     return this.#entries.find([...this.namesOf(offer), ...this.#sharedNamesOf(offer)])
   }
 
+  /** Those that are about nothing else. */
+  ownEntriesOf(offer: Offer): readonly ToolEntry[] {
+    return this.#entries.written(this.namesOf(offer)).filter(({ key }) => !GLOB.test(key))
+  }
+
   isWritten(offer: Offer): boolean {
     return this.#entries.has(this.namesOf(offer))
   }
@@ -201,9 +206,7 @@ class EntryIndex {
       if (same) same.push(entry)
       else this.#byKey.set(entry.key, [entry])
     }
-    this.#globs = entries
-      .filter(({ key }) => /[*?]/.test(key))
-      .map((entry) => ({ matches: nameGlob(entry.key), entry }))
+    this.#globs = entries.filter(({ key }) => GLOB.test(key)).map((entry) => ({ matches: nameGlob(entry.key), entry }))
   }
 
   /** All forms in which a person may have written it; a bare one only where it means one tool. */
@@ -264,6 +267,8 @@ class EntryIndex {
 function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
   if (!entries.includes(entry)) entries.push(entry)
 }
+
+const GLOB = /[*?]/
 
 /** With the server in them, which may not be there at the moment. Of the full forms only those on the wire look otherwise. */
 const LOOKS_FULL = /^mcp__|\//

@@ -36,6 +36,9 @@ export class RuleBook {
   /** Every entry of tools.yaml that is about it, also by a pattern. */
   readonly entriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.entriesOf(offer)
 
+  /** Those that are about nothing else. */
+  readonly ownEntriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.ownEntriesOf(offer)
+
   /** What is suspicious about its definition. */
   readonly findingsOf = (offer: Offer): readonly string[] => this.#policies.findingsOf(offer)
 

@@ -19,7 +19,8 @@ function decide(entries: readonly ToolEntry[], categories: Record<string, object
   })
   const known = new Map(Object.entries(categories).map(([name, fields]) => [name, { line: 3, ...fields }]))
   const state = { mode, policies: new Map(), categories: known, file: 'tools.yaml' }
-  const outcome = standingApproval({ policy, entries, state })
+  const own = entries.filter(({ key }) => !key.includes('*'))
+  const outcome = standingApproval({ policy, entries, own, state })
   return outcome instanceof SallyportError ? [outcome.code, outcome.message] : outcome
 }
 

@@ -4,16 +4,17 @@ export interface StandingApprovalOptions {
   readonly policy: ToolPolicy
   /** Every entry of tools.yaml that is about the tool. */
   readonly entries: readonly ToolEntry[]
+  /** Those that are about nothing else. */
+  readonly own: readonly ToolEntry[]
   readonly state: ModeState
 }
 
 /** The key of the entry in which `requires_approval: false` ends all asking; or why no single one does. */
-export function standingApproval({ policy, entries, state }: StandingApprovalOptions): string | SallyportError {
+export function standingApproval({ policy, entries, own, state }: StandingApprovalOptions): string | SallyportError {
   const { requiresApprovalInModes, category } = policy
   const requiresApproval = { value: false, reason: '' }
   const left = approvalNeeded({ requiresApproval, requiresApprovalInModes, category }, state)
   if (left.value) return refused(left.reason, 'Change that rule, or approve it once or for the session.')
-  const own = entries.filter(({ key }) => !/[*?]/.test(key))
   const demanding = entries.filter(({ fields }) => fields.requiresApproval === true)
   const [target = own[0], ...others] = demanding
   if (target === undefined) return refused('It has no entry in tools.yaml.', 'Write one: `sallyport tools show`.')

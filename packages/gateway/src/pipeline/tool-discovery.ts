@@ -2,6 +2,7 @@ import type { JsonObject, Ruled, SallyportEvent } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { type NewEntry, pinOf, reviewedText } from '../governance/governance.ts'
 import type { DefinitionShelf } from '../store/store.ts'
+import { brokenPin } from './pin-state.ts'
 import type { RuleBook } from './rule-book.ts'
 
 export interface ToolDiscoveryOptions {
@@ -78,7 +79,7 @@ export class ToolDiscovery {
   /** Only what an entry pins, which servers cannot have more of than tools.yaml holds: nobody asks for the rest. */
   #shelve(tools: readonly Offer[]): void {
     const { rules, definitions } = this.#options
-    const pinned = tools.filter((offer) => rules.policyOf(offer).pin?.value === pinOf(offer))
+    const pinned = tools.filter((offer) => rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer)))
     const kept = pinned.map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
     definitions.save(kept, rules.pins)
   }
@@ -97,9 +98,8 @@ export class ToolDiscovery {
   }
 
   #driftOf(offer: Offer): Drift | undefined {
-    const { pin } = this.#options.rules.policyOf(offer)
-    const now = pin && pinOf(offer)
-    return pin && now !== undefined && now !== pin.value ? { offer, pin: pin.value, now } : undefined
+    const broken = brokenPin(offer, this.#options.rules.policyOf(offer))
+    return broken && { offer, pin: broken.value, now: pinOf(offer) }
   }
 
   #tellDrifts(server: string, tools: readonly Offer[]): void {

@@ -50,7 +50,7 @@ function unenforced({ path, entries }: ToolsFile): readonly string[] {
 
 function aboutTool(
   { recordName: tool }: Offer,
-  { pin, isWritten, entries, findings }: ReviewedTool,
+  { pin, policy, isWritten, entries, findings }: ReviewedTool,
   { file, notWritten }: ProblemSources['keeper'],
 ): readonly ToolProblem[] {
   const problems: ToolProblem[] = []
@@ -60,7 +60,9 @@ function aboutTool(
     problems.push({ kind: 'unwritten', level: 'wrong', tool, problem, fix })
   }
   if (pin === 'changed') {
-    const problem = `${tool} is not what was reviewed: its server changed the definition. Calls are refused.`
+    const isOne = new Set(policy.pin.map(({ value }) => value)).size === 1
+    const what = isOne ? 'its server changed the definition' : 'its entries pin different definitions'
+    const problem = `${tool} is not what was reviewed: ${what}. Calls are refused.`
     const fix = `See what changed, and accept it: sallyport tools accept ${tool}`
     problems.push({ kind: 'drift', level: 'wrong', tool, problem, fix })
   }

@@ -3,7 +3,7 @@ import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { pinOf, reviewedText, type ToolsKeeper } from '../governance/governance.ts'
 import type { DefinitionShelf } from '../store/store.ts'
 import { definitionDiff, type PartDiff } from './definition-diff.ts'
-import { pinStateOf } from './pin-state.ts'
+import { brokenPin, pinStateOf } from './pin-state.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { ToolDiscovery } from './tool-discovery.ts'
@@ -78,12 +78,18 @@ export class ToolReview {
   }
 
   definitionOf(offer: Offer): DefinitionReview {
-    const pin = this.#options.rules.policyOf(offer).pin?.value
     const now = pinOf(offer)
+    const pin = this.#pinOf(offer)
     const reviewed = pin === undefined ? undefined : this.#options.pinned(pin)
     const changes =
       pin === undefined || pin === now ? [] : definitionDiff(reviewed, JSON.parse(reviewedText(offer)) as JsonObject)
     return { now, pin, reviewed, changes }
+  }
+
+  /** Where there are several, one that the definition is not. */
+  #pinOf(offer: Offer): string | undefined {
+    const policy = this.#options.rules.policyOf(offer)
+    return (brokenPin(offer, policy) ?? policy.pin[0])?.value
   }
 
   /** Everything about tools and their file that a person should look at. */
@@ -99,7 +105,7 @@ export class ToolReview {
     if (shown !== pinOf(offer)) throw changedAgain(offer)
     const places = this.#placesOf(offer, shown)
     if (places.length === 0) return
-    const from = rules.policyOf(offer).pin?.value ?? ''
+    const from = this.#pinOf(offer) ?? ''
     const keep = (): void => definitions.save([{ pin: shown, text: () => reviewedText(offer) }], rules.pins)
     keep()
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
@@ -119,19 +125,19 @@ export class ToolReview {
 
   /** The entries in which the pin has to be another. */
   #placesOf(offer: Offer, shown: string): readonly ToolEntry[] {
-    const entries = this.#options.rules.entriesOf(offer)
+    const { rules } = this.#options
+    const entries = rules.entriesOf(offer)
+    const ownEntries = rules.ownEntriesOf(offer)
     const other = entries.filter(({ fields: { pin } }) => pin !== undefined && pin !== shown)
-    const shared = other.find(isShared)
+    // Its pin would be that of other tools as well, which nobody was shown.
+    const shared = other.find((entry) => !ownEntries.includes(entry))
     if (shared) throw sharedPin(offer, shared, this.path)
     if (other.length > 0 || entries.some(({ fields: { pin } }) => pin === shown)) return other
-    const own = entries.find((entry) => !isShared(entry))
+    const [own] = ownEntries
     if (own === undefined) throw noEntry(offer, this.path)
     return [own]
   }
 }
-
-/** Its pin would be that of other tools as well. */
-const isShared = ({ key }: ToolEntry): boolean => /[*?]/.test(key)
 
 const changedAgain = ({ server, name, recordName }: Offer): SallyportError =>
   new SallyportError('DEFINITION_CHANGED', `Server ${server} has changed ${name} again since it was shown.`, {
@@ -147,7 +153,9 @@ const sharedPin = ({ recordName }: Offer, { key, line }: ToolEntry, path: string
   new SallyportError(
     'TOOLS_FILE_UNSAFE',
     `The pin of ${recordName} stands in the entry ${JSON.stringify(key)} (${path}:${line}), which is about other tools too.`,
-    { hint: 'Remove the pin there; each tool has an entry of its own for it.' },
+    {
+      hint: `Remove the pin there, or write the name in full if it is this tool's: ${recordName}. Then accept it again.`,
+    },
   )
 
 const notInForce = (path: string): SallyportError =>
