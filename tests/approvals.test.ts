@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ApprovalsBench, openApprovals, refusalOf } from './approvals-bench.ts'
@@ -61,6 +61,32 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
     expect(refusalOf(refused)).toBe('APPROVAL_DENIED')
     expect(JSON.stringify(refused)).toContain('not this one')
     expect(bench.made().slice(before)).toEqual(['bound', 'bound'])
+  })
+
+  it('is made once after "always" where the file refuses, and everybody is told that no rule was written', async () => {
+    const { home, state } = bench.gateway
+    const before = readFileSync(join(home, 'tools.yaml'), 'utf8')
+    const lock = join(home, '.tools.yaml.lock')
+    mkdirSync(lock)
+    utimesSync(lock, 0, 0)
+    const answer = client.call('counter_delete_it', { id: 'unwritten' })
+    const [request] = await bench.waiting()
+    const approve = ['approvals', 'approve', request?.id, '--always', '--yes', '--home', home, '--state', state]
+    const told = await runCommand(approve)
+    rmdirSync(lock)
+    expect(told.code).toBe(0)
+    expect(told.stdout + told.stderr).toMatch(/approved, but only this once\. The rule was not written: .*tools\.yaml/)
+    expect(await answer).toMatchObject({ content: [{ text: 'unwritten' }] })
+    expect(readFileSync(join(home, 'tools.yaml'), 'utf8')).toBe(before)
+    const ofAnswer = bench.gateway.records().filter(({ type }) => type === 'APPROVAL_ANSWERED')
+    const records = ofAnswer.filter(({ approval }) => approval === request?.id)
+    expect(records.map(({ answer }) => answer)).toEqual(['always', 'once'])
+    expect(records.at(-1)).toMatchObject({
+      type: 'APPROVAL_ANSWERED',
+      unwritten: expect.stringContaining('tools.yaml'),
+    })
+    const explained = await runCommand(['explain', request?.callId, '--home', home, '--state', state])
+    expect(explained.stdout).toMatch(/approved once by .*; it was to be for good, but the rule was not written: /)
   })
 
   it(`${promise('GOV-21')} is asked about no more after "always", which is shown before it is written`, async () => {

@@ -116,6 +116,8 @@ export type SallyportEvent =
       readonly approval: string
       readonly answer: 'deny' | 'once' | 'session' | 'always'
       readonly why?: string
+      /** It takes an `always` back, which counts once: why tools.yaml could not be changed. */
+      readonly unwritten?: string
     } & CallFacts &
       ByWhom)
   | ({ readonly type: 'APPROVAL_EXPIRED'; readonly approval: string; readonly reason: string } & CallFacts)

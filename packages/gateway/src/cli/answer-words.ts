@@ -5,3 +5,7 @@ export const ANSWER_WORDS = {
   session: 'approved for the session',
   always: 'approved for good',
 } as const
+
+/** What became of an `always` that could not be written. */
+export const unwrittenText = (why: string | undefined): string =>
+  why === undefined ? '' : `; it was to be for good, but the rule was not written: ${why}`

@@ -35,8 +35,10 @@ export function changeText({ file, line, removed, added }: NonNullable<AnsweredA
 }
 
 /** What an answer has done. */
-export function outcomeText({ approval, answer }: AnsweredApproval): string {
+export function outcomeText({ approval, answer, unwritten }: AnsweredApproval): string {
   const tool = visibleLine(approval.tool)
+  if (unwritten !== undefined)
+    return `The call of ${tool} is approved, but only this once. The rule was not written: ${visibleLine(unwritten)}`
   switch (answer) {
     case 'deny':
       return `The call of ${tool} is refused.`

@@ -42,8 +42,9 @@ function createPrinter(screen: Screen): Audience {
 function lineOf(event: ApprovalEnd): object {
   const { approval: id, tool_name: tool } = event
   if (event.type === 'APPROVAL_EXPIRED') return { event: 'expired', id, tool, reason: event.reason }
-  const { answer, by, via, why } = event
-  return { event: 'answered', id, tool, answer, by, via, ...(why !== undefined && { why }) }
+  const { answer, by, via, why, unwritten } = event
+  const more = { ...(why !== undefined && { why }), ...(unwritten !== undefined && { unwritten }) }
+  return { event: 'answered', id, tool, answer, by, via, ...more }
 }
 
 /** What waits already comes first; the log's own numbers close the gap to what comes after. */

@@ -1,5 +1,5 @@
 import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
-import { ANSWER_WORDS } from './answer-words.ts'
+import { ANSWER_WORDS, unwrittenText } from './answer-words.ts'
 import { localTime } from './local-time.ts'
 
 type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }
@@ -31,8 +31,8 @@ const DETAILS: Details = {
   TOKEN_MINTED: ({ profile }) => `profile ${profile}`,
   TOKEN_REVOKED: () => '',
   APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,
-  APPROVAL_ANSWERED: ({ answer, why, ...event }) =>
-    `${ANSWER_WORDS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}`,
+  APPROVAL_ANSWERED: ({ answer, why, unwritten, ...event }) =>
+    `${ANSWER_WORDS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}${unwrittenText(unwritten)}`,
   APPROVAL_EXPIRED: reasonOf,
   MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${byWhom(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,

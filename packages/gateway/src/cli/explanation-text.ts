@@ -1,5 +1,5 @@
 import { formatDuration, type Json, type RuleSource } from '@sallyport/core'
-import { ANSWER_WORDS } from './answer-words.ts'
+import { ANSWER_WORDS, unwrittenText } from './answer-words.ts'
 import { between, type CallStory, type Decided, type Kind, tellStory } from './call-story.ts'
 import { fixOf } from './error-fix.ts'
 import type { Explanation } from './gateway-client.ts'
@@ -72,9 +72,10 @@ function approvalRows(story: CallStory, rules: Explanation['rules']): readonly R
   const question = [`asked at ${localTime(asked.time)}${askedWhy(story)}`, ...askedBy(story, rules)]
   if (answered) {
     const why = answered.why === undefined ? '' : `: ${visibleLine(answered.why)}`
+    const unwritten = visibleLine(unwrittenText(answered.unwritten))
     const who = visibleLine(`${answered.by} (over ${answered.via})`)
     const took = formatDuration(between(asked, answered))
-    return [['approval', [...question, `${ANSWER_WORDS[answered.answer]} by ${who} after ${took}${why}`]]]
+    return [['approval', [...question, `${ANSWER_WORDS[answered.answer]} by ${who} after ${took}${why}${unwritten}`]]]
   }
   const end = expired
     ? visibleLine(expired.reason)

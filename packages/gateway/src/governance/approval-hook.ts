@@ -44,14 +44,14 @@ export class ApprovalHook {
   }
 
   /** An answer that came later. The signature is the credential: without a configured secret nobody has one. */
-  async take(id: string, signed: SignedText): Promise<PendingApproval> {
+  async take(id: string, signed: SignedText): Promise<void> {
     const settings = this.#options.settings()
     if (!settings) throw new SallyportError('FORBIDDEN', 'No web hook is configured that could answer.')
     if (!isSigned(signed, { secret: settings.secret, now: this.#options.now() }))
       throw new SallyportError('UNAUTHENTICATED', 'The signature does not fit, or is too old.', {
         hint: 'Sign "<timestamp>.<body>" with the secret of governance.approval_hook; docs/approvals.md shows how.',
       })
-    return this.#options.approvals.answer(id, readHookAnswer(signed.body, id))
+    await this.#options.approvals.answer(id, readHookAnswer(signed.body, id))
   }
 
   close(): void {

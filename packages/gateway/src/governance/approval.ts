@@ -14,6 +14,12 @@ export interface ApprovalAnswer {
   readonly why?: string | undefined
 }
 
+/** An answer as it counts. */
+export interface CountedAnswer extends ApprovalAnswer {
+  /** Why tools.yaml could not be changed: then `always` counts once. */
+  readonly unwritten?: string
+}
+
 /** What somebody has to decide about. */
 export interface ApprovalSubject {
   readonly callId: string

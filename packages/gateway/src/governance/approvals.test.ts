@@ -169,6 +169,31 @@ describe('an answer', () => {
     expect(approvals.pending).toHaveLength(1)
   })
 
+  it('that says always counts once where the file refuses in the end, and the log says that and why', async () => {
+    const unsafe = new SallyportError('TOOLS_FILE_UNSAFE', 'The disk is full.', { hint: 'Make room.' })
+    const { approvals, events, ask } = open({ allowAlways: async () => () => Promise.reject(unsafe) })
+    const { id, outcome } = await ask()
+    const unwritten = 'The disk is full. Make room.'
+    expect(await approvals.answer(id, { ...YES, answer: 'always' })).toEqual({ ...YES, unwritten })
+    expect(await outcome).toMatchObject({ approval: id, scope: 'once' })
+    expect(approvals.grantFor(SUBJECT)).toBeUndefined()
+    expect(events.slice(1)).toMatchObject([
+      { type: 'APPROVAL_ANSWERED', approval: id, answer: 'always' },
+      { type: 'APPROVAL_ANSWERED', approval: id, answer: 'once', unwritten },
+    ])
+  })
+
+  it('that says always is none while the log cannot say that it counts once only', async () => {
+    const full = new SallyportError('AUDIT_UNAVAILABLE', 'full')
+    let room = 2
+    const record = () => (room-- > 0 ? Promise.resolve() : Promise.reject(full))
+    const allowAlways = async () => () => Promise.reject(new SallyportError('TOOLS_FILE_UNSAFE', 'full'))
+    const { approvals, ask } = open({ allowAlways, record })
+    const { id } = await ask()
+    await expect(approvals.answer(id, { ...YES, answer: 'always' })).rejects.toBe(full)
+    expect(approvals.pending).toHaveLength(1)
+  })
+
   it('that says always changes no file before it is recorded', async () => {
     const full = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
     let [isWritten, isFull] = [false, false]

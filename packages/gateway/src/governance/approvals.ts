@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import {
-  type CallFacts,
   type Cancellation,
   callCancelled,
   canonicalJson,
@@ -11,7 +10,8 @@ import {
   SallyportError,
   type SallyportEvent,
 } from '@sallyport/core'
-import type { ApprovalAnswer, ApprovalSubject, Grant, PendingApproval } from './approval.ts'
+import type { ApprovalAnswer, ApprovalSubject, CountedAnswer, Grant, PendingApproval } from './approval.ts'
+import { answeredEvent, expiredEvent, requestedEvent } from './approval-events.ts'
 
 export interface ApprovalsOptions {
   /** Written, and on disk, when it resolves; rejects when that cannot be had. */
@@ -115,24 +115,34 @@ export class Approvals {
     return outcome
   }
 
-  /** The first answer counts: a later one is told so. */
-  async answer(id: string, answer: ApprovalAnswer): Promise<PendingApproval> {
+  /** The first answer counts: a later one is told so. Resolves to what counts of it. */
+  async answer(id: string, said: ApprovalAnswer): Promise<CountedAnswer> {
     await this.#untilRecorded(id)
     const waiting = this.#claim(id)
-    const { approval } = waiting
-    try {
-      const write = answer.answer === 'always' ? await this.#options.allowAlways(approval, answer.by) : undefined
-      // Recorded first: no rule must be relaxed that nobody can see afterwards.
-      await this.#options.record(answeredEvent(approval, answer))
-      await write?.()
-    } catch (error) {
+    const answer = await this.#keep(waiting.approval, said).catch((error: unknown) => {
       waiting.isAnswered = false
-      if (approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)
+      if (waiting.approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)
       throw error
-    }
+    })
     if (answer.answer === 'deny') this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
     else this.#grant(waiting, answer, answer.answer)
-    return approval
+    return answer
+  }
+
+  async #keep(approval: PendingApproval, answer: ApprovalAnswer): Promise<CountedAnswer> {
+    const { record, allowAlways } = this.#options
+    const write = answer.answer === 'always' ? await allowAlways(approval, answer.by) : undefined
+    // Recorded first: no rule must be relaxed that nobody can see afterwards.
+    await record(answeredEvent(approval, answer))
+    try {
+      await write?.()
+      return answer
+    } catch (error) {
+      // Somebody has approved this call in any case; but the log must not name a rule that is not there.
+      const counted = { ...answer, answer: 'once', unwritten: expected(error).text } as const
+      await record(answeredEvent(approval, counted))
+      return counted
+    }
   }
 
   close(reason: string): void {
@@ -209,10 +219,8 @@ export class Approvals {
 
   #end(waiting: Waiting, error: SallyportError): void {
     if (!this.#settle(waiting, error, error.message)) return
-    const { approval } = waiting
-    const event = { type: 'APPROVAL_EXPIRED', ...factsOf(approval), approval: approval.id } as const
     // The call is refused whether or not this can be recorded; its refusal is a record of its own.
-    this.#options.record({ ...event, reason: error.message }).catch(() => undefined)
+    this.#options.record(expiredEvent(waiting.approval, error.message)).catch(() => undefined)
   }
 
   /** False when it was over already. */
@@ -244,39 +252,6 @@ type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | '
 function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
   const bound = canonicalJson([ownerOf(principal), principal.agent, principal.profile, tool, definition, args])
   return createHash('sha256').update(bound).digest('base64url')
-}
-
-function factsOf({ principal, ...subject }: ApprovalSubject): CallFacts {
-  return {
-    call_id: subject.callId,
-    trace_id: subject.traceId,
-    user: principal.user,
-    agent: principal.agent,
-    profile: principal.profile,
-    session: principal.session,
-    server: subject.server,
-    method: subject.method,
-    tool_name: subject.tool,
-    is_mcp: subject.isMcp,
-  }
-}
-
-function requestedEvent(approval: PendingApproval, kept: Json | undefined): SallyportEvent {
-  return {
-    type: 'APPROVAL_REQUESTED',
-    ...factsOf(approval),
-    approval: approval.id,
-    reason: approval.reason,
-    risk: approval.risk,
-    expires: approval.expiresAt.toISOString(),
-    ...(approval.rule && { rule: approval.rule }),
-    ...(kept !== undefined && { arguments: kept }),
-  }
-}
-
-function answeredEvent(approval: PendingApproval, { answer, by, via, why }: ApprovalAnswer): SallyportEvent {
-  const said = { approval: approval.id, answer, by, via, ...(why !== undefined && { why }) }
-  return { type: 'APPROVAL_ANSWERED', ...factsOf(approval), ...said }
 }
 
 const denied = ({ by, why }: ApprovalAnswer): SallyportError =>

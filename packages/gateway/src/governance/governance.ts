@@ -2,6 +2,7 @@ export {
   APPROVAL_ANSWERS,
   type ApprovalAnswer,
   type ApprovalSubject,
+  type CountedAnswer,
   type Grant,
   type PendingApproval,
 } from './approval.ts'

@@ -23,7 +23,10 @@ export function openProgramApproval({ approvals, approve, onWarning }: ProgramAp
   const asked = new Map<string, AbortController>()
   const ask = async (approval: PendingApproval, { signal }: AbortController): Promise<void> => {
     try {
-      await approvals.answer(approval.id, readAnswer(await approve(approvalView(approval), signal)))
+      const said = readAnswer(await approve(approvalView(approval), signal))
+      const { unwritten } = await approvals.answer(approval.id, said)
+      if (unwritten !== undefined)
+        onWarning(`The program's "always" for ${approval.tool} counts once, since no rule was written: ${unwritten}`)
     } catch (error) {
       if (signal.aborted) return
       const why = `it could not be decided: ${messageOf(error)}`

@@ -37,7 +37,8 @@ export class Figures {
 
   happened(event: SallyportEvent): void {
     if (event.type === 'UPSTREAM_RESTARTED') this.#restarts.add([this.calls.serverLabel(event.server)])
-    if (event.type === 'APPROVAL_ANSWERED') this.#approvals.add([event.answer])
+    // One that takes an `always` back is about the same request.
+    if (event.type === 'APPROVAL_ANSWERED' && event.unwritten === undefined) this.#approvals.add([event.answer])
     if (event.type === 'APPROVAL_EXPIRED') this.#approvals.add(['expired'])
   }
 

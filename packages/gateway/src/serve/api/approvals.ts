@@ -1,6 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { RISK_LEVELS } from '@sallyport/core'
-import { APPROVAL_ANSWERS, approvalView, type LineChange, type PendingApproval } from '../../governance/governance.ts'
+import {
+  APPROVAL_ANSWERS,
+  approvalView,
+  type CountedAnswer,
+  type LineChange,
+  type PendingApproval,
+} from '../../governance/governance.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { inputOf } from './invalid-input.ts'
 import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
@@ -38,7 +44,10 @@ const changeSchema = z
 const answeredSchema = z
   .object({
     approval: approvalSchema,
-    answer: z.enum(APPROVAL_ANSWERS),
+    answer: z.enum(APPROVAL_ANSWERS).openapi({ description: 'As it counts.' }),
+    unwritten: z.string().optional().openapi({
+      description: 'Why tools.yaml could not be changed: then `always` counts once, and the rule was not written.',
+    }),
     change: changeSchema.optional().openapi({ description: 'Of `always`: what it writes into tools.yaml.' }),
   })
   .openapi('AnsweredApproval')
@@ -91,8 +100,9 @@ export const approvalRoutes = ({ approving }: AdminContext) =>
       const by = operatorOf(c.env).user
       const approval = await approving.approvals.find(id)
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
-      if (!dryRun) await approving.approvals.answer(id, { answer, by, via, ...(why && { why }) })
-      return c.json(answeredView(shown(approval), answer, change), 200)
+      const said = { answer, by, via, ...(why && { why }) }
+      const counted = dryRun ? said : await approving.approvals.answer(id, said)
+      return c.json(answeredView(shown(approval), counted, change), 200)
     })
 
 /** To the compiler JSON without an end is too much; the schema says no more of it than this. */
@@ -100,9 +110,10 @@ const shown = (approval: PendingApproval): ShownApproval => approvalView(approva
 
 function answeredView(
   approval: ShownApproval,
-  answer: AnsweredApproval['answer'],
+  { answer, unwritten }: Pick<CountedAnswer, 'answer' | 'unwritten'>,
   change: LineChange | undefined,
 ): AnsweredApproval {
+  if (unwritten !== undefined) return { approval, answer, unwritten }
   if (!change) return { approval, answer }
   return { approval, answer, change: { ...change, removed: [...change.removed], added: [...change.added] } }
 }
