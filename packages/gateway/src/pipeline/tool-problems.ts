@@ -55,7 +55,9 @@ function aboutTool(
 ): readonly ToolProblem[] {
   const problems: ToolProblem[] = []
   if (!isWritten) {
-    const problem = `${tool} has no entry in ${file.path}.${notWritten.map((why) => ` ${why}`).join('')}`
+    // Its own reason only: all of them for each tool would be as many texts as a hostile server likes, squared.
+    const why = notWritten.find((reason) => reason.startsWith(`${tool} has no entry: `)) ?? notWritten[0]
+    const problem = `${tool} has no entry in ${file.path}.${why === undefined ? '' : ` ${why}`}`
     const fix = 'A running gateway writes one: review it, then commit the file.'
     problems.push({ kind: 'unwritten', level: 'wrong', tool, problem, fix })
   }

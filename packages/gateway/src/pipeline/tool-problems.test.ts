@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createBench } from './pipeline.test-kit.ts'
+import { toolProblems } from './tool-problems.ts'
+
+it('tools that cannot be written down are told each with its own reason, or with the one that all have', () => {
+  const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['one', 'two', 'three']) } })
+  const told = (notWritten: readonly string[]): readonly string[] =>
+    toolProblems({
+      keeper: {
+        file: { path: 'tools.yaml', entries: [], categories: new Map(), modePolicies: new Map() },
+        ...{ flaw: undefined, issue: undefined, oddities: [], notWritten },
+      },
+      tools: catalog.snapshot.tools,
+      reviewOf: (offer) => ({
+        policy: rulesOf(offer).policy,
+        ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [] },
+      }),
+    }).map(({ problem }) => problem)
+  const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)
+  const own = names.map((name) => `${name} has no entry: it is odd`)
+  expect(told(own)).toEqual(names.map((name, at) => `${name} has no entry in tools.yaml. ${own[at]}`))
+  expect(told(['The disk is full.'])).toEqual(
+    names.map((name) => `${name} has no entry in tools.yaml. The disk is full.`),
+  )
+})
