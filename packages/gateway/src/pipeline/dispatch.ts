@@ -10,6 +10,8 @@ export interface Manner {
   readonly ask: AskClient | undefined
   readonly askStanding: AskClient | undefined
   readonly limit: CallLimit | undefined
+  /** An entry lets keys and tokens pass. */
+  readonly mayTellSecrets: boolean
 }
 
 /** Sends the call to its server. Every failure on the way is an answer too. */
@@ -37,7 +39,11 @@ function asking(call: Call, server: Upstream, manner: Manner): Promise<UpstreamR
   }
 }
 
-function requestOf(call: Call, params: JsonObject, { ask, askStanding, limit }: Manner): UpstreamRequest {
+function requestOf(
+  call: Call,
+  params: JsonObject,
+  { ask, askStanding, limit, mayTellSecrets }: Manner,
+): UpstreamRequest {
   // Written out: every call passes here, and spreading costs more than all the rest.
   return {
     method: call.method,
@@ -53,6 +59,7 @@ function requestOf(call: Call, params: JsonObject, { ask, askStanding, limit }: 
     limit,
     cancellation: call.cancellation,
     onProgress: call.onProgress,
+    mayTellSecrets,
     subscription: call.subscription,
   }
 }

@@ -235,8 +235,9 @@ export class Pipeline {
   }
 
   /** What a server asks of the client of a call is judged and recorded as the call itself is. */
-  #mannerOf(call: Call, { limit }: ToolRules): Manner {
-    return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit }
+  #mannerOf(call: Call, { limit, policy }: ToolRules): Manner {
+    const mayTellSecrets = policy.secrets.value === 'allow'
+    return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit, mayTellSecrets }
   }
 
   /** Runs beside the call. Its failure is a value: it may come long before anybody waits for it. */

@@ -4,7 +4,7 @@ import type { LinkRequest } from './link-request.ts'
 import type { Frame } from './transport.ts'
 
 /** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
-export type AskedBy = Pick<LinkRequest, 'params' | 'client' | 'ask' | 'limit' | 'onProgress'>
+export type AskedBy = Pick<LinkRequest, 'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'>
 
 /** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
 export interface ChangeSource {

@@ -29,6 +29,8 @@ export interface LinkRequest {
   readonly limit?: CallLimit | undefined
   readonly cancellation?: Cancellation | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
+  /** An entry lets keys and tokens pass, also in what the server tells while it runs. */
+  readonly mayTellSecrets?: boolean | undefined
   /** Under which id it goes out: what the server says of it refers to that. */
   readonly onSent?: (id: number) => void
 }

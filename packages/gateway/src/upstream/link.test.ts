@@ -2,15 +2,16 @@ import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import type { StandingClient } from './client.ts'
 import type { Patience } from './exchange.ts'
-import { Link } from './link.ts'
+import { Link, type Speaker } from './link.ts'
 import type { LinkRequest } from './link-request.ts'
 import { codeOf, type MemoryOptions, MemoryTransport } from './memory-transport.test-kit.ts'
 import type { Frame } from './transport.ts'
 
 const CLIENT = { name: 'test', version: '1' }
 
-async function openLink(options: MemoryOptions = {}) {
+async function openLink(options: MemoryOptions = {}, speaker: Partial<Speaker> = {}) {
   const transport = new MemoryTransport(options)
   const told = { notifications: [] as JsonObject[], troubles: [] as string[], closes: [] as string[] }
   const link = new Link(
@@ -21,7 +22,7 @@ async function openLink(options: MemoryOptions = {}) {
       onTrouble: (text) => told.troubles.push(text),
       onClose: (reason) => told.closes.push(reason),
     },
-    { clientInfo: CLIENT, capabilities: {} },
+    { clientInfo: CLIENT, capabilities: {}, ...speaker },
   )
   await link.open()
   const ask = (changes: Partial<LinkRequest & Patience> = {}): Promise<Frame> =>
@@ -149,6 +150,26 @@ describe(`a link (${promise('GW-20')})`, () => {
 
 describe(`what a link writes (${promise('GW-21')})`, () => {
   const paramsOf = (transport: MemoryTransport): JsonObject => transport.heard.at(-1)?.params ?? {}
+
+  it('lets a key pass to the one client behind it only where each call that it may be about allows that', async () => {
+    const heard: JsonObject[] = []
+    const client = { era: 'legacy', logLevel: undefined, notify: (notice: JsonObject) => heard.push(notice) }
+    const speaker = { isOneClient: true, client: client as unknown as StandingClient }
+    const { transport, link, ask } = await openLink({}, speaker)
+    const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
+    const dataHeard = (): unknown => {
+      transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { data: key } })
+      return heard.at(-1)?.params
+    }
+    const hidden = { data: '[redacted: GitHub token]' }
+    expect(dataHeard()).toEqual(hidden)
+    const calls = [codeOf(ask({ name: 'open', mayTellSecrets: true }))]
+    expect(dataHeard()).toEqual({ data: key })
+    calls.push(codeOf(ask({ name: 'closed' })), codeOf(ask({ name: 'open', mayTellSecrets: true })))
+    expect(dataHeard()).toEqual(hidden)
+    await link.close()
+    await Promise.all(calls)
+  })
 
   it('keeps keys that every object has, as keys like any other', async () => {
     const { transport, link, ask } = await openLink()

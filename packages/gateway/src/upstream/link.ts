@@ -1,16 +1,9 @@
-import {
-  callCancelled,
-  type Era,
-  formatDuration,
-  isJsonObject,
-  type JsonObject,
-  SallyportError,
-  ShortLivedMap,
-} from '@sallyport/core'
+import { callCancelled, type Era, isJsonObject, type JsonObject, SallyportError, ShortLivedMap } from '@sallyport/core'
 import { answerFlaw } from './answer-flaw.ts'
 import type { AskClient, AskingHabit, StandingClient } from './client.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
+import { gone, timedOut } from './link-failure.ts'
 import type { LinkRequest } from './link-request.ts'
 import { wantsToHear } from './log-level.ts'
 import { parseFrame } from './parse-frame.ts'
@@ -18,6 +11,7 @@ import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
 import { requestText, type Sender } from './request-text.ts'
 import type { UpstreamReply } from './server-behind.ts'
+import { shownNotice } from './shown-notice.ts'
 import type { Frame, Transport } from './transport.ts'
 
 /** As whom we speak to a server. */
@@ -173,19 +167,27 @@ export class Link {
     const message = parseFrame(frame)
     if (typeof message.method !== 'string') return this.#events.onTrouble('a message without a method')
     if (message.id !== undefined) return this.#asked(message, during)
-    if (message.method === 'notifications/progress') return this.#progress(message)
+    if (message.method === 'notifications/progress') return this.#progress(message, frame)
     if (message.method === 'notifications/cancelled') return this.#takenBack(message)
     if (CHANGES.test(message.method)) return this.#events.onNotification(message)
-    const client = this.#lastOf(this.#callsOf(during))?.client ?? this.#speaker.client
-    if (client && wantsToHear(client, message)) client.notify(message)
+    const calls = this.#callsOf(during)
+    const client = this.#lastOf(calls)?.client ?? this.#speaker.client
+    if (!client || !wantsToHear(client, message)) return
+    client.notify(this.#mayTellSecrets(calls) ? message : shownNotice(message, frame))
   }
 
-  #progress(message: JsonObject): void {
+  /** Where it may be about one of several, each of them has to allow it. */
+  #mayTellSecrets(calls: readonly number[]): boolean {
+    return calls.length > 0 && calls.every((id) => this.#exchanges.get(id)?.request.mayTellSecrets)
+  }
+
+  #progress(message: JsonObject, frame: Frame): void {
     const { progressToken, ...progress } = isJsonObject(message.params) ? message.params : {}
     const exchange = typeof progressToken === 'number' ? this.#exchanges.get(progressToken) : undefined
     if (!exchange) return
     exchange.progressed()
-    exchange.request.onProgress?.(progress)
+    const { request } = exchange
+    request.onProgress?.(request.mayTellSecrets ? progress : shownNotice(progress, frame))
   }
 
   /** A request of the server's own. Only `ping` has an answer that concerns no client. */
@@ -242,7 +244,7 @@ export class Link {
 
   #timedOut(id: number, limit: number): void {
     const exchange = this.#abandon(id, 'timed out')
-    exchange?.reject(timeout(exchange.request, limit))
+    exchange?.reject(timedOut(exchange.request, limit))
   }
 
   #cancel(id: number, reason: string): void {
@@ -282,15 +284,4 @@ export class Link {
   }
 }
 
-function timeout({ method, limit: own }: LinkRequest, limit: number): SallyportError {
-  const isOwn = own?.timeout === limit
-  const setBy = isOwn ? `, which is ${own.setBy}` : ''
-  const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`
-  const hint = `Raise ${isOwn ? 'it' : '`timeouts.call` of the server'} if it needs longer.`
-  return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
-}
-
 const nobodyAsks: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })
-
-const gone = (reason: string): SallyportError =>
-  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`)

@@ -46,9 +46,9 @@ export class SubscribeRequests implements ChangeSource {
   #request(method: string, uri: string, by?: AskedBy): Promise<Frame> {
     const { call, callMaximum } = this.#options.timeouts
     if (!by) return this.#options.link.request({ method, params: { uri }, timeout: call, maximum: callMaximum })
-    const { params, client, ask, limit, onProgress } = by
+    const { params, client, ask, limit, onProgress, mayTellSecrets } = by
     return this.#options.link.request({
-      ...{ method, params, client, ask, limit, onProgress },
+      ...{ method, params, client, ask, limit, onProgress, mayTellSecrets },
       name: uri,
       ...patienceFor(by, { timeout: call, maximum: callMaximum }),
     })
