@@ -46,6 +46,12 @@ export class Judge {
     }
   }
 
+  /** Of what is no call of a tool no schema has to be asked. */
+  judgeNow(asked: Call): Trial {
+    const { call, earlier } = meantBy(asked, this.#options.listings)
+    return this.#tried({ call, checked: ALLOW, before: NEW }, earlier)
+  }
+
   #judge(asked: Call, before: Earlier): Trial | Promise<Trial> {
     const { call, earlier } = meantBy(asked, this.#options.listings)
     const checked = earlier.outcome === 'deny' ? ALLOW : this.#check(call)

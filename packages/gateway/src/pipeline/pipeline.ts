@@ -15,12 +15,14 @@ import type { Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
 import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
+import { syncRecords } from './audit-sync.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, isRefusal, succeeded, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
+import { HeardUpdates } from './heard-updates.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { judgeArguments } from './judge-arguments.ts'
 import { type CallGauge, crowdedOut, limits } from './limits.ts'
@@ -45,7 +47,7 @@ import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
 export type { Case } from './case.ts'
-export { governedOffer } from './governed-offer.ts'
+export type { HeardUpdate } from './heard-updates.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod } from './listings.ts'
 export { runsDockerGateway } from './meta-tools.ts'
@@ -107,6 +109,8 @@ export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsO
  * decide → record the start → dispatch → record the end → answer.
  */
 export class Pipeline {
+  /** What servers tell of the resources that somebody subscribed to. */
+  readonly updates: HeardUpdates
   readonly #options: PipelineOptions
   readonly #judge: Judge
   readonly #clients: ClientApproval
@@ -115,6 +119,7 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#judge = new Judge({ ...options, steps: callSteps(options) })
+    this.updates = new HeardUpdates(options)
     this.#clients = new ClientApproval(options)
     this.#asked = new AskedClients({ ...options, record: async (event) => this.#grave(await this.#record(event)) })
   }
@@ -173,7 +178,7 @@ export class Pipeline {
       // A lockdown counts from the next dispatch on.
       const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial, watch)
       if (overruled) return overruled
-      const syncing = this.#sync()
+      const syncing = syncRecords(this.#options)
       const startedAt = performance.now()
       const upstream = this.#options.upstream(asked.offer.server)
       const span = watch?.sent(upstream?.config)
@@ -238,20 +243,6 @@ export class Pipeline {
   #mannerOf(call: Call, { limit, policy }: ToolRules): Manner {
     const mayTellSecrets = policy.secrets.value === 'allow'
     return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit, mayTellSecrets }
-  }
-
-  /** Runs beside the call. Its failure is a value: it may come long before anybody waits for it. */
-  #sync(): Promise<SallyportError | undefined> | undefined {
-    const { audit, log } = this.#options
-    if (audit().durability !== 'power') return undefined
-    return log.sync().then(
-      () => undefined,
-      (cause: unknown) => {
-        if (!audit().required) return undefined
-        if (cause instanceof SallyportError) return cause
-        return new SallyportError('AUDIT_UNAVAILABLE', 'The record could not be synced to disk.', { cause })
-      },
-    )
   }
 
   /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */

@@ -13,7 +13,7 @@ import {
   SallyportError,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import { governedOffer, type Listings, type ListMethod, type Pipeline } from '../pipeline/pipeline.ts'
+import type { Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
 import type { ChangeHub } from './change-hub.ts'
 import { ClientCalls } from './client-calls.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
@@ -21,7 +21,7 @@ import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
 import { LegacyClient } from './legacy-client.ts'
 import { paramFlaw } from './param-headers.ts'
-import { Subscriptions } from './subscriptions.ts'
+import { type Heard, Subscriptions } from './subscriptions.ts'
 import { printedMessage, resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
@@ -72,7 +72,7 @@ export class Methods {
       hub: options.hub,
       maxListeners: options.maxListeners,
       ask: (request) => this.#resource(request),
-      ownerFor: (principal, uri) => this.#ownerFor(principal, uri),
+      hear: (request, update) => this.#hear(request, update),
       onBug: options.onBug,
     })
     this.#methods = new Map<string, Method>([
@@ -205,11 +205,11 @@ export class Methods {
     return this.#calls.run(request, offer, request.params)
   }
 
-  #ownerFor(principal: Principal, uri: string): string | undefined {
-    const offer = this.#options.catalog.snapshot.resource(uri)
-    if (!offer) return undefined
-    const heard = governedOffer({ offer, method: 'resources/subscribe' })
-    return this.#options.listings.decisionFor(heard, principal).outcome === 'deny' ? undefined : offer.server
+  #hear({ principal, params }: ClientRequest, update: JsonObject): Heard | undefined {
+    const { catalog, pipeline } = this.#options
+    const offer = catalog.snapshot.resource(String(params.uri))
+    const heard = offer && pipeline.updates.hear({ principal, offer }, update)
+    return heard && { ...heard, server: offer.server }
   }
 
   async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {

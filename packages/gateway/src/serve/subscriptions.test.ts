@@ -52,6 +52,41 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
     expect(heard).toEqual([{ method: 'notifications/resources/updated', params: { uri: 'a://open', extra: 1 } }])
   })
 
+  it('tells nothing of what rules, modes and people would not let its client subscribe to now', async () => {
+    const fields = { forbiddenInModes: ['DEGRADED'], requiresApprovalInModes: ['ALERT'] } as const
+    const entries = [{ key: 'mcp__files__resources/read', line: 3, fields, lines: {} }]
+    const { methods, requests, setMode } = createMethodsBench({
+      ...{ catalogues, entries, governance: { enforce: true } },
+      serve: async () => GRANTED,
+    })
+    const { wanted, heard } = clientOf()
+    await methods.answer(subscribe('a://open', wanted).request)
+    const heardIn: Record<string, number> = {}
+    for (const mode of ['NORMAL', 'ALERT', 'DEGRADED', 'LOCKDOWN', 'NORMAL'] as const) {
+      setMode(mode)
+      const before = heard.length
+      tell(requests, 0, { uri: 'a://open' })
+      heardIn[mode] = heard.length - before
+    }
+    expect(heardIn).toEqual({ NORMAL: 1, ALERT: 0, DEGRADED: 0, LOCKDOWN: 0 })
+    expect(wanted.size).toBe(1)
+  })
+
+  it(`tells no keys, and not of what has one in its URI (${promise('GOV-18')})`, async () => {
+    const { methods, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const { wanted, heard } = clientOf()
+    await methods.answer(subscribe('a://open', wanted).request)
+    const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
+    tell(requests, 0, { uri: `a://open/${key}` })
+    tell(requests, 0, { uri: 'a://open', title: `made with ${key}`, _meta: { key } })
+    const params = {
+      uri: 'a://open',
+      title: 'made with [redacted: GitHub token]',
+      _meta: { key: '[redacted: GitHub token]' },
+    }
+    expect(heard).toEqual([{ method: 'notifications/resources/updated', params }])
+  })
+
   it('that is asked for twice is held once, and the former ends when the latter is granted', async () => {
     const released: number[] = []
     const releasedWhenAsked: number[] = []

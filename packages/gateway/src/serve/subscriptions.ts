@@ -1,12 +1,5 @@
-import {
-  Cancellation,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  META,
-  type Principal,
-  SallyportError,
-} from '@sallyport/core'
+import { Cancellation, isJsonObject, type Json, type JsonObject, META, SallyportError } from '@sallyport/core'
+import type { HeardUpdate } from '../pipeline/pipeline.ts'
 import type { ResourceSubscription, SubscriptionEvents } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
@@ -18,10 +11,15 @@ export interface SubscriptionsOptions {
   readonly maxListeners: () => number
   /** Puts a request for a resource through the pipeline; the reply tells whether it was granted. */
   readonly ask: (request: ClientRequest) => Promise<Reply>
-  /** Whose the resource is now, if the caller may see it: what was decided at first may have changed. */
-  readonly ownerFor: (principal: Principal, uri: string) => string | undefined
+  /** News for who subscribed by this request, as the rules are now; undefined where they may not hear of it. */
+  readonly hear: (request: ClientRequest, update: JsonObject) => Heard | undefined
   /** Says what broke where nobody waits for an answer. */
   readonly onBug: (error: unknown, where: string) => void
+}
+
+export interface Heard extends HeardUpdate {
+  /** Whose the resource is now. */
+  readonly server: string
 }
 
 /** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
@@ -142,20 +140,29 @@ export class Subscriptions {
   }
 
   #hearing(request: ClientRequest, own: ClientSubscriptions): Hearing {
-    // It may be known only once its server has told what it has.
-    let owner: string | undefined
-    const isStillTheirs = (): boolean => {
-      const now = this.#options.ownerFor(request.principal, String(request.params.uri))
-      owner ??= now
-      return now !== undefined && now === owner
+    let first: Heard | undefined
+    const shown = (update: JsonObject): JsonObject | undefined => {
+      // It may be known only once its server has told what it has.
+      first ??= this.#options.hear(request, request.params)
+      const now = this.#options.hear(request, update)
+      if (!first || now?.server !== first.server || now.strictness > first.strictness) return undefined
+      return now.params
     }
     return {
-      isStillTheirs,
-      onUpdate: (params) => {
-        if (isStillTheirs()) own.tell({ method: 'notifications/resources/updated', params })
-      },
+      isStillTheirs: () => shown(request.params) !== undefined,
+      onUpdate: (update) => this.#tell(own, () => shown(update)),
       // Its server is being replaced: whoever comes in its place is there in a moment.
       onLost: (lost) => queueMicrotask(() => void this.#askAgain(request, lost, own)),
+    }
+  }
+
+  /** The subscription stays while its news are kept back: no client could be told of its end, and ask again afterwards. */
+  #tell(own: ClientSubscriptions, shown: () => JsonObject | undefined): void {
+    try {
+      const params = shown()
+      if (params) own.tell({ method: 'notifications/resources/updated', params })
+    } catch (error) {
+      this.#options.onBug(error, 'notifications/resources/updated')
     }
   }
 
