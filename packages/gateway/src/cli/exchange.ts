@@ -9,6 +9,7 @@ export interface ApiRequest {
   readonly path: string
   /** JSON text. */
   readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
 }
 
@@ -44,13 +45,13 @@ export interface SocketExchangeOptions {
 export function createSocketExchange(options: SocketExchangeOptions): Exchange {
   const { state, home, patience = SILENCE } = options
   const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
-  return ({ method, path, body, signal }) =>
+  return ({ method, path, body, headers, signal }) =>
     new Promise((resolve, reject) => {
       const request = httpRequest({
         createConnection: () => connectSocket(state),
         method,
         path,
-        headers: { host: 'localhost', ...ofHome, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        headers: { host: 'localhost', ...ofHome, ...headers, ...typeOf(body) },
       })
       const stop = (): void => void request.destroy(signal?.reason)
       if (signal?.aborted) stop()
@@ -107,14 +108,11 @@ export interface LocalApi {
 }
 
 export function createLocalExchange(api: LocalApi, principal: Principal): Exchange {
-  return async ({ method, path, body, signal }) => {
-    const init: RequestInit = { method, ...(signal && { signal }) }
-    if (body !== undefined) {
-      init.body = body
-      init.headers = { 'content-type': 'application/json' }
-    }
+  return async ({ method, path, body, headers, signal }) => {
+    const init: RequestInit = { method, headers: { ...headers, ...typeOf(body) }, ...(signal && { signal }) }
+    if (body !== undefined) init.body = body
     const response = await unlessAborted(api.fetch(new Request(`http://localhost${path}`, init), { principal }), signal)
-    return { status: response.status, body: response.body ?? emptyBody() }
+    return { status: response.status, body: response.body ? readStream(response.body, signal) : emptyBody() }
   }
 }
 
@@ -133,6 +131,22 @@ async function unlessAborted<Value>(work: Value | Promise<Value>, signal: AbortS
     signal.removeEventListener('abort', stop)
   }
 }
+
+/** A feed has no end of its own. */
+async function* readStream(body: ReadableStream<Uint8Array>, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader()
+  const stop = (): void => void reader.cancel(signal?.reason)
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value
+    signal?.throwIfAborted()
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    await reader.cancel()
+  }
+}
+
+const typeOf = (body: string | undefined) => (body === undefined ? {} : { 'content-type': 'application/json' })
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 

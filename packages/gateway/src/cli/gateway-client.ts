@@ -40,6 +40,8 @@ export interface CallWish {
   /** JSON text, sent as it is: the gateway judges numbers and double keys that a parser would hide. */
   readonly argumentText: string
   readonly dryRun: boolean
+  /** Under which trace id it is recorded. */
+  readonly trace: string
 }
 
 /** A call that was judged, whatever became of it. */
@@ -132,9 +134,10 @@ export class GatewayClient {
 
   /** A call that failed after it was judged is an outcome too; only what never became a call is thrown. */
   async call(wish: CallWish, signal?: AbortSignal): Promise<CallOutcome> {
-    const { tool, argumentText, dryRun } = wish
+    const { tool, argumentText, dryRun, trace } = wish
     const body = `{"tool":${JSON.stringify(tool)},"dryRun":${dryRun},"arguments":${argumentText}}`
-    const reply = await this.#exchange({ method: 'POST', path: '/api/call', body, signal })
+    const headers = { traceparent: `00-${trace}-${trace.slice(0, 16)}-01` }
+    const reply = await this.#exchange({ method: 'POST', path: '/api/call', body, headers, signal })
     const text = await readText(reply)
     const answer = parseJson(text, reply.status)
     if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw failureIn(answer, reply.status)

@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 import { ERRORS, formatDuration, isJsonObject, parseDuration, SallyportError } from '@sallyport/core'
+import { answerCommand, type NoticeOptions, noticeApprovals, sayWaiting } from '../approval-notice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { CallAnswer, CallOutcome, CallProblem } from '../gateway-client.ts'
@@ -56,10 +58,20 @@ export const callCommand = defineCommand<CallFlags, [string]>({
 
 async function call(context: CliContext, flags: CallFlags & GlobalFlags, tool: string): Promise<void> {
   const screen = createScreen(context, flags)
-  const wish = { tool, argumentText: await readArguments(context, flags.args), dryRun: flags['dry-run'] === true }
-  const outcome = await withGateway(context, flags, (client) =>
-    client.call(wish, limitOf(context.signal, flags.timeout)),
-  )
+  const argumentText = await readArguments(context, flags.args)
+  const wish = { tool, argumentText, dryRun: flags['dry-run'] === true, trace: randomBytes(16).toString('hex') }
+  const onRequested: NoticeOptions['onRequested'] = (event) =>
+    sayWaiting(screen, event, answerCommand(context, flags, event.approval))
+  const outcome = await withGateway(context, flags, async (client) => {
+    const over = new AbortController()
+    const noticing = wish.dryRun ? undefined : noticeApprovals({ client, ...wish, onRequested, signal: over.signal })
+    try {
+      return await client.call(wish, limitOf(context.signal, flags.timeout))
+    } finally {
+      over.abort()
+      await noticing
+    }
+  })
   const exit = show(screen, outcome, wish.dryRun)
   if (exit !== 0) context.process.exitCode = exit
 }
