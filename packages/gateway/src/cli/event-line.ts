@@ -1,30 +1,35 @@
 import type { EventType, LoggedEvent } from '@sallyport/core'
 import { eventDetail } from './event-detail.ts'
-import { localTime } from './local-time.ts'
-import type { Column } from './table.ts'
+import { localTime, shortTime } from './local-time.ts'
+import type { Screen } from './screen.ts'
+import { type Column, paintedLine } from './table.ts'
 import { displayWidth, fitText, type Style, visibleLine } from './terminal-text.ts'
 
-export const EVENT_COLUMNS: readonly Column<LoggedEvent>[] = [
-  { title: 'TIME', value: ({ time }) => localTime(time) },
+export interface EventReader extends Pick<Screen, 'style' | 'width'> {
+  readonly now: Date
+}
+
+/** What one looks for first stands first: a terminal may be too narrow for the rest. */
+export const eventColumns = ({ width, now }: Omit<EventReader, 'style'>): readonly Column<LoggedEvent>[] => [
+  { title: 'TIME', value: ({ time }) => (width === undefined ? localTime(time) : shortTime(time, now)) },
   { title: 'EVENT', value: ({ type }) => type, paint: (event, style) => eventColour(event, style) },
+  { title: 'SUBJECT', value: subjectOf, flexible: true },
   { title: 'AGENT', value: (event) => ('agent' in event ? event.agent : '') },
-  { title: 'SUBJECT', value: subjectOf },
   { title: 'DETAIL', value: detailOf, flexible: true },
-  { title: 'CALL', value: (event) => ('call_id' in event ? event.call_id : '') },
+  { title: 'CALL', value: (event) => ('call_id' in event ? event.call_id : ''), expendable: true },
 ]
 
 /** What one sees of an event while following: columns that do not know what is still to come. */
-export function eventLine(event: LoggedEvent, style: Style): string {
-  const cells = EVENT_COLUMNS.map(({ value, paint }, at) => {
+export function eventLine(event: LoggedEvent, { style, width, now }: EventReader): string {
+  const columns = eventColumns({ width, now })
+  const cells = columns.map(({ value }, at) => {
     const text = visibleLine(String(value(event) ?? ''))
-    const room = FOLLOWED_WIDTHS[at] ?? 0
-    const padded = `${text}${' '.repeat(Math.max(0, room - displayWidth(text)))}`
-    return paint ? paint(event, style)(padded) : padded
+    return `${text}${' '.repeat(Math.max(0, (FOLLOWED_WIDTHS[at] ?? 0) - displayWidth(text)))}`
   })
-  return `${cells.join('  ').trimEnd()}\n`
+  return paintedLine(cells, (at) => columns[at]?.paint?.(event, style), width)
 }
 
-const FOLLOWED_WIDTHS = [19, 19, 12, 28, 0, 0]
+const FOLLOWED_WIDTHS = [8, 19, 28, 12, 0, 0]
 const MAX_DETAIL = 200
 
 function subjectOf(event: LoggedEvent): string {

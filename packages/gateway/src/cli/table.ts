@@ -5,6 +5,8 @@ export interface Column<Row> {
   readonly value: (row: Row) => string | number | undefined
   /** Narrowed first when the terminal is too small for everything. */
   readonly flexible?: true
+  /** Left out when they would get too little because of it. */
+  readonly expendable?: true
   readonly align?: 'right'
   readonly paint?: (row: Row, style: Style) => (text: string) => string
 }
@@ -21,21 +23,55 @@ const GAP = '  '
 const NARROWEST = 8
 
 /** Rows under their titles, one line each, whatever the values hold. */
-export function renderTable<Row>({ columns, rows, width, style = PLAIN }: TableOptions<Row>): string {
-  const cells = rows.map((row) => columns.map(({ value }) => visibleLine(String(value(row) ?? ''))))
-  const natural = columns.map(({ title }, at) =>
-    Math.max(displayWidth(title), ...cells.map((line) => displayWidth(line[at] ?? ''))),
-  )
+export function renderTable<Row>({ columns: all, rows, width, style = PLAIN }: TableOptions<Row>): string {
+  const columns = width === undefined ? all : affordable(all, rows, width)
+  const cells = cellsOf(columns, rows)
+  const natural = naturalWidths(columns, cells)
   const widths = width === undefined ? natural : fitWidths(columns, natural, width)
-  const head = layOut(
-    columns,
-    columns.map(({ title }) => title),
-    widths,
-  ).map((text) => style.dim(text))
-  const body = cells.map((line, index) =>
-    layOut(columns, line, widths).map((text, at) => columns[at]?.paint?.(rows[index] as Row, style)(text) ?? text),
+  const titles = columns.map(({ title }) => title)
+  const head = paintedLine(layOut(columns, titles, widths), () => style.dim, width)
+  const body = cells.map((line, index) => {
+    const paintOf = (at: number) => columns[at]?.paint?.(rows[index] as Row, style)
+    return paintedLine(layOut(columns, line, widths), paintOf, width)
+  })
+  return [head, ...body].join('')
+}
+
+/** Cells on one line that fits into the width. It is cut before it is painted: half an escape would spoil all that follows. */
+export function paintedLine(
+  cells: readonly string[],
+  paintOf: (at: number) => ((text: string) => string) | undefined,
+  width: number | undefined,
+): string {
+  const whole = cells.join(GAP).trimEnd()
+  const line = width === undefined ? whole : fitText(whole, width)
+  let painted = ''
+  let from = 0
+  for (const [at, { length }] of cells.entries()) {
+    const cell = line.slice(from, from + length)
+    painted +=
+      (cell === '' ? cell : (paintOf(at)?.(cell) ?? cell)) + line.slice(from + length, from + length + GAP.length)
+    from += length + GAP.length
+  }
+  return `${painted}\n`
+}
+
+const cellsOf = <Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly string[][] =>
+  rows.map((row) => columns.map(({ value }) => visibleLine(String(value(row) ?? ''))))
+
+const naturalWidths = <Row>(columns: readonly Column<Row>[], cells: readonly string[][]): number[] =>
+  columns.map(({ title }, at) => Math.max(displayWidth(title), ...cells.map((line) => displayWidth(line[at] ?? ''))))
+
+/** So much of a flexible column is worth more than a column that can be done without. */
+const DECENT = 32
+
+function affordable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): readonly Column<Row>[] {
+  const natural = naturalWidths(columns, cellsOf(columns, rows))
+  const widths = fitWidths(columns, natural, width)
+  const isCramped = columns.some(
+    ({ flexible }, at) => flexible && (widths[at] ?? 0) < Math.min(natural[at] ?? 0, DECENT),
   )
-  return [head, ...body].map((line) => `${line.join(GAP).trimEnd()}\n`).join('')
+  return isCramped ? columns.filter(({ expendable }) => !expendable) : columns
 }
 
 function layOut<Row>(columns: readonly Column<Row>[], cells: readonly string[], widths: readonly number[]): string[] {

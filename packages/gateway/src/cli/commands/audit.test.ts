@@ -6,7 +6,7 @@ import { openStore } from '../../store/store.ts'
 import { cli, type Place, scratchFolder } from '../cli.test-kit.ts'
 import { eventDetail } from '../event-detail.ts'
 import { eventLine } from '../event-line.ts'
-import { PLAIN } from '../terminal-text.ts'
+import { COLOURED, displayWidth, PLAIN } from '../terminal-text.ts'
 
 const FACTS: CallFacts = {
   call_id: 'c1',
@@ -169,9 +169,57 @@ describe('a verdict', () => {
   })
 })
 
+const READER = { style: PLAIN, width: undefined, now: new Date('2026-05-01T12:00:00Z') }
+
+describe('audit list', () => {
+  const LONG: SallyportEvent = {
+    ...{ type: 'POLICY_DENIED', ...FACTS, steps: {}, call_id: 'c0123456789abcde', agent: 'claude-code' },
+    ...{ tool_name: `mcp__shell__${'日本'.repeat(12)}`, error: 'CALL_DENIED', message: 'because '.repeat(20).trim() },
+  }
+  const events = [...EVENTS, LONG]
+  const SGR = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g')
+  const linesAt = async (columns?: number): Promise<readonly string[]> => {
+    const { out } = await cli(['audit'], { at: await recorded(events), ...(columns !== undefined && { columns }) })
+    return out.replaceAll(SGR, '').split('\n').slice(0, -1)
+  }
+
+  it.each([20, 60, 80, 100, 200])('cuts each line to a terminal of %i columns', async (columns) => {
+    const lines = await linesAt(columns)
+    expect(lines).toHaveLength(events.length + 1)
+    expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(columns)
+    expect(lines.at(-1)).toContain('…')
+    expect(lines.at(-1)).toMatch(/^\d\d:\d\d:\d\d {2}POLICY/)
+  })
+
+  it('shows when, what, of which tool, by whom and why before all else', async () => {
+    expect((await linesAt(100))[0]).toMatch(/^TIME +EVENT +SUBJECT +AGENT +DETAIL$/)
+    expect((await linesAt(100)).at(-1)).toMatch(
+      /POLICY_DENIED +mcp__shell__日.*… +claude-code +CALL_DENIED: because.*…$/,
+    )
+    expect((await linesAt(160))[0]).toMatch(/DETAIL +CALL$/)
+  })
+
+  it('leaves lines whole for a reader that is no terminal', async () => {
+    const last = (await linesAt()).at(-1)
+    for (const part of [LONG.tool_name, LONG.message, LONG.call_id]) expect(last).toContain(part)
+    expect(last).toMatch(/^\d{4}-\d\d-\d\d \d\d:/)
+  })
+
+  it('cuts what it follows too, and never within a colour', () => {
+    const event = { seq: 1, time: '2026-04-30T10:00:00Z', ...LONG }
+    for (let width = 1; width < 120; width++) {
+      const line = eventLine(event, { ...READER, style: COLOURED, width }).slice(0, -1)
+      const plain = line.replaceAll(SGR, '')
+      expect(displayWidth(plain)).toBeLessThanOrEqual(width)
+      expect(plain).not.toContain(String.fromCharCode(27))
+      expect(line.match(SGR)?.length ?? 0).toBe(width > 18 ? 2 : 0)
+    }
+  })
+})
+
 describe('a line of the table', () => {
   it.each(EVENTS.map((event) => [event.type, event] as const))('has words for %s', (_type, event) => {
-    const line = eventLine({ seq: 1, time: '2026-05-01T10:00:00Z', ...event }, PLAIN)
+    const line = eventLine({ seq: 1, time: '2026-05-01T10:00:00Z', ...event }, READER)
     expect(line).not.toContain('undefined')
     if (event.type !== 'TOOL_CALL_STARTED') expect(eventDetail({ seq: 1, time: '', ...event })).not.toBe('')
   })

@@ -3,7 +3,7 @@ import { buildRouteMap } from '@stricli/core'
 import { type AuditFilter, eventQuery, FILTER_FLAGS, verdictTest } from '../audit-filter.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { EVENT_COLUMNS, eventLine } from '../event-line.ts'
+import { type EventReader, eventColumns, eventLine } from '../event-line.ts'
 import { stateOf } from '../find-home.ts'
 import { followEvents } from '../follow-events.ts'
 import type { EventQuery, EventView } from '../gateway-client.ts'
@@ -71,11 +71,12 @@ async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promis
   const events = await withRecords(context, flags, async (client) =>
     (await client.events(asked, context.signal)).filter(matches).slice(-limit),
   )
+  const reader = (): EventReader => ({ style: screen.style, width: screen.width, now: context.now() })
   const print = (event: EventView): void =>
-    screen.json ? screen.dataJson(event) : screen.data(eventLine(event, screen.style))
+    screen.json ? screen.dataJson(event) : screen.data(eventLine(event, reader()))
   if (screen.json || flags.follow) events.forEach(print)
   else if (events.length === 0) screen.say('Nothing of that kind is recorded.')
-  else screen.table(EVENT_COLUMNS, events)
+  else screen.table(eventColumns(reader()), events)
   if (!flags.follow) return
   await followEvents({
     state: stateOf(context, flags),

@@ -164,8 +164,8 @@ describe('audit and explain', () => {
     const starts = (await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).out.split('\n').length
 
     const table = await cli(['audit'], { at })
-    expect(table.out).toMatch(/^TIME +EVENT +AGENT +SUBJECT +DETAIL +CALL$/m)
-    expect(table.out).toMatch(/POLICY_DENIED +any +mcp__clock__convert_time +CALL_DENIED: /)
+    expect(table.out).toMatch(/^TIME +EVENT +SUBJECT +AGENT +DETAIL +CALL$/m)
+    expect(table.out).toMatch(/POLICY_DENIED +mcp__clock__convert_time +any +CALL_DENIED: /)
 
     const denied = await cli(['audit', '--verdict', 'deny', '--json'], { at })
     const event = JSON.parse(denied.out)
