@@ -85,11 +85,6 @@ export class StderrTail {
     return lines <= 0 ? [] : this.tail().slice(-lines)
   }
 
-  /** The last line that says something. */
-  lastLine(): string | undefined {
-    return this.tail().findLast((line) => line.trim() !== '')
-  }
-
   /** Passes over the lines of a chunk that could not be among the last, and returns where the others begin. */
   #skip(chunk: Buffer): number {
     let from = chunk.length

@@ -1,6 +1,7 @@
 import { cutText } from '@sallyport/core'
 import type { Exit } from '../processes/processes.ts'
 import type { StderrTail } from '../stderr-tail.ts'
+import { tellingLine } from './telling-line.ts'
 
 /** What the last words of a program mean, and what to do; nothing where they are not known. */
 export type Explain = (said: readonly string[]) => string | undefined
@@ -15,12 +16,13 @@ export interface ProcessLoss {
 
 const REASON_LENGTH = 300
 
-/** Why a program is gone: how it ended, and what it said last. */
+/** Why a program is gone: how it ended, and what it said of that. */
 export function describeLoss({ what, stderr, linesBefore, explain }: ProcessLoss): string {
-  const meaning = explain?.(stderr.since(linesBefore))
+  const said = stderr.since(linesBefore)
+  const meaning = explain?.(said)
   if (meaning !== undefined) return `${what}: ${meaning}`
-  const lastLine = stderr.written > linesBefore ? stderr.lastLine() : undefined
-  return lastLine === undefined ? what : cutText(`${what}: ${lastLine}`, REASON_LENGTH)
+  const line = tellingLine(said)
+  return line === undefined ? what : cutText(`${what}: ${line.trim().replace(/\.$/, '')}`, REASON_LENGTH)
 }
 
 export function describeExit({ code, signal }: Exit): string {

@@ -1,0 +1,33 @@
+/** `Error: …` as Node prints what nobody caught, `KeyError: …` as Python does. */
+const THROWN = /^(?:Uncaught |Fatal )?[\w.]*(?:Error|Exception)(?: \[\w+\])?: /
+const TROUBLE = /error|fatal|panic|cannot|could not|not found|no such|denied|refused|failed/i
+const SYSTEM_CODE = /\bE[A-Z]{4,}\b/
+
+const NOISE: readonly RegExp[] = [
+  /^[\s{}()[\],;^~|.]*$/,
+  // Frames of a stack, and where a source line stands.
+  /^\s*(?:at |File ".+", line \d)/,
+  /^\S+:\d+$/,
+  /^Node\.js v\d/,
+  // A member of a printed object, and the line that threw.
+  /^\s+(?:[\w'"[\]()]+: |throw )/,
+]
+
+/** npm sets this before every line, whatever the line says. */
+const NPM = /^npm (?:error|ERR!)(?: code \w+)?/
+
+/** Of what a program said last the line that says why it died: rarely the very last. */
+export function tellingLine(lines: readonly string[]): string | undefined {
+  const words = lines.filter((line) => !NOISE.some((noise) => noise.test(line)))
+  return (
+    words.findLast((line) => THROWN.test(line)) ??
+    words.findLast(tellsOfTrouble) ??
+    words.at(-1) ??
+    lines.findLast((line) => line.trim() !== '')
+  )
+}
+
+function tellsOfTrouble(line: string): boolean {
+  const said = line.replace(NPM, '')
+  return TROUBLE.test(said) || SYSTEM_CODE.test(said)
+}
