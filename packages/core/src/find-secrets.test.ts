@@ -106,6 +106,26 @@ describe('findSecrets', () => {
   })
 })
 
+describe('what only looks like a sample', () => {
+  const some = scribe(11)
+  const random = (length: number): string =>
+    some('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', length)
+
+  it.each([
+    ['an AWS key that ends in EXAMPLE', `${'AK'}IAQYLPMN5HFEXAMPLE`],
+    [
+      'an AWS key next to the secret of a sample',
+      `${'AK'}IAQYLPMN5HFIQR7XYA wJalrXUtnFEMI/K7MDENG/bPxRfiCY${'EXAMPLEKEY'}`,
+    ],
+    ['a secret next to the key of a sample', `${'AK'}IAIOSFODNN7EXAMPLE,${random(40)}`],
+    ['a GitHub token with a word behind it', `${'gh'}p_${random(36)}_example_file`],
+    ['an Anthropic key with a word behind it', `${'sk-'}ant-api03-${random(60)}-dummy`],
+    ['a Slack token with a row of x behind it', `${'xo'}xb-1234567890-${random(24)}-xxxxxx`],
+  ])('is %s', (_what, text) => {
+    expect(redactText(text)).toMatch(/^\[redacted: [\w ]+\]$/)
+  })
+})
+
 describe('what is no secret', () => {
   it.each([
     'sk-...',
@@ -113,6 +133,9 @@ describe('what is no secret', () => {
     `${'gh'}p_${'x'.repeat(36)}`,
     `${'gh'}p_your_token_goes_here_and_nowhere_else`,
     `${'AK'}IAIOSFODNN7EXAMPLE`,
+    `${'AS'}IAIOSFODNN7EXAMPLE and ${'AK'}IAI44QH8DHBEXAMPLE`,
+    `${'AK'}IAIOSFODNN7EXAMPLE","wJalrXUtnFEMI/K7MDENG/bPxRfiCY${'EXAMPLEKEY'}`,
+    `${'AK'}IA${'X'.repeat(16)}`,
     'GITHUB_TOKEN=<token>',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how configurations name a variable.
     'password: ${DB_PASSWORD}',

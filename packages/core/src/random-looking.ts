@@ -20,6 +20,10 @@ export function isRandom(text: string): boolean {
   return turnsOf(text) / text.length >= (isLong ? LEAST_TURNS_OF_LONG : LEAST_TURNS)
 }
 
+/** A placeholder, and not a key that one stands behind: without its words nothing is left that a machine made. */
+export const isWhollyPlaceholder = (text: string): boolean =>
+  isPlaceholder(text) && !text.split(PLACEHOLDER).some((part) => LONG.test(part) && isRandom(part))
+
 /** Words turn too from a capital to the small letter behind it, so that this does not count. */
 function turnsOf(text: string): number {
   let turns = 0

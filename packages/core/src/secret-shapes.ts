@@ -1,4 +1,4 @@
-import { isPlaceholder, isRandom } from './random-looking.ts'
+import { isRandom, isWhollyPlaceholder } from './random-looking.ts'
 
 /** How one kind of secret is recognised. */
 export interface SecretShape {
@@ -20,8 +20,22 @@ export interface SecretShape {
   readonly isReal: (secret: string, next: string) => boolean
 }
 
-const notPlaceholder = (secret: string): boolean => !isPlaceholder(secret)
+const notPlaceholder = (secret: string): boolean => !isWhollyPlaceholder(secret)
 const mixed = (secret: string): boolean => notPlaceholder(secret) && /\d/.test(secret) && /[A-Za-z]{2}/.test(secret)
+
+/** What AWS prints in its own documentation, behind the kind of the key. Any other that ends in EXAMPLE may be somebody's. */
+const AWS_SAMPLES: ReadonlySet<string> = new Set([
+  ...['IOSFODNN7EXAMPLE', 'I44QH8DHBEXAMPLE'],
+  ...['wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', 'je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY'],
+])
+
+const isAwsSample = (text: string): boolean => AWS_SAMPLES.has(text) || /^(.)\1*$/.test(text)
+
+/** The key, and perhaps the secret behind it: neither makes a sample of the other. */
+function isAwsKey(found: string): boolean {
+  const secret = found.slice(20).replace(/^[^A-Za-z0-9/+]+/, '')
+  return !isAwsSample(found.slice(4, 20)) || (secret !== '' && !isAwsSample(secret))
+}
 
 /** Three parts, or the first two of one that was cut; five where it is encrypted. */
 const isJwt = ({ length, 1: second = '' }: readonly string[]): boolean =>
@@ -63,11 +77,14 @@ const KEYS: readonly SecretShape[] = [
   shape('Replicate token', ['r8_'], '[A-Za-z0-9]{37,}'),
   shape('Hugging Face token', ['hf_'], '[A-Za-z0-9]{30,}'),
   // Often the secret stands right behind, as in the file that AWS hands out.
-  shape(
-    'AWS key',
-    ['AKIA', 'ASIA', 'ABIA', 'ACCA'],
-    `[A-Z0-9]{16}${KEY_END}(?:[",':;\\s\\\\]{1,6}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=]))?`,
-  ),
+  {
+    ...shape(
+      'AWS key',
+      ['AKIA', 'ASIA', 'ABIA', 'ACCA'],
+      `[A-Z0-9]{16}${KEY_END}(?:[",':;\\s\\\\]{1,6}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=]))?`,
+    ),
+    isReal: isAwsKey,
+  },
   shape('Google API key', ['AIza'], '[\\w-]{35}(?![\\w-])'),
   shape('Google token', ['ya29.'], '[\\w.-]{20,}'),
   shape('Google client secret', ['GOCSPX-'], '[\\w-]{20,}'),
