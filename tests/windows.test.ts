@@ -336,12 +336,12 @@ describe(`${promise('GW-27')} windows and ports`, () => {
     ]
     for (const headers of nonsense) {
       const asked = request({ socketPath, path: '/', headers }).end()
-      const [event] = await Promise.race([
-        once(asked, 'response').then(([response]) => [response.resume()]),
-        once(asked, 'upgrade').then(([, socket]) => [socket.destroy()]),
-        once(asked, 'error'),
-      ])
-      expect(event).toBeDefined()
+      // Whether it is answered, joined or hung up on: what counts is how the window fares afterwards.
+      await new Promise<unknown>((resolve) => {
+        asked.on('response', (response) => resolve(response.resume()))
+        asked.on('upgrade', (_response, socket) => resolve(socket.destroy()))
+        asked.on('error', resolve)
+      })
     }
     expect(await client.call('one_echo')).toMatchObject({ content: [{ text: '{}' }] })
   })
