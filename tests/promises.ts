@@ -229,6 +229,31 @@ export const PROMISES = {
     text: 'Figures for Prometheus; traces and metrics by OpenTelemetry where an exporter is set, with the trace passed on',
     state: 'built',
   },
+  'AG-6': {
+    text: 'A profile is an agent and a variant, with a selection, a title, a token budget and a session; what else its file holds is kept',
+    state: 'built',
+  },
+  'AG-7': {
+    text: 'Selectors name servers, tools and globs over both; order makes no difference, and what is taken away stays away',
+    state: 'built',
+  },
+  'AG-8': {
+    text: 'No selection means all tools, an empty one none, and selectors that match nothing select nothing',
+    state: 'built',
+  },
+  'AG-10': { text: 'A run may narrow what its profile selects, and never widen it', state: 'built' },
+  'AG-11': {
+    text: 'Lists and calls meet the selection of the profile that the credential names, and of the one in the URL',
+    state: 'built',
+  },
+  'AG-12': {
+    text: 'A changed profile counts at once: its clients are told, and calls of tools that it no longer selects say why they are refused',
+    state: 'built',
+  },
+  'AG-22': {
+    text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
+    state: 'built',
+  },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES
