@@ -99,6 +99,8 @@ export type SallyportEvent =
       readonly removed: readonly string[]
     }
   | { readonly type: 'CONFIG_REJECTED'; readonly message: string }
+  /** Profiles by name; those that were removed too. */
+  | { readonly type: 'PROFILES_CHANGED'; readonly profiles: readonly string[] }
   | { readonly type: 'TOKEN_MINTED'; readonly token_id: string; readonly agent: string; readonly profile: string }
   | { readonly type: 'TOKEN_REVOKED'; readonly token_id: string }
   /** Somebody has to say yes before the call goes on; `approval` is the name of the question. */

@@ -11,6 +11,10 @@ export interface Principal {
   readonly role: 'operator' | 'agent'
   /** Agent and profile are what the caller chose, not what the credential was made for: that narrows, and grants nothing. */
   readonly isClaimed?: true
+  /** What the credential was made for, where the caller chose something else of it: the rules of both count. */
+  readonly madeFor?: { readonly agent: string; readonly profile: string }
+  /** Selectors that narrow what the profile selects, for one launch. */
+  readonly tools?: readonly string[]
 }
 
 /** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
-import { isLoopback } from './config/config.ts'
+import { isLoopback, narrowPrincipal } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
 import { readingsOf } from './readings.ts'
 import {
@@ -79,6 +79,8 @@ export class Doors {
       mcp,
       authenticator: () => this.#gateway.gatekeeper.authenticatorFor(whose),
       admin: this.#admin,
+      narrow: (principal, agent, variant) =>
+        narrowPrincipal(this.#gateway.settings.profiles, principal, { agent, variant }),
       isReady: () => this.#gateway.isReady,
       onBug: this.#onBug,
       host,

@@ -1,12 +1,15 @@
 import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
-import { describeIssue, type Home, type LoadedSettings, mayApprove, type Settings } from './config/config.ts'
+import { changedProfiles, differInProfilesAlone } from './changed-profiles.ts'
+import { describeIssue, type Home, type LoadedSettings, type Profiles, type Settings } from './config/config.ts'
+import { createDeciding, type Deciding } from './deciding.ts'
 import { fixedAtStart } from './fixed-settings.ts'
 import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { Governing } from './governing.ts'
-import { CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
-import { ChangeHub, createIds, HttpMcp, LegacySessions, Methods } from './serve/serve.ts'
+import { CallGauge, type Listings, type Pipeline } from './pipeline/pipeline.ts'
+import { ChangeHub, createIds, type HttpMcp, type LegacySessions, type Methods } from './serve/serve.ts'
+import { createServing, type Serving } from './serving.ts'
 import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
@@ -72,17 +75,14 @@ export class Gateway {
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
     this.governing = this.#createGoverning()
-    this.listings = this.#createListings()
     this.fleet = this.#openFleet()
-    this.pipeline = this.#createPipeline()
-    this.methods = this.#createMethods()
-    const most = (): number => this.#settings.gateway.maxSessions
-    const now = (): number => performance.now()
-    const onEnd = (conversation: string): void => this.onConversation(conversation, 'over')
-    this.sessions = new LegacySessions({ hub: this.hub, most, now, onEnd })
-    const maxBodyBytes = (): number => this.#settings.gateway.maxBodyBytes
-    const { methods, sessions, onConversation } = this
-    this.httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, onConversation })
+    const { listings, pipeline } = this.#createDeciding()
+    this.listings = listings
+    this.pipeline = pipeline
+    const { methods, sessions, httpMcp } = this.#createServing()
+    this.methods = methods
+    this.sessions = sessions
+    this.httpMcp = httpMcp
     this.catalog.onChange((change) => this.hub.listsChanged(change))
   }
 
@@ -121,45 +121,20 @@ export class Gateway {
     })
   }
 
-  #createListings(): Listings {
-    const { policyOf, modeState } = this.governing.rules
-    return new Listings({
-      catalog: this.catalog,
-      steps: listingSteps(modeState),
-      rulesOf: serverRules(() => this.#settings.servers),
-      policyOf,
-      pinned: this.governing.pinned,
-    })
-  }
-
-  #createPipeline(): Pipeline {
-    const { rules, limits, approvals, modes } = this.governing
-    return new Pipeline({
-      listings: this.listings,
-      gauge: this.gauge,
-      tools: limits,
-      approvals,
-      rulesOf: rules.rulesOf,
-      check: this.governing.check,
-      kept: this.governing.kept,
-      mayApprove: (principal) => mayApprove(this.#settings.profiles, principal),
-      log: this.store.log,
-      ids: this.ids,
-      onEnd: modes.ended,
-      audit: () => this.#settings.audit,
-      upstream: (server) => this.fleet.get(server),
-      observer: this.telemetry.calls,
+  #createDeciding(): Deciding {
+    const { catalog, governing, gauge, fleet, store, telemetry, ids } = this
+    return createDeciding({
+      ...{ catalog, governing, gauge, fleet, store, telemetry, ids },
+      settings: () => this.#settings,
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
     })
   }
 
-  #createMethods(): Methods {
-    const { catalog, listings, pipeline, hub, ids } = this
-    return new Methods({
-      ...{ catalog, listings, pipeline, hub, ids },
-      version: VERSION,
-      maxListeners: () => this.#settings.gateway.maxSessions,
-      untilKnown: () => this.fleet.untilKnown(this.#settings.gateway.startupWait),
+  #createServing(): Serving {
+    const { catalog, listings, pipeline, fleet, hub, ids, onConversation } = this
+    return createServing({
+      ...{ catalog, listings, pipeline, fleet, hub, ids, onConversation },
+      settings: () => this.#settings,
       onBug: (error, where) => this.#broke(error, where),
     })
   }
@@ -216,10 +191,12 @@ export class Gateway {
   /** Puts a changed configuration in force, unless we are closing. What it did not change goes on undisturbed. */
   reload({ settings, warnings }: LoadedSettings): void {
     if (this.#closing !== undefined) return
+    if (differInProfilesAlone(this.#settings, settings)) return this.follow(settings.profiles)
     for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
     for (const key of fixedAtStart(this.#settings, settings))
       this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
+    this.#tellProfiles(settings.profiles)
     this.#settings = settings
     this.store.retain(settings.audit.retention)
     const change = this.fleet.arrange(settings.servers, this.#own)
@@ -227,6 +204,24 @@ export class Gateway {
     this.listings.forget()
     this.catalog.arrange(this.#order(), settings.gateway.naming)
     this.record({ type: 'CONFIG_RELOADED', ...change })
+  }
+
+  /** Puts changed profiles in force. Only clients whose lists they change hear of it. */
+  follow(profiles: Profiles): void {
+    if (this.#closing !== undefined) return
+    this.#tellProfiles(profiles)
+    this.hub.changing(
+      (principal) => this.listings.sightOf(principal),
+      () => {
+        this.#settings = { ...this.#settings, profiles }
+        this.listings.forget()
+      },
+    )
+  }
+
+  #tellProfiles(profiles: Profiles): void {
+    const changed = changedProfiles(this.#settings.profiles, profiles)
+    if (changed.length > 0) this.record({ type: 'PROFILES_CHANGED', profiles: changed })
   }
 
   /** A changed configuration is of no use: the last good one stays in force. */

@@ -28,6 +28,7 @@ const DETAILS: Details = {
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
   CONFIG_REJECTED: messageIn,
+  PROFILES_CHANGED: ({ profiles }) => profiles.join(', '),
   TOKEN_MINTED: ({ profile }) => `profile ${profile}`,
   TOKEN_REVOKED: () => '',
   APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,

@@ -6,8 +6,14 @@ export { type HomeContent, mostBytesOf, readHome, readHomeFile, withFile } from 
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
 export { isLoopback } from './loopback.ts'
 export { mayApprove } from './may-approve.ts'
+export { narrowPrincipal, unknownProfile } from './narrow-principal.ts'
 export { parseYaml } from './parse-yaml.ts'
 export { readPolicyFields } from './policy-fields.ts'
+export { ProfileDesk, requireProfile } from './profile-desk.ts'
+export type { ProfileRef, ProfileWish } from './profile-edit.ts'
+export { agentSlug, agentWord, DEFAULT_VARIANT, profileKey } from './profile-name.ts'
+export { choicesFor, getSelectedMcpTools, type ToolsChoice, variantsOf } from './profile-selection.ts'
+export type { ProfilesFile } from './profiles-file.ts'
 export { sameServer } from './same-server.ts'
 export { secretsOf } from './secrets-of.ts'
 export { isTransportHeader } from './server-address.ts'
@@ -18,6 +24,8 @@ export type {
   GovernanceSettings,
   HttpServerConfig,
   JwtSettings,
+  ProfileSettings,
+  Profiles,
   ProgramServerConfig,
   ServerConfig,
   Settings,

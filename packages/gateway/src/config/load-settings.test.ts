@@ -121,16 +121,6 @@ mcp_servers:
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' } })
   })
 
-  it('says so of rules in files beside it, with or without a config', async () => {
-    const rules = { 'tools.yaml': 'tools: {}', 'profiles.json': '{}' }
-    const sentence =
-      'config.yaml: nothing of this is enforced in this version yet: profiles.json (all but client_approval).'
-    for (const files of [rules, { ...rules, 'config.yaml': '' }]) {
-      const { warnings } = await loadSettings({ home: await homeWith(files), environment: {} })
-      expect(warnings.map(describeIssue)).toContain(sentence)
-    }
-  })
-
   it('says nothing of a protection that is declined, or that is for programs of the kit', async () => {
     const { warnings } = await load(
       'governance:\nsandbox: false\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',

@@ -36,7 +36,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   if (chosen === undefined) {
     return {
       settings: deepFreeze({ ...DEFAULT_SETTINGS, profiles }),
-      warnings: [await missingConfig(options.home), ...unenforced([], content, join(options.home, 'config.yaml'))],
+      warnings: [await missingConfig(options.home)],
       digest,
       configDigest,
       tools,
@@ -54,11 +54,11 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     docker,
   })
   if (errors.length > 0) throw invalid(file, errors)
-  const told = inOrder([...unenforced(read.unenforced, content, file), ...chosen.warnings, ...warnings])
+  const told = inOrder([...unenforced(read.unenforced, file), ...chosen.warnings, ...warnings])
   return { settings: deepFreeze({ ...settings, profiles }), warnings: told, digest, configDigest, tools }
 }
 
-/** Who may approve as a client stands here: of a file with a mistake nothing counts. */
+/** Who gets which tools, and who may approve as a client, stands here: of a file with a mistake nothing counts. */
 async function profilesOf({ path, files }: HomeContent): Promise<Profiles> {
   const bytes = files.get('profiles.json')
   if (bytes === undefined) return DEFAULT_SETTINGS.profiles
@@ -113,8 +113,8 @@ async function missingConfig(home: string): Promise<ConfigIssue> {
 
 const wholeFile = (file: string, problem: string): ConfigIssue => ({ file, line: 0, column: 0, key: '', problem })
 
-function unenforced(keys: readonly string[], content: HomeContent, file: string): readonly ConfigIssue[] {
-  const text = unenforcedText(keys, content)
+function unenforced(keys: readonly string[], file: string): readonly ConfigIssue[] {
+  const text = unenforcedText(keys)
   return text === undefined ? [] : [wholeFile(file, text)]
 }
 
@@ -123,7 +123,8 @@ const inOrder = (issues: readonly ConfigIssue[]): readonly ConfigIssue[] =>
 
 const MAX_LISTED = 50
 
-function invalid(file: string, errors: readonly ConfigIssue[]): SallyportError {
+/** Everything that is wrong in a file, as one error. */
+export function invalid(file: string, errors: readonly ConfigIssue[]): SallyportError {
   const sorted = inOrder(errors)
   const listed = sorted.slice(0, MAX_LISTED).map((issue) => `  ${describeIssue(issue)}`)
   if (sorted.length > MAX_LISTED) listed.push(`  … and ${sorted.length - MAX_LISTED} more`)

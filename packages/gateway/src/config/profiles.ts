@@ -2,7 +2,8 @@ import { JsonScanner } from '@sallyport/core'
 import { joinKey, quote } from './config-issue.ts'
 import { createIssueLog, type IssueLog } from './issue-log.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
-import { profileKey } from './may-approve.ts'
+import { readProfileFields } from './profile-fields.ts'
+import { agentSlug, DEFAULT_VARIANT, foldVariant, isReserved, profileKey } from './profile-name.ts'
 import type { ProfileSettings, Profiles } from './settings.ts'
 
 export interface ReadProfiles {
@@ -13,6 +14,9 @@ export interface ReadProfiles {
 
 /** Agents are slugs, written in this file in capitals: CLAUDE_CODE is claude-code. */
 const AGENT = /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
+/** What can forge a line of a log or a screen. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+const MAX_VARIANT_LENGTH = 256
 
 /** What profiles.json says of agents and their variants. It does not throw. */
 export function readProfiles(file: string, bytes: Buffer): ReadProfiles {
@@ -22,7 +26,7 @@ export function readProfiles(file: string, bytes: Buffer): ReadProfiles {
   if (flaw !== undefined) log.error({ offset: flaw, key: '' }, 'here it stops being JSON.')
   else for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const profiles = new Map<string, ProfileSettings>()
-  if (log.errors.length === 0) for (const found of variantsIn(tree.root, log)) take(found, { profiles, log })
+  if (log.errors.length === 0) for (const agent of agentsIn(tree.root, log)) takeAgent(agent, { file, profiles, log })
   return { profiles, errors: log.errors }
 }
 
@@ -39,43 +43,54 @@ function jsonFlaw(bytes: Buffer): number | undefined {
   return bytes.toString('utf8').length
 }
 
-interface Variant {
-  readonly agent: string
-  readonly entry: LocatedEntry
-  readonly key: string
-}
-
-function variantsIn(root: LocatedNode, log: IssueLog): readonly Variant[] {
+function agentsIn(root: LocatedNode, log: IssueLog): readonly LocatedEntry[] {
   const executors = membersOf({ node: root, offset: 0 }, '', log).find(({ key }) => key === 'executors')
   if (executors === undefined) return []
-  return membersOf(executors, 'executors', log).flatMap((agent) => {
-    const key = joinKey('executors', agent.key)
-    if (!AGENT.test(agent.key)) {
-      log.error(
-        { offset: agent.offset, key },
-        `expected an agent in capitals, such as "CLAUDE_CODE"; got ${quote(agent.key)}.`,
-      )
-      return []
-    }
-    const slug = agent.key.toLowerCase().replaceAll('_', '-')
-    return membersOf(agent, key, log).map((entry) => ({ agent: slug, entry, key: joinKey(key, entry.key) }))
+  return membersOf(executors, 'executors', log).filter(({ key, offset }) => {
+    if (AGENT.test(key)) return true
+    const problem = `expected an agent in capitals, such as "CLAUDE_CODE"; got ${quote(key)}.`
+    log.error({ offset, key: joinKey('executors', key) }, problem)
+    return false
   })
 }
 
 interface Taking {
+  readonly file: string
   readonly profiles: Map<string, ProfileSettings>
   readonly log: IssueLog
 }
 
-function take({ agent, entry, key }: Variant, { profiles, log }: Taking): void {
-  const name = profileKey(agent, entry.key)
-  if (profiles.has(name))
-    log.error({ offset: entry.offset, key }, 'this variant stands twice: capitals make no difference.')
-  const field = membersOf(entry, key, log).find((member) => member.key === 'client_approval')
-  const value = field?.node.kind === 'scalar' ? field.node.value : undefined
-  if (field && typeof value !== 'boolean')
-    log.error({ offset: field.offset, key: joinKey(key, field.key) }, 'expected true or false.')
-  profiles.set(name, { clientApproval: value === true })
+function takeAgent(entry: LocatedEntry, taking: Taking): void {
+  const { file, profiles, log } = taking
+  const agent = agentSlug(entry.key)
+  const key = joinKey('executors', entry.key)
+  for (const variant of membersOf(entry, key, log)) takeVariant(agent, { ...variant, path: key }, taking)
+  const implied = profileKey(agent, DEFAULT_VARIANT)
+  if (profiles.has(implied)) return
+  const place = { file, line: log.lineOf({ offset: entry.offset, key }) }
+  profiles.set(implied, { agent, variant: DEFAULT_VARIANT.toUpperCase(), clientApproval: false, place })
+}
+
+function takeVariant(agent: string, entry: LocatedEntry & { readonly path: string }, taking: Taking): void {
+  const { file, profiles, log } = taking
+  const subject = { offset: entry.offset, key: joinKey(entry.path, entry.key) }
+  const flaw = variantFlaw(entry.key) ?? (profiles.has(profileKey(agent, entry.key)) ? TWICE : undefined)
+  if (flaw !== undefined) return log.error(subject, flaw)
+  const members = membersOf(entry, subject.key, log)
+  const fields = readProfileFields(members, subject.key, log)
+  const selected = members.find(({ key }) => key === 'selected_mcp_tools') ?? entry
+  const place = { file, line: log.lineOf({ offset: selected.offset, key: subject.key }) }
+  profiles.set(profileKey(agent, entry.key), { agent, variant: entry.key, ...fields, place })
+}
+
+const TWICE = 'this variant stands twice: capitals make no difference.'
+
+/** What is wrong with the name of a variant, if anything is. */
+export function variantFlaw(variant: string): string | undefined {
+  if (isReserved(variant)) return 'names that begin with "__" are reserved.'
+  if (variant.trim() === '' || foldVariant(variant).length > MAX_VARIANT_LENGTH || UNPRINTABLE.test(variant))
+    return `expected a name of 1 to ${MAX_VARIANT_LENGTH} printable characters.`
+  return undefined
 }
 
 function membersOf(

@@ -186,11 +186,24 @@ export interface TelemetrySettings {
 }
 
 export interface ProfileSettings {
+  /** A slug. */
+  readonly agent: string
+  /** As it is written. */
+  readonly variant: string
   /** Whether the person in front of the client may approve its calls. */
   readonly clientApproval: boolean
+  /** Undefined: all tools. */
+  readonly selectedMcpTools?: readonly string[]
+  readonly title?: string
+  /** How many tokens the definitions of its tools should not exceed. */
+  readonly tokenBudget?: number
+  /** The session in which its launches work, unless they name another. */
+  readonly session?: string
+  /** Where the selection stands; where there is none, the variant. */
+  readonly place: Place
 }
 
-/** By agent and variant: `claude-code.reviewer`. */
+/** By agent and variant: `claude-code.reviewer`. An agent that the file names has a `default`, whether or not it stands there. */
 export type Profiles = ReadonlyMap<string, ProfileSettings>
 
 /** config.yaml, validated, with every default filled in and every variable expanded. */

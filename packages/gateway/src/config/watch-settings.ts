@@ -4,6 +4,7 @@ import { FileWatch } from '../disk/disk.ts'
 import type { Environment } from './environment.ts'
 import { CONFIG_FILES, type HomeContent, readHome, SETTINGS_FILES } from './home-content.ts'
 import { type LoadedSettings, loadSettings } from './load-settings.ts'
+import type { Settings } from './settings.ts'
 
 export type SettingsChange =
   | { readonly ok: true; readonly loaded: LoadedSettings }
@@ -14,7 +15,7 @@ export interface WatchOptions {
   readonly home: string
   readonly environment: Environment
   /** What is in force now: a change since it was read is told of too. */
-  readonly current: Pick<HomeContent, 'configDigest'>
+  readonly current: Pick<HomeContent, 'configDigest'> & { readonly settings?: Pick<Settings, 'profiles'> }
   /** One at a time, in order. */
   readonly onChange: (change: SettingsChange) => void
 }
@@ -29,11 +30,14 @@ export class SettingsWatch {
   readonly #watch: FileWatch
   /** The config digest, or the error, that was told last. */
   #told: string
+  /** Whether there was a profiles.json in what is in force. */
+  #hadProfiles: boolean
   #closed = false
 
   constructor(options: WatchOptions) {
     this.#options = options
     this.#told = options.current.configDigest
+    this.#hadProfiles = (options.current.settings?.profiles.size ?? 0) > 0
     this.#watch = new FileWatch({ folder: options.home, names: SETTINGS_FILES, onEvent: () => this.#check() })
   }
 
@@ -49,6 +53,7 @@ export class SettingsWatch {
     const told = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message
     if (told === this.#told) return
     this.#told = told
+    if (change.ok) this.#hadProfiles = content?.files.has('profiles.json') ?? false
     this.#options.onChange(change)
   }
 
@@ -58,7 +63,10 @@ export class SettingsWatch {
     try {
       content = await readHome(home)
       if (content.configDigest === this.#told) return {}
-      if (!CONFIG_FILES.some((name) => content?.files.has(name))) throw gone(home)
+      if (!CONFIG_FILES.some((name) => content?.files.has(name)))
+        throw gone(join(home, CONFIG_FILES[0]), 'to run without servers, leave it empty')
+      if (this.#hadProfiles && !content.files.has('profiles.json'))
+        throw gone(join(home, 'profiles.json'), 'to give every agent all tools, write {} into it')
       return { content, change: { ok: true, loaded: await loadSettings({ home, environment, content }) } }
     } catch (error) {
       return { ...(content && { content }), change: { ok: false, error: expected(error) } }
@@ -66,15 +74,11 @@ export class SettingsWatch {
   }
 }
 
-/** Somebody is saving it, or removed it by mistake: neither is a wish to stop every server. */
-function gone(home: string): SallyportError {
-  return new SallyportError(
-    'CONFIG_INVALID',
-    `${join(home, CONFIG_FILES[0])} is gone; the settings stay as they were.`,
-    {
-      hint: 'Put the file back; to run without servers, leave it empty.',
-    },
-  )
+/** Somebody is saving it, or removed it by mistake: neither is a wish to stop every server, or to open every tool. */
+function gone(file: string, instead: string): SallyportError {
+  return new SallyportError('CONFIG_INVALID', `${file} is gone; the settings stay as they were.`, {
+    hint: `Put the file back; ${instead}.`,
+  })
 }
 
 function expected(error: unknown): SallyportError {

@@ -1,5 +1,6 @@
 export { removeFile, replaceFile, sweepLeftovers, temporaryName } from './atomic-file.ts'
 export { causeCode, diskFix, diskReason, stateUnusable } from './disk-trouble.ts'
+export { lockOf, removeLeftovers } from './file-lock.ts'
 export { FileWatch } from './file-watch.ts'
 export { createPrivateFile, makeFolder, makePrivateFolder, syncFolder } from './folder.ts'
 export { withLockFile } from './lock-file.ts'

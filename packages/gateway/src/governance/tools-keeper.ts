@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 import { excerpt, messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
-import { causeCode, diskReason, FileWatch, replaceFile, withLockFile } from '../disk/disk.ts'
+import { causeCode, diskReason, FileWatch, lockOf, removeLeftovers, replaceFile, withLockFile } from '../disk/disk.ts'
 import { type LineChange, lineChange } from './line-change.ts'
 import { issueText, parseToolsBytes } from './tools-bytes.ts'
 import {
@@ -14,7 +14,6 @@ import {
   type Skipped,
   setField,
 } from './tools-file/tools-file.ts'
-import { lockOf, removeLeftovers } from './tools-lock.ts'
 import { Turns } from './turns.ts'
 
 export interface ToolsKeeperOptions {

@@ -15,6 +15,8 @@ import { isClosed, isDockerInfo } from './meta-tools.ts'
 import { brokenPin } from './pin-state.ts'
 import type { Listed } from './select.ts'
 import type { ServerRules } from './server-rules.ts'
+import { type CompiledChoice, ToolChoices, type ToolChoicesOptions } from './tool-choices.ts'
+import { viewName } from './view-name.ts'
 
 export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 
@@ -27,9 +29,22 @@ const LISTS = {
 
 /** What one kind of caller sees: the same decision that a call will meet, asked once for everything on offer. */
 interface View {
+  /** What profiles and launches leave of it. */
+  readonly choices: readonly CompiledChoice[]
+  /** Of each server: whether any of its tools is left. */
+  readonly leavesTools: Map<string, boolean>
   /** Weakly held: a URI that no server lists is an offer of the moment. */
   readonly decisions: WeakMap<Offer, Decision>
   readonly prepared: Map<string, PreparedList>
+  sight?: Sight
+}
+
+/** What one kind of caller sees of each list. */
+export interface Sight {
+  readonly tools: readonly Offer[]
+  readonly prompts: readonly Offer[]
+  /** Templates among them. */
+  readonly resources: readonly Offer[]
 }
 
 interface PreparedList {
@@ -39,11 +54,12 @@ interface PreparedList {
   readonly servers: readonly string[]
 }
 
-export interface ListingsOptions {
-  readonly catalog: Catalog
+export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly steps: readonly Step<Listed>[]
   readonly rulesOf: (server: string) => ServerRules
   readonly policyOf: (offer: Offer) => ToolPolicy
+  /** All lists of selectors that count for a caller; absent: there are none. */
+  readonly choicesFor?: ToolChoicesOptions['choicesFor']
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
   /** The clock on the wall: what a server says of its lists outlives us. */
@@ -61,9 +77,10 @@ export class Listings {
   readonly #policyOf: (offer: Offer) => ToolPolicy
   readonly #pinned: (pin: string) => JsonObject | undefined
   readonly #now: () => number
+  readonly #choices: ToolChoices
   #snapshot: CatalogSnapshot | undefined
   #views = new Map<string, View>()
-  #ofServers = new Map<string, ServerRules & Pick<Listed, 'leavesTools'>>()
+  #ofServers = new Map<string, ServerRules>()
   #epoch = 0
 
   constructor(options: ListingsOptions) {
@@ -73,6 +90,7 @@ export class Listings {
     this.#policyOf = options.policyOf
     this.#pinned = options.pinned
     this.#now = options.now ?? Date.now
+    this.#choices = new ToolChoices({ catalog: options.catalog, choicesFor: options.choicesFor ?? (() => []) })
   }
 
   /** The rules changed: everything is decided anew. */
@@ -104,6 +122,16 @@ export class Listings {
     return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#isSeen(view, offer))
   }
 
+  sightOf(principal: Principal): Sight {
+    const view = this.#view(principal)
+    view.sight ??= {
+      tools: this.offers('tools/list', principal),
+      prompts: this.offers('prompts/list', principal),
+      resources: [...this.offers('resources/list', principal), ...this.offers('resources/templates/list', principal)],
+    }
+    return view.sight
+  }
+
   /** The servers of which this caller sees anything. */
   servers(principal: Principal): ReadonlySet<string> {
     const methods = Object.keys(LISTS) as ListMethod[]
@@ -132,16 +160,16 @@ export class Listings {
     return prepared
   }
 
-  #view({ agent, profile }: Principal): View {
+  #view(principal: Principal): View {
     const { snapshot } = this.#catalog
     if (snapshot !== this.#snapshot) this.forget()
     this.#snapshot = snapshot
-    // Neither can hold a line break: see isClaimText.
-    const name = `${agent}\n${profile}`
+    const name = viewName(principal)
     const known = this.#views.get(name)
     if (known) return known
     if (this.#views.size >= MAX_VIEWS) this.#views = new Map()
-    const view = { decisions: new WeakMap(), prepared: new Map() }
+    const choices = this.#choices.of(principal)
+    const view = { choices, leavesTools: new Map(), decisions: new WeakMap(), prepared: new Map() }
     this.#views.set(name, view)
     return view
   }
@@ -150,7 +178,10 @@ export class Listings {
     const known = view.decisions.get(offer)
     if (known) return known
     const policy = this.#policyOf(offer)
-    const decision = this.#judge({ offer, policy, ...this.#governedBy(offer.server) }, UNDECIDED)
+    const { choices } = view
+    const rules = this.#governedBy(offer.server)
+    const leavesTools = this.#leavesTools(view, offer.server, rules)
+    const decision = this.#judge({ offer, policy, choices, leavesTools, ...rules }, UNDECIDED)
     view.decisions.set(offer, decision)
     return decision
   }
@@ -174,16 +205,25 @@ export class Listings {
     return descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
   }
 
-  /** What counts for everything of one server. */
-  #governedBy(server: string): ServerRules & Pick<Listed, 'leavesTools'> {
+  /** What counts for everything of one server, whoever asks. */
+  #governedBy(server: string): ServerRules {
     const known = this.#ofServers.get(server)
     if (known !== undefined) return known
     const rules = { ...this.#rulesOf(server), isDockerGateway: this.runsDockerGateway(server) }
+    this.#ofServers.set(server, rules)
+    return rules
+  }
+
+  /** A server without tools has nothing that could be left, but can be selected whole. */
+  #leavesTools({ choices, leavesTools }: View, server: string, rules: ServerRules): boolean {
+    const known = leavesTools.get(server)
+    if (known !== undefined) return known
     const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
-    const leavesTools = tools.length === 0 || tools.some(({ name }) => rules.selection(name) && !isClosed(name, rules))
-    const governed = { ...rules, leavesTools }
-    this.#ofServers.set(server, governed)
-    return governed
+    const isLeft = ({ name }: Offer): boolean =>
+      rules.selection(name) && !isClosed(name, rules) && choices.every((one) => one.includes({ server, tool: name }))
+    const leaves = tools.length === 0 ? choices.every((one) => one.includesServer(server)) : tools.some(isLeft)
+    leavesTools.set(server, leaves)
+    return leaves
   }
 }
 

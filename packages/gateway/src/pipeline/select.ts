@@ -1,28 +1,48 @@
 import { ALLOW, type Selection, type Step, type ToolPolicy, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { isClosed } from './meta-tools.ts'
+import type { CompiledChoice } from './tool-choices.ts'
 
-/** What a list and a call both ask about: a thing on offer, and what its server's entry leaves of it. */
+/** What a list and a call both ask about: a thing on offer, and what its server's entry and the caller's profile leave of it. */
 export interface Listed {
   readonly offer: Offer
   readonly selection: Selection
   readonly named: ReadonlySet<string>
   readonly isDockerGateway: boolean
-  /** Whether the entry leaves any tool of the server, where it has tools at all. */
+  /** What the caller's profile and launch select; all of them must. */
+  readonly choices: readonly CompiledChoice[]
+  /** Whether entry and profile leave any tool of the server, where it has tools at all. */
   readonly leavesTools: boolean
   readonly place: { readonly file: string; readonly line: number } | undefined
   readonly policy: ToolPolicy
 }
 
-/** `hidden`, and the server's own `includeTools` and `excludeTools`. Where no tool is left, nothing else of it is either. */
+/**
+ * `hidden`, the server's own `includeTools` and `excludeTools`, and what the caller's profile selects. Where no tool is
+ * left, nothing else of the server is either.
+ */
 export const select: Step<Listed> = { name: 'select', judge: judgeSelection }
 
 function judgeSelection(listed: Listed): Verdict {
   const { offer, selection, leavesTools, policy } = listed
   if (policy.hidden.value) return hidden(policy)
-  if (offer.kind !== 'tool') return leavesTools ? ALLOW : denial(listed, 'includes none of its tools')
+  if (offer.kind !== 'tool') return leavesTools ? ALLOW : noToolLeft(listed)
   if (!selection(offer.name)) return denial(listed, 'does not include this tool')
-  return isClosed(offer.name, listed) ? denial(listed, closedText(offer.name)) : ALLOW
+  if (isClosed(offer.name, listed)) return denial(listed, closedText(offer.name))
+  const ref = { server: offer.server, tool: offer.name }
+  const unwilling = listed.choices.find((one) => !one.includes(ref))
+  return unwilling ? notSelected(unwilling, `the tool ${offer.server}/${offer.name}`) : ALLOW
+}
+
+function noToolLeft(listed: Listed): Verdict {
+  const { server } = listed.offer
+  const unwilling = listed.choices.find((one) => !one.includesServer(server)) ?? listed.choices.at(-1)
+  return unwilling ? notSelected(unwilling, `any tool of ${server}`) : denial(listed, 'includes none of its tools')
+}
+
+function notSelected({ choice: { whose, place } }: CompiledChoice, what: string): Verdict {
+  const reason = `${whose} does not select ${what}.`
+  return { outcome: 'deny', code: 'CALL_DENIED', reason, ...(place && { rule: place }) }
 }
 
 function hidden({ hidden: { reason, rule } }: ToolPolicy): Verdict {

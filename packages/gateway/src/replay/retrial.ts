@@ -12,7 +12,7 @@ import {
   type Verdict,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import type { Environment, Settings } from '../config/config.ts'
+import { choicesFor, type Environment, type Settings } from '../config/config.ts'
 import { serverPathWorld } from '../governance/governance.ts'
 import {
   type Call,
@@ -146,7 +146,12 @@ export class Retrial {
     const { policyOf, modeState } = rules
     const rulesOf = serverRules(() => settings.servers)
     const steps = listingSteps(modeState)
-    return { rules, listings: new Listings({ catalog, steps, rulesOf, policyOf, pinned: () => undefined }) }
+    const listings = new Listings({
+      ...{ catalog, steps, rulesOf, policyOf },
+      choicesFor: (principal) => choicesFor(settings.profiles, principal),
+      pinned: () => undefined,
+    })
+    return { rules, listings }
   }
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Principal } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
-import { type Home, loadSettings } from '../config/config.ts'
+import { type Home, loadSettings, narrowPrincipal } from '../config/config.ts'
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
 import type { Credentials } from '../sessions/sessions.ts'
@@ -78,6 +78,7 @@ export async function openAdminBench(asked: Credentials = 'of everybody'): Promi
     mcp: gateway.httpMcp,
     authenticator: () => gateway.gatekeeper.authenticatorFor(asked),
     admin: createAdmin(context),
+    narrow: (principal, agent, variant) => narrowPrincipal(gateway.settings.profiles, principal, { agent, variant }),
     isReady: () => true,
     onBug: (error) => String(error),
     host: '127.0.0.1',

@@ -1,8 +1,10 @@
-import type { JsonObject } from '@sallyport/core'
+import type { JsonObject, Principal } from '@sallyport/core'
 import type { CatalogChange } from '../catalog/catalog.ts'
+import type { Sight } from '../pipeline/pipeline.ts'
 
 /** Somebody who wants to hear that a list changed. */
 export interface Watcher {
+  readonly principal: Principal
   readonly wants: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
   readonly tell: (notification: JsonObject) => void
 }
@@ -21,7 +23,9 @@ const GATHER = 50
 /** Carries news of changed lists to every client that listens. News of resources go to those who subscribed. */
 export class ChangeHub {
   readonly #watchers = new Set<Watcher>()
+  /** What concerns everybody, and what concerns only some. */
   #gathered: CatalogChange = UNCHANGED
+  #gatheredFor = new Map<Watcher, CatalogChange>()
   #timer: NodeJS.Timeout | undefined
 
   get size(): number {
@@ -34,23 +38,48 @@ export class ChangeHub {
   }
 
   listsChanged(change: CatalogChange): void {
-    const { tools, resources, prompts } = this.#gathered
-    this.#gathered = {
-      tools: tools || change.tools,
-      resources: resources || change.resources,
-      prompts: prompts || change.prompts,
+    this.#gathered = either(this.#gathered, change)
+    this.#tellSoon()
+  }
+
+  /** Makes a change after which some may see other lists; those, and nobody else, are told. */
+  changing(sightOf: (principal: Principal) => Sight, change: () => void): void {
+    const before = [...this.#watchers].map((watcher) => ({ watcher, sight: sightOf(watcher.principal) }))
+    change()
+    for (const { watcher, sight } of before) {
+      const differing = difference(sight, sightOf(watcher.principal))
+      this.#gatheredFor.set(watcher, either(this.#gatheredFor.get(watcher) ?? UNCHANGED, differing))
     }
+    this.#tellSoon()
+  }
+
+  #tellSoon(): void {
     this.#timer ??= setTimeout(() => this.#tellLists(), GATHER)
     this.#timer.unref()
   }
 
   #tellLists(): void {
-    const change = this.#gathered
+    const [forAll, forSome] = [this.#gathered, this.#gatheredFor]
     this.#gathered = UNCHANGED
+    this.#gatheredFor = new Map()
     this.#timer = undefined
     for (const [family, method] of LIST_CHANGED) {
-      if (!change[family]) continue
-      for (const watcher of this.#watchers) if (watcher.wants[family]) watcher.tell({ method })
+      for (const watcher of this.#watchers) {
+        const isNews = forAll[family] || forSome.get(watcher)?.[family]
+        if (isNews && watcher.wants[family]) watcher.tell({ method })
+      }
     }
   }
+}
+
+const either = (a: CatalogChange, b: CatalogChange): CatalogChange => ({
+  tools: a.tools || b.tools,
+  resources: a.resources || b.resources,
+  prompts: a.prompts || b.prompts,
+})
+
+function difference(before: Sight, after: Sight): CatalogChange {
+  const differs = (family: keyof Sight): boolean =>
+    before[family].length !== after[family].length || before[family].some((one, at) => one !== after[family][at])
+  return { tools: differs('tools'), resources: differs('resources'), prompts: differs('prompts') }
 }

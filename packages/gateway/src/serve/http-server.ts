@@ -14,6 +14,8 @@ export interface Routes {
   readonly authenticator: () => Authenticator
   /** The admin plane; it judges the caller's role itself, since browsers come with a cookie. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
+  /** Who a caller is on a path that names a profile, or why it is not let in there. */
+  readonly narrow: (principal: Principal, agent: string, variant: string) => Principal | SallyportError
   readonly isReady: () => boolean
   readonly onBug: (error: unknown, where: string) => string
 }
@@ -98,7 +100,7 @@ function enterMcp(path: string, caller: Authentication, visit: Visit): Promise<v
     sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
     return undefined
   }
-  const principal = atPath(caller, path)
+  const principal = atPath(caller, path, routes)
   if (!(principal instanceof SallyportError)) return routes.mcp.handle({ request, response, principal })
   sendRefusal(response, principal)
   return undefined
@@ -121,21 +123,13 @@ async function adminCallerOf(
 const challengeOf = ({ challenge }: Refusal): Readonly<Record<string, string>> =>
   challenge === undefined ? {} : { 'www-authenticate': challenge }
 
-/** `/mcp/<agent>.<variant>` chooses a profile; a credential that was made for one can choose no other. */
-function atPath(principal: Principal, path: string): Principal | SallyportError {
+/** `/mcp/<agent>.<variant>` narrows what the credential gives to a profile. */
+function atPath(principal: Principal, path: string, { narrow }: Routes): Principal | SallyportError {
   if (path === '/mcp') return principal
   const match = /^\/mcp\/([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{1,64})$/.exec(path)
   if (!match) return new SallyportError('ROUTE_UNKNOWN', 'The path must be /mcp or /mcp/<agent>.<variant>.')
-  const [, agent = '', profile = ''] = match
-  const fits = (given: string, free: string, wanted: string): boolean => given === free || given === wanted
-  if (!fits(principal.agent, 'any', agent) || !fits(principal.profile, 'default', profile)) {
-    return new SallyportError(
-      'FORBIDDEN',
-      `This credential was made for ${principal.agent}.${principal.profile}, not for ${agent}.${profile}.`,
-    )
-  }
-  const isOwn = principal.agent === agent && principal.profile === profile
-  return isOwn ? principal : { ...principal, agent, profile, isClaimed: true }
+  const [, agent = '', variant = ''] = match
+  return narrow(principal, agent, variant)
 }
 
 export function pathOf(request: IncomingMessage): string {

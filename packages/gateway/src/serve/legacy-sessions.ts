@@ -66,6 +66,7 @@ export class LegacySessions {
       seenAt: this.#now(),
     }
     const leaveHub = this.#hub.add({
+      principal,
       wants: { tools: true, resources: true, prompts: true },
       tell: (notification) => session.streams.tell(notification),
     })
@@ -133,4 +134,16 @@ function oldestOfMost(sessions: readonly LegacySession[]): LegacySession | undef
 }
 
 const samePrincipal = (a: Principal, b: Principal): boolean =>
-  a.user === b.user && a.agent === b.agent && a.profile === b.profile && a.session === b.session && a.role === b.role
+  a === b ||
+  (a.user === b.user &&
+    a.agent === b.agent &&
+    a.profile === b.profile &&
+    a.session === b.session &&
+    a.role === b.role &&
+    sameNarrowing(a, b))
+
+/** Tokens may differ in nothing but what a launch left of their profile. */
+const sameNarrowing = (a: Principal, b: Principal): boolean =>
+  a.madeFor?.agent === b.madeFor?.agent &&
+  a.madeFor?.profile === b.madeFor?.profile &&
+  (a.tools === b.tools || JSON.stringify(a.tools) === JSON.stringify(b.tools))

@@ -178,6 +178,7 @@ export class LineClient implements WayToClient {
   /** A legacy client hears of changes once it has said that it is ready for them. */
   #tellChanges(): void {
     this.#leaveHub ??= this.#options.hub.add({
+      principal: this.#options.principal,
       wants: { tools: true, resources: true, prompts: true },
       tell: (notification) => this.#write(notificationMessage(notification)),
     })

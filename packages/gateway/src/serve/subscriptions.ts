@@ -76,7 +76,8 @@ export class Subscriptions {
     const uris = await this.#granted(request, wanted.resourceSubscriptions, own)
     const wants = familiesIn(wanted)
     stream.acknowledge(acknowledged(wants, uris))
-    const remove = this.#options.hub.add({ wants, tell: (notification) => stream.tell(notification) })
+    const { principal } = request
+    const remove = this.#options.hub.add({ principal, wants, tell: (notification) => stream.tell(notification) })
     return new Promise((resolve) => {
       request.cancellation.onCancel(() => {
         remove()

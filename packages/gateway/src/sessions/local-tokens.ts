@@ -9,7 +9,7 @@ import { osUser } from './os-user.ts'
 import { digest, type RandomBytes, randomBytes, randomSecret } from './secret.ts'
 import { ensureStandingToken, PREFIX, STANDING_ROLES } from './standing-token.ts'
 import { type LocalToken, TokenFolder } from './token-folder.ts'
-import { formatStoredToken, isTokenId, type TokenRecord } from './token-record.ts'
+import { areSelectors, formatStoredToken, isTokenId, type TokenRecord } from './token-record.ts'
 
 export interface LocalTokensOptions {
   /** The state folder; the tokens are in `tokens/` of it. */
@@ -28,6 +28,8 @@ export interface MintRequest {
   /** A session of the token's own, unless said otherwise. */
   readonly session?: string
   readonly ttlMs?: number
+  /** Selectors that narrow what the profile selects, for this token alone. */
+  readonly tools?: readonly string[]
 }
 
 export interface MintedToken {
@@ -160,14 +162,19 @@ async function onDisk<Result>(folder: string, action: () => Result | Promise<Res
 }
 
 function newRecord(id: string, request: MintRequest, now: number): TokenRecord {
-  const { agent, profile, user = osUser(), session = `token:${id}`, ttlMs } = request
+  const { agent, profile, user = osUser(), session = `token:${id}`, ttlMs, tools } = request
   for (const [name, value] of Object.entries({ agent, profile, user, session })) {
     if (isClaimText(value)) continue
     throw new SallyportError('INVALID_PARAMS', `The ${name} of a token is ${JSON.stringify(value)?.slice(0, 80)}.`, {
       hint: 'A text of 1 to 256 printable characters is expected.',
     })
   }
-  const record = { id, agent, profile, user, session, created: new Date(now).toISOString() }
+  if (tools !== undefined && !areSelectors(tools))
+    throw new SallyportError('INVALID_PARAMS', 'The tools of a token are not a list of selectors.', {
+      hint: 'A list of texts such as "github/search" is expected; an empty one leaves no tool.',
+    })
+  const created = new Date(now).toISOString()
+  const record = { id, agent, profile, user, session, created, ...(tools && { tools }) }
   return ttlMs === undefined ? record : { ...record, expires: expiry(now, ttlMs) }
 }
 

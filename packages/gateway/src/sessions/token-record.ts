@@ -10,6 +10,8 @@ export interface TokenRecord {
   readonly user: string
   readonly session: string
   readonly created: string
+  /** Selectors that narrow what the profile selects. */
+  readonly tools?: readonly string[]
   readonly expires?: string
 }
 
@@ -21,7 +23,7 @@ export interface StoredToken {
 const ID = /^[0-9a-f]{16}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const NAMES = ['agent', 'profile', 'user', 'session'] as const
-const KEYS = new Set(['id', ...NAMES, 'created', 'expires', 'sha256'])
+const KEYS = new Set(['id', ...NAMES, 'created', 'tools', 'expires', 'sha256'])
 
 /** Checked before an id becomes part of a path. */
 export const isTokenId = (text: string): boolean => ID.test(text)
@@ -36,14 +38,16 @@ export function parseStoredToken(text: string, id: string): StoredToken | undefi
   if (fields === undefined || fields.id !== id || !Object.keys(fields).every((key) => KEYS.has(key))) return undefined
   if (!NAMES.every((name) => isClaimText(fields[name])) || !isTime(fields.created)) return undefined
   if (fields.expires !== undefined && !isTime(fields.expires)) return undefined
+  if (fields.tools !== undefined && !areSelectors(fields.tools)) return undefined
   const { sha256, ...record } = fields
   if (typeof sha256 !== 'string' || !SHA256.test(sha256)) return undefined
   return { record: record as unknown as TokenRecord, sha256 }
 }
 
 export function credentialOf(record: TokenRecord): Credential {
-  const { user, agent, profile, session, expires } = record
-  const principal: Principal = Object.freeze({ user, agent, profile, session, role: 'agent' })
+  const { user, agent, profile, session, expires, tools } = record
+  const who = { user, agent, profile, session, role: 'agent' } as const
+  const principal: Principal = Object.freeze(tools ? { ...who, tools: Object.freeze([...tools]) } : who)
   return { principal, expiresAt: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) }
 }
 
@@ -55,5 +59,14 @@ function parseObject(text: string): JsonObject | undefined {
     return undefined
   }
 }
+
+/** An empty list narrows to nothing. */
+export const areSelectors = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length <= MOST_SELECTORS && value.every(isSelector)
+
+const MOST_SELECTORS = 10_000
+const MOST_CHARACTERS = 1_000
+const isSelector = (value: unknown): boolean =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= MOST_CHARACTERS
 
 const isTime = (value: unknown): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value))

@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { SallyportError, type SallyportEvent } from '@sallyport/core'
-import type { MintedToken, MintRequest } from '../../sessions/sessions.ts'
+import { agentSlug, profileKey } from '../../config/config.ts'
+import type { MintedToken, MintRequest, TokenRecord } from '../../sessions/sessions.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { inputOf } from './invalid-input.ts'
 import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
@@ -13,6 +14,7 @@ const tokenSchema = z
     user: z.string(),
     session: z.string(),
     created: z.iso.datetime(),
+    tools: z.array(z.string()).optional().openapi({ description: 'What narrows the selection of its profile.' }),
     expires: z.iso.datetime().optional(),
   })
   .openapi('Token')
@@ -23,6 +25,10 @@ const mintBody = inputOf({
   agent: z.string().optional().openapi({ description: 'The kind of client it is for; `any` unless given.' }),
   profile: z.string().optional().openapi({ description: '`default` unless given.' }),
   session: z.string().optional().openapi({ description: 'A session of its own unless given.' }),
+  tools: z
+    .array(z.string())
+    .optional()
+    .openapi({ description: 'Selectors that narrow what its profile selects; they never widen it.' }),
   ttlMs: z.number().positive().optional().openapi({ description: 'Until it is revoked unless given.' }),
 })
 
@@ -54,16 +60,10 @@ const revokeToken = createRoute({
 
 export const tokenRoutes = (context: AdminContext) =>
   createRoutes()
-    .openapi(listTokens, (c) => c.json({ tokens: context.tokens.list().map((record) => ({ ...record })) }, 200))
+    .openapi(listTokens, (c) => c.json({ tokens: context.tokens.list().map(tokenView) }, 200))
     .openapi(mintToken, async (c) => {
-      const { agent = 'any', profile = 'default', session, ttlMs } = c.req.valid('json')
-      const request = {
-        agent,
-        profile,
-        ...(session !== undefined && { session }),
-        ...(ttlMs !== undefined && { ttlMs }),
-      }
-      return c.json(await mint(context, request), 201)
+      const minted = await mint(context, requestOf(c.req.valid('json'), context))
+      return c.json({ token: minted.token, record: tokenView(minted.record) }, 201)
     })
     .openapi(revokeToken, async (c) => {
       const { id } = c.req.valid('param')
@@ -72,6 +72,21 @@ export const tokenRoutes = (context: AdminContext) =>
       context.record({ type: 'TOKEN_REVOKED', token_id: id })
       return c.json({ id }, 200)
     })
+
+const tokenView = ({ tools, ...record }: TokenRecord): TokenView => ({ ...record, ...(tools && { tools: [...tools] }) })
+
+/** Where nobody names a session, the profile may. */
+function requestOf(wish: z.infer<typeof mintBody>, { settings }: AdminContext): MintRequest {
+  const { agent = 'any', profile = 'default', session, ttlMs, tools } = wish
+  const chosen = session ?? settings.profiles.get(profileKey(agentSlug(agent), profile))?.session
+  return {
+    agent,
+    profile,
+    ...(chosen !== undefined && { session: chosen }),
+    ...(ttlMs !== undefined && { ttlMs }),
+    ...(tools && { tools }),
+  }
+}
 
 /** A token of which there is no record is not given out. */
 async function mint(context: AdminContext, request: MintRequest): Promise<MintedToken> {

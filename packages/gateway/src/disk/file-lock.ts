@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { sweepLeftovers, withLockFile } from '../disk/disk.ts'
+import { sweepLeftovers } from './atomic-file.ts'
+import { withLockFile } from './lock-file.ts'
 
 /** The lock of a file beside it. Two ways to one file share one. */
 export function lockOf(path: string): string {

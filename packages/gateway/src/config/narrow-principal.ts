@@ -1,0 +1,45 @@
+import { didYouMean, type Principal, SallyportError } from '@sallyport/core'
+import { agentSlug, DEFAULT_VARIANT, profileKey } from './profile-name.ts'
+import { variantsOf } from './profile-selection.ts'
+import type { Profiles } from './settings.ts'
+
+/** A profile that a caller asks to be held to. */
+export interface AskedProfile {
+  readonly agent: string
+  readonly variant: string
+}
+
+/**
+ * The same caller, held to a profile that it chose. A credential that was made for one can choose no other, and a
+ * misspelt profile is an error: taken for one without a selection it would give everything.
+ */
+export function narrowPrincipal(
+  profiles: Profiles,
+  principal: Principal,
+  asked: AskedProfile,
+): Principal | SallyportError {
+  const agent = agentSlug(asked.agent)
+  const wanted = profileKey(agent, asked.variant)
+  const isOwnAgent = agentSlug(principal.agent) === agent
+  const isOwnVariant = profileKey(agent, principal.profile) === wanted
+  if (!isOwnAgent && principal.agent !== 'any') return notFor(principal, wanted)
+  if (!isOwnVariant && !isDefault(principal.profile)) return notFor(principal, wanted)
+  if (!isDefault(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
+  if (isOwnAgent && isOwnVariant) return principal
+  const madeFor = { agent: principal.agent, profile: principal.profile }
+  return { ...principal, agent, profile: asked.variant, isClaimed: true, madeFor }
+}
+
+const isDefault = (variant: string): boolean => profileKey('', variant) === profileKey('', DEFAULT_VARIANT)
+
+const notFor = ({ agent, profile }: Principal, wanted: string): SallyportError =>
+  new SallyportError('FORBIDDEN', `This credential was made for ${agent}.${profile}, not for ${wanted}.`)
+
+/** Names those that there are. */
+export function unknownProfile(profiles: Profiles, agent: string, variant: string): SallyportError {
+  const known = variantsOf(profiles, agent)
+  const name = profileKey(agent, variant)
+  return new SallyportError('PROFILE_UNKNOWN', `There is no profile ${name}.${didYouMean(name, known)}`, {
+    hint: `profiles.json has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''} for this agent; \`sallyport profiles set\` makes another.`,
+  })
+}

@@ -1,0 +1,81 @@
+import { quoteText, SallyportError } from '@sallyport/core'
+import type { Home } from './home.ts'
+import { unknownProfile } from './narrow-principal.ts'
+import { type ProfileRef, type ProfileWish, removeProfile, setProfile } from './profile-edit.ts'
+import { agentSlug, DEFAULT_VARIANT, foldVariant, profileKey } from './profile-name.ts'
+import { variantFlaw } from './profiles.ts'
+import { changeProfilesFile, type ProfilesChange, type ProfilesFile, readProfilesFile } from './profiles-file.ts'
+import type { ProfileSettings, Profiles } from './settings.ts'
+import { renewTrust } from './trust.ts'
+
+export interface ProfileDeskOptions {
+  readonly home: Home
+  readonly state: string
+  /** What was written may be put in force at once. */
+  readonly onWritten?: (profiles: Profiles) => void
+}
+
+const AGENT = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
+const MAX_AGENT_LENGTH = 64
+
+/** Where profiles are looked at and changed, whether or not a gateway runs. */
+export class ProfileDesk {
+  readonly #options: ProfileDeskOptions
+
+  constructor(options: ProfileDeskOptions) {
+    this.#options = options
+  }
+
+  read(): Promise<ProfilesFile> {
+    return readProfilesFile(this.#options.home.path)
+  }
+
+  /** `etag`: the change is meant for this state of the file alone. */
+  async set(ref: ProfileRef, wish: ProfileWish, etag?: string): Promise<ProfilesFile> {
+    requireNames(ref)
+    return this.#change({ edit: ({ text }) => setProfile(text, ref, wish), etag })
+  }
+
+  async remove(ref: ProfileRef, etag?: string): Promise<ProfilesFile> {
+    if (foldVariant(ref.variant) === DEFAULT_VARIANT)
+      throw new SallyportError('INVALID_PARAMS', `The variant DEFAULT of an agent cannot be deleted.`, {
+        hint: 'To give it all tools again, take its selection away: `sallyport profiles set <agent> --all`.',
+      })
+    return this.#change({
+      edit: ({ text, profiles }) => {
+        requireProfile(profiles, ref)
+        return removeProfile(text, ref)
+      },
+      etag,
+    })
+  }
+
+  async #change(change: Omit<ProfilesChange, 'onWritten'>): Promise<ProfilesFile> {
+    const { home, state, onWritten } = this.#options
+    const file = await changeProfilesFile(home.path, {
+      ...change,
+      onWritten: (written) => renewTrust({ home, state }, 'profiles.json', written),
+    })
+    // Of a home that came with a folder only what is trusted counts: whoever follows its files judges that.
+    if (home.origin !== 'project') onWritten?.(file.profiles)
+    return file
+  }
+}
+
+/** The profile, or an error that names those that there are. */
+export function requireProfile(profiles: Profiles, { agent, variant }: ProfileRef): ProfileSettings {
+  const found = profiles.get(profileKey(agentSlug(agent), variant))
+  if (found) return found
+  throw unknownProfile(profiles, agentSlug(agent), variant)
+}
+
+function requireNames({ agent, variant }: ProfileRef): void {
+  const slug = agentSlug(agent)
+  if (!AGENT.test(slug) || slug.length > MAX_AGENT_LENGTH)
+    throw new SallyportError('INVALID_PARAMS', `${quoteText(agent, 80)} is not the name of an agent.`, {
+      hint: 'Small letters, digits and single hyphens are expected, as in claude-code.',
+    })
+  const flaw = variantFlaw(variant)
+  if (flaw === undefined) return
+  throw new SallyportError('INVALID_PARAMS', `${quoteText(variant, 80)} cannot be the name of a variant: ${flaw}`)
+}

@@ -1,0 +1,62 @@
+import { basename } from 'node:path'
+import type { Principal } from '@sallyport/core'
+import { agentSlug, DEFAULT_VARIANT, profileKey } from './profile-name.ts'
+import type { Place, ProfileSettings, Profiles } from './settings.ts'
+
+/** One list of selectors that a caller is held to, and whose it is. */
+export interface ToolsChoice {
+  readonly selectors: readonly string[]
+  /** Such as `The profile codex.reviewer (profiles.json:7)`: the beginning of why something is refused. */
+  readonly whose: string
+  readonly place?: Place
+}
+
+const NONE: readonly string[] = Object.freeze([])
+
+/** What an agent's profile selects; undefined: all tools. An agent may be written in any way that means it. */
+export function getSelectedMcpTools(profiles: Profiles, agent: string, variant: string): readonly string[] | undefined {
+  return choiceOf(profiles, { agent, profile: variant })?.selectors
+}
+
+/** All lists that count for a caller: each one can only take away. */
+export function choicesFor(profiles: Profiles, principal: Principal): readonly ToolsChoice[] {
+  const { madeFor, tools } = principal
+  const own = choiceOf(profiles, principal)
+  const narrowed = madeFor && choiceOf(profiles, madeFor)
+  const launch = tools && { selectors: tools, whose: 'The launch that this credential was made for' }
+  return [own, narrowed, launch].filter((choice) => choice !== undefined)
+}
+
+function choiceOf(profiles: Profiles, who: Pick<Principal, 'agent' | 'profile'>): ToolsChoice | undefined {
+  const profile = profileFor(profiles, who)
+  if (profile === undefined) return isMissing(profiles, who) ? missingChoice(profiles, who) : undefined
+  const { agent, variant, selectedMcpTools, place } = profile
+  if (selectedMcpTools === undefined) return undefined
+  const whose = `The profile ${profileKey(agent, variant)} (${basename(place.file)}:${place.line})`
+  return { selectors: selectedMcpTools, whose, place }
+}
+
+const profileFor = (
+  profiles: Profiles,
+  { agent, profile }: Pick<Principal, 'agent' | 'profile'>,
+): ProfileSettings | undefined => profiles.get(profileKey(agentSlug(agent), profile))
+
+/** Whether the file names the agent but not this variant: it was removed, or never was there. */
+function isMissing(profiles: Profiles, { agent }: Pick<Principal, 'agent'>): boolean {
+  return profiles.has(profileKey(agentSlug(agent), DEFAULT_VARIANT))
+}
+
+/** Who was given less than everything must not get everything because a profile was removed. */
+function missingChoice(profiles: Profiles, { agent, profile }: Pick<Principal, 'agent' | 'profile'>): ToolsChoice {
+  const slug = agentSlug(agent)
+  const place = profiles.get(profileKey(slug, DEFAULT_VARIANT))?.place
+  const whose = `The profile ${profileKey(slug, profile)}, which is not in profiles.json,`
+  return { selectors: NONE, whose, ...(place && { place }) }
+}
+
+/** The variants of an agent that profiles.json has, as keys; `default` is there in any case. */
+export function variantsOf(profiles: Profiles, agent: string): readonly string[] {
+  const slug = agentSlug(agent)
+  const names = [...profiles].filter(([, profile]) => profile.agent === slug).map(([key]) => key)
+  return [...new Set([profileKey(slug, DEFAULT_VARIANT), ...names])].sort()
+}

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { causeCode, diskReason, lockOf, makeFolder, replaceFile, withLockFile } from '../disk/disk.ts'
+import { mostBytesOf, readHomeFile } from './home-content.ts'
+import { invalid } from './load-settings.ts'
+import { readProfiles } from './profiles.ts'
+import type { Profiles } from './settings.ts'
+
+/** profiles.json as it stands on the disk. */
+export interface ProfilesFile {
+  readonly path: string
+  readonly text: string
+  readonly profiles: Profiles
+  /** Another text has another one. */
+  readonly etag: string
+}
+
+export interface ProfilesChange {
+  /** The text that is wanted in place of this one. It may refuse by throwing. */
+  readonly edit: (file: ProfilesFile) => string
+  /** The state that the change is meant for, where it is meant for one alone. */
+  readonly etag?: string | undefined
+  /** What we wrote ourselves into a trusted home stays trusted. */
+  readonly onWritten: (change: { readonly before: Buffer | undefined; readonly after: Buffer }) => Promise<void>
+}
+
+/** Somebody else may write at the same time: then it is read again, so often. */
+const MOST_TRIES = 20
+const BOM = '\ufeff'
+
+/** The profiles of a home. A file that is not there says nothing; one with a mistake is an error with its place. */
+export async function readProfilesFile(home: string): Promise<ProfilesFile> {
+  const path = join(home, 'profiles.json')
+  return parsed(path, await readHomeFile(path))
+}
+
+/** Replaces the file, under a lock and only if nobody changed it meanwhile. */
+export async function changeProfilesFile(home: string, change: ProfilesChange): Promise<ProfilesFile> {
+  const path = join(home, 'profiles.json')
+  try {
+    makeFolder(dirname(path))
+    return await withLockFile(lockOf(path), async (isHeld) => {
+      for (let tries = 0; tries < MOST_TRIES; tries++) {
+        const written = await tryChange(path, change, isHeld)
+        if (written) return written
+      }
+      throw unsafe(path, 'it was changed again and again while it was to be written')
+    })
+  } catch (error) {
+    throw fromDisk(path, error)
+  }
+}
+
+/** Nothing when somebody else was quicker. */
+async function tryChange(
+  path: string,
+  { edit, etag, onWritten }: ProfilesChange,
+  isHeld: () => Promise<boolean>,
+): Promise<ProfilesFile | undefined> {
+  const before = await readHomeFile(path)
+  const now = parsed(path, before)
+  if (etag !== undefined && etag !== now.etag) throw changedMeanwhile(path)
+  const mark = now.text.startsWith(BOM) ? BOM : ''
+  const text = `${mark}${edit({ ...now, text: now.text.slice(mark.length) })}`
+  if (text === now.text) return now
+  const after = Buffer.from(text)
+  if (after.length > mostBytesOf(path)) throw unsafe(path, 'it would become larger than what is read of it')
+  // Proven before it takes the place of a file that works.
+  const wanted = proven(path, after)
+  const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readHomeFile(path), before)
+  if (!(await replaceFile(path, after, { isWanted }))) return undefined
+  await onWritten({ before, after })
+  return wanted
+}
+
+function proven(path: string, bytes: Buffer): ProfilesFile {
+  try {
+    return parsed(path, bytes)
+  } catch (cause) {
+    if (!(cause instanceof SallyportError)) throw cause
+    throw new SallyportError(
+      'INVALID_PARAMS',
+      `Nothing was written, since this could not be read again: ${cause.message}`,
+      { cause },
+    )
+  }
+}
+
+function parsed(path: string, bytes: Buffer | undefined): ProfilesFile {
+  const etag = createHash('sha256')
+    .update(bytes ?? '')
+    .digest('hex')
+  if (bytes === undefined) return { path, text: '', profiles: new Map(), etag }
+  const text = decoded(path, bytes)
+  const { profiles, errors } = readProfiles(path, Buffer.from(text.startsWith(BOM) ? text.slice(1) : text))
+  if (errors.length > 0) throw invalid(path, errors)
+  return { path, text, profiles, etag }
+}
+
+function decoded(path: string, bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new SallyportError('CONFIG_INVALID', `${path} is not UTF-8 text.`, { hint: 'Save it as UTF-8.', cause })
+  }
+}
+
+const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && a.equals(b))
+
+const changedMeanwhile = (path: string): SallyportError =>
+  new SallyportError('PROFILES_CHANGED', `${path} was changed after it was read; nothing was written.`, {
+    hint: 'Read it again, then make the change on top of what stands there now.',
+  })
+
+/** What the disk refused is a reason to leave the file alone; anything else is what it is. */
+function fromDisk(path: string, error: unknown): unknown {
+  const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
+  if (cause instanceof SallyportError || causeCode(cause) === '') return error
+  return unsafe(path, `it cannot be written: ${diskReason(cause)}`)
+}
+
+const unsafe = (path: string, why: string): SallyportError =>
+  new SallyportError('PROFILES_UNSAFE', `${path} is left as it is: ${why}.`, {
+    hint: 'Put that right, then try again.',
+  })

@@ -1,0 +1,58 @@
+import type { SallyportError } from '@sallyport/core'
+import type { Catalog } from './catalog/catalog.ts'
+import { choicesFor, mayApprove, type Settings } from './config/config.ts'
+import type { Governing } from './governing.ts'
+import { type CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
+import type { Ids } from './serve/serve.ts'
+import type { Store } from './store/store.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
+import type { Fleet } from './upstream/upstream.ts'
+
+export interface DecidingOptions {
+  readonly catalog: Catalog
+  readonly governing: Governing
+  readonly gauge: CallGauge
+  readonly fleet: Fleet
+  readonly store: Store
+  readonly telemetry: Telemetry
+  readonly ids: Ids
+  readonly settings: () => Settings
+  readonly onBug: (error: SallyportError) => void
+}
+
+/** What decides: for lists, and for calls. */
+export interface Deciding {
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+}
+
+/** Composes what decides. Lists and calls share it, and everybody who asks. */
+export function createDeciding(options: DecidingOptions): Deciding {
+  const listings = createListings(options)
+  const { governing, gauge, fleet, store, telemetry, ids, settings, onBug } = options
+  const { rules, limits, approvals, modes, check, kept } = governing
+  const pipeline = new Pipeline({
+    ...{ listings, gauge, approvals, check, kept, ids, onBug },
+    tools: limits,
+    rulesOf: rules.rulesOf,
+    mayApprove: (principal) => mayApprove(settings().profiles, principal),
+    log: store.log,
+    onEnd: modes.ended,
+    audit: () => settings().audit,
+    upstream: (server) => fleet.get(server),
+    observer: telemetry.calls,
+  })
+  return { listings, pipeline }
+}
+
+function createListings({ catalog, governing, settings }: DecidingOptions): Listings {
+  const { policyOf, modeState } = governing.rules
+  return new Listings({
+    catalog,
+    steps: listingSteps(modeState),
+    rulesOf: serverRules(() => settings().servers),
+    policyOf,
+    choicesFor: (principal) => choicesFor(settings().profiles, principal),
+    pinned: governing.pinned,
+  })
+}

@@ -1,0 +1,19 @@
+import type { Principal } from '@sallyport/core'
+
+/** Lists of selectors by number: a token has one and the same for as long as it counts. */
+const numbers = new WeakMap<readonly string[], number>()
+let lastNumber = 0
+
+/** The same for all who see the same. Agents and profiles hold no line break: see isClaimText. */
+export function viewName({ agent, profile, madeFor, tools }: Principal): string {
+  const plain = `${agent}\n${profile}`
+  if (madeFor === undefined && tools === undefined) return plain
+  return `${plain}\n${madeFor?.agent ?? ''}\n${madeFor?.profile ?? ''}\n${tools ? numberOf(tools) : ''}`
+}
+
+function numberOf(tools: readonly string[]): number {
+  const known = numbers.get(tools)
+  if (known !== undefined) return known
+  numbers.set(tools, ++lastNumber)
+  return lastNumber
+}

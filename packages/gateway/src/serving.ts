@@ -1,0 +1,42 @@
+import type { Catalog } from './catalog/catalog.ts'
+import type { Settings } from './config/config.ts'
+import type { Listings, Pipeline } from './pipeline/pipeline.ts'
+import { type ChangeHub, HttpMcp, type Ids, LegacySessions, Methods } from './serve/serve.ts'
+import type { ConversationNotice, Fleet } from './upstream/upstream.ts'
+import { VERSION } from './version.ts'
+
+export interface ServingOptions {
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly fleet: Fleet
+  readonly hub: ChangeHub
+  readonly ids: Ids
+  readonly settings: () => Settings
+  readonly onBug: (error: unknown, where: string) => string
+  readonly onConversation: (conversation: string, notice: ConversationNotice) => void
+}
+
+/** What answers clients, whatever door they came by. */
+export interface Serving {
+  readonly methods: Methods
+  readonly sessions: LegacySessions
+  readonly httpMcp: HttpMcp
+}
+
+/** Composes what answers clients. */
+export function createServing({ settings, fleet, onConversation, ...parts }: ServingOptions): Serving {
+  const { hub } = parts
+  const most = (): number => settings().gateway.maxSessions
+  const methods = new Methods({
+    ...parts,
+    version: VERSION,
+    maxListeners: most,
+    untilKnown: () => fleet.untilKnown(settings().gateway.startupWait),
+  })
+  const now = (): number => performance.now()
+  const onEnd = (conversation: string): void => onConversation(conversation, 'over')
+  const sessions = new LegacySessions({ hub, most, now, onEnd })
+  const maxBodyBytes = (): number => settings().gateway.maxBodyBytes
+  return { methods, sessions, httpMcp: new HttpMcp({ methods, sessions, maxBodyBytes, onConversation }) }
+}
