@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
-import { isLoopback, narrowPrincipal } from './config/config.ts'
+import { isLoopback, narrowPrincipal, ProfileDesk } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
 import { readingsOf } from './readings.ts'
 import {
@@ -191,6 +191,7 @@ export function adminContextOf(gateway: Gateway, urls: () => readonly string[]):
     mode: governing.modes.keeper,
     review: governing.review,
     approving: governing.approving,
+    profiles: new ProfileDesk({ home, state, onWritten: (profiles) => gateway.follow(profiles) }),
     get settings() {
       return gateway.settings
     },

@@ -1,4 +1,5 @@
 import {
+  type CompiledSelectors,
   compileSteps,
   type Decision,
   type Era,
@@ -130,6 +131,11 @@ export class Listings {
       resources: [...this.offers('resources/list', principal), ...this.offers('resources/templates/list', principal)],
     }
     return view.sight
+  }
+
+  /** What a list of selectors comes to now. */
+  selection(selectors: readonly string[] | undefined): CompiledSelectors {
+    return this.#choices.compile(selectors)
   }
 
   /** The servers of which this caller sees anything. */

@@ -33,7 +33,8 @@ export class ToolChoices {
     return this.#options.choicesFor(principal).map((choice) => ({ ...this.compile(choice.selectors), choice }))
   }
 
-  compile(selectors: readonly string[]): CompiledSelectors {
+  compile(selectors: readonly string[] | undefined): CompiledSelectors {
+    if (selectors === undefined) return compileSelectors(undefined, [])
     const { snapshot, tools, bySelectors } = this.#current()
     const known = bySelectors.get(selectors)
     if (known) return known

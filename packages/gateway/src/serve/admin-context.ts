@@ -1,6 +1,6 @@
 import type { SallyportEvent } from '@sallyport/core'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Home, Settings } from '../config/config.ts'
+import type { Home, ProfileDesk, Settings } from '../config/config.ts'
 import type { ApprovalHook, Approvals, LineChange, ModeKeeper, PendingApproval } from '../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../pipeline/pipeline.ts'
 import type { LocalTokens, Logins } from '../sessions/sessions.ts'
@@ -37,6 +37,7 @@ export interface AdminContext {
   readonly mode: ModeKeeper
   readonly approving: ApprovalDesk
   readonly review: ToolReview
+  readonly profiles: ProfileDesk
   readonly ids: Ids
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]

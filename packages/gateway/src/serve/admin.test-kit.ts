@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Principal } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
-import { type Home, loadSettings, narrowPrincipal } from '../config/config.ts'
+import { type Home, loadSettings, narrowPrincipal, ProfileDesk } from '../config/config.ts'
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
 import type { Credentials } from '../sessions/sessions.ts'
@@ -128,6 +128,7 @@ function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
     mode: governing.modes.keeper,
     review: governing.review,
     approving: governing.approving,
+    profiles: new ProfileDesk({ home, state, onWritten: (profiles) => gateway.follow(profiles) }),
     version: '1.2.3',
     get settings() {
       return gateway.settings

@@ -13,6 +13,7 @@ import { invalidInput } from './invalid-input.ts'
 import { loginLinkRoutes } from './login-links.ts'
 import { modeRoutes } from './mode.ts'
 import { documentRoutes } from './openapi-document.ts'
+import { profileRoutes } from './profiles.ts'
 import { type ApiEnv, operatorOf } from './routes.ts'
 import { serverRoutes } from './servers.ts'
 import { statusRoutes } from './status.ts'
@@ -29,6 +30,7 @@ export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
+export type { AgentTools, ProfileView } from './profile-view.ts'
 export type { ServerView } from './server-view.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
@@ -57,6 +59,7 @@ export function createApi(context: AdminContext) {
     .route('/api', serverRoutes(context))
     .route('/api', toolRoutes(context))
     .route('/api', toolsFileRoutes(context))
+    .route('/api', profileRoutes(context))
     .route('/api', callRoutes(context))
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))

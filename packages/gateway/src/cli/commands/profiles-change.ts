@@ -1,0 +1,114 @@
+import { SallyportError } from '@sallyport/core'
+import { type ProfileWish, profileKey, requireProfile } from '../../config/config.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import type { Example } from '../help-text.ts'
+import { lookAtProfiles, profileRef, reportOf, warningsOf } from '../profile-sight.ts'
+import { createScreen } from '../screen.ts'
+import { extentText, warn } from './profiles-look.ts'
+
+interface SetFlags {
+  readonly all?: boolean
+  readonly none?: boolean
+  readonly title?: string
+  readonly budget?: number
+  readonly session?: string
+  readonly clientApproval?: boolean
+}
+
+export const SET_EXAMPLES: readonly Example[] = [
+  ["profiles set claude.reviewer github/search docs '!docs/delete_*'", 'These tools and no others'],
+  ['profiles set codex --none', 'No tool at all'],
+  ['profiles set codex --all', 'All tools again'],
+]
+
+export const setCommand = defineCommand<SetFlags, string[]>({
+  brief: 'Change a profile, or make one',
+  description:
+    'Selectors replace those that there were: server, server/tool, a canonical name, globs, !x to take away.\n' +
+    'What is not named stays as it is. A gateway that runs follows at once.',
+  examples: [...SET_EXAMPLES, ['profiles set codex.ci --title "Builds" --budget 8000', 'Words and a budget']],
+  flags: {
+    all: { kind: 'boolean', optional: true, withNegated: false, brief: 'All tools: take the selection away' },
+    none: { kind: 'boolean', optional: true, withNegated: false, brief: 'No tool: an empty selection' },
+    title: text('What people should know it by; empty takes it away'),
+    budget: {
+      kind: 'parsed',
+      parse: budgetOf,
+      optional: true,
+      placeholder: 'tokens',
+      brief: 'What the definitions of its tools should not exceed; 0 takes it away',
+    },
+    session: text('The session in which its launches work; empty takes it away'),
+    clientApproval: {
+      kind: 'boolean',
+      optional: true,
+      brief: 'Whether the person in front of its client may approve its calls',
+    },
+  },
+  positional: {
+    kind: 'array',
+    parameter: { brief: 'The profile, then what it selects', placeholder: 'profile', parse: String },
+    minimum: 1,
+  },
+  run: setProfile,
+})
+
+export const deleteCommand = defineCommand<object, [string]>({
+  brief: 'Delete a profile',
+  description: 'Whoever has a token for it has no tool from then on. The default of an agent cannot be deleted.',
+  examples: [['profiles delete codex.scratch', 'By agent and variant']],
+  flags: {},
+  positional: {
+    kind: 'tuple',
+    parameters: [{ brief: 'Agent and variant: claude-code.reviewer', placeholder: 'profile', parse: String }],
+  },
+  run: deleteProfile,
+})
+
+async function setProfile(context: CliContext, flags: SetFlags & GlobalFlags, ...words: string[]): Promise<void> {
+  const screen = createScreen(context, flags)
+  const [typed = '', ...selectors] = words
+  const ref = profileRef(typed)
+  const wish = wishOf(flags, selectors)
+  const sight = await lookAtProfiles(context, flags)
+  const { path, profiles } = await sight.desk.set(ref, wish)
+  const report = reportOf(requireProfile(profiles, ref), sight)
+  const warnings = warningsOf(report, sight)
+  if (screen.json) return screen.dataJson({ file: path, ...report, warnings })
+  screen.say(`${report.name} has these tools: ${extentText(report)} (${path}:${report.line}).`)
+  warn(screen, warnings)
+}
+
+async function deleteProfile(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
+  const screen = createScreen(context, flags)
+  const ref = profileRef(typed)
+  const { desk } = await lookAtProfiles(context, flags)
+  await desk.remove(ref)
+  const name = profileKey(ref.agent, ref.variant)
+  if (screen.json) return screen.dataJson({ deleted: name })
+  screen.say(`The profile ${name} is gone.`)
+}
+
+function wishOf({ all, none, title, budget, session, clientApproval }: SetFlags, selectors: string[]): ProfileWish {
+  if ([all, none, selectors.length > 0].filter(Boolean).length > 1)
+    throw new SallyportError('USAGE', 'Selectors, --all and --none say different things; give one of them.')
+  return {
+    selectedMcpTools: all ? null : none ? [] : selectors.length > 0 ? selectors : undefined,
+    title: title === '' ? null : title,
+    tokenBudget: budget === 0 ? null : budget,
+    session: session === '' ? null : session,
+    clientApproval,
+  }
+}
+
+function text(brief: string) {
+  return { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief } as const
+}
+
+function budgetOf(typed: string): number {
+  const tokens = Number(typed)
+  if (/^\d{1,12}$/.test(typed) && Number.isSafeInteger(tokens)) return tokens
+  throw new SallyportError('USAGE', `"${typed}" is no budget; expected a whole number of tokens such as 8000.`)
+}

@@ -1,0 +1,96 @@
+import { requireProfile } from '../../config/config.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import type { Example } from '../help-text.ts'
+import { lookAtProfiles, type ProfileReport, profileRef, reportOf, warningsOf } from '../profile-sight.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import type { Column } from '../table.ts'
+import { visibleLine } from '../terminal-text.ts'
+
+export const LIST_EXAMPLES: readonly Example[] = [
+  ['profiles', 'All profiles, and how many tools each selects'],
+  ['profiles --json', 'The same for a program'],
+]
+
+export const listCommand = defineCommand<object>({
+  brief: 'List the profiles of all agents',
+  examples: LIST_EXAMPLES,
+  flags: {},
+  run: listProfiles,
+})
+
+export const showCommand = defineCommand<object, [string]>({
+  brief: 'Show one profile and every tool that it selects',
+  examples: [
+    ['profiles show claude-code.reviewer', 'By agent and variant'],
+    ['profiles show codex', 'The default of an agent'],
+  ],
+  flags: {},
+  positional: {
+    kind: 'tuple',
+    parameters: [{ brief: 'Agent and variant: claude-code.reviewer', placeholder: 'profile', parse: String }],
+  },
+  run: showProfile,
+})
+
+async function listProfiles(context: CliContext, flags: GlobalFlags): Promise<void> {
+  const screen = createScreen(context, flags)
+  const sight = await lookAtProfiles(context, flags)
+  const { path, etag, profiles } = await sight.desk.read()
+  const reports = [...profiles.values()].map((profile) => reportOf(profile, sight))
+  const warnings = [...new Set(reports.flatMap((report) => warningsOf(report, sight)))]
+  if (screen.json) return screen.dataJson({ file: path, etag, profiles: reports, warnings })
+  if (reports.length === 0)
+    return screen.say(
+      `There are no profiles in ${path}: every agent has all tools. \`sallyport profiles set\` makes one.`,
+    )
+  screen.table(COLUMNS, reports)
+  warn(screen, warnings)
+}
+
+async function showProfile(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
+  const screen = createScreen(context, flags)
+  const ref = profileRef(typed)
+  const sight = await lookAtProfiles(context, flags)
+  const { path, profiles } = await sight.desk.read()
+  const report = reportOf(requireProfile(profiles, ref), sight)
+  const warnings = warningsOf(report, sight)
+  if (screen.json) return screen.dataJson({ file: path, ...report, warnings })
+  screen.facts(factsOf(report, path).map(([name, value]) => ({ name, value })))
+  warn(screen, warnings)
+}
+
+export function warn(screen: Screen, warnings: readonly string[]): void {
+  for (const warning of warnings) screen.say(`! ${visibleLine(warning)}`)
+}
+
+const COLUMNS: readonly Column<ProfileReport>[] = [
+  { title: 'PROFILE', value: ({ name }) => name },
+  { title: 'TOOLS', value: extentText },
+  { title: 'BUDGET', value: ({ tokenBudget }) => tokenBudget, align: 'right' },
+  { title: 'APPROVES', value: ({ clientApproval }) => (clientApproval ? 'yes' : 'no') },
+  { title: 'SELECTS', value: ({ selectedMcpTools }) => selectedMcpTools?.join(' ') ?? '', flexible: true },
+  { title: 'TITLE', value: ({ title }) => title, flexible: true },
+]
+
+/** `4 of 17`; without a selection `all`. */
+export function extentText({ selectedMcpTools, tools }: ProfileReport): string {
+  if (selectedMcpTools === undefined) return 'all'
+  return tools === undefined ? 'unknown' : `${tools.selected.length} of ${tools.available}`
+}
+
+function factsOf(report: ProfileReport, path: string): readonly (readonly [string, string])[] {
+  const { name, title, selectedMcpTools, tools, tokenBudget, session, clientApproval, line } = report
+  const listed = selectedMcpTools ? (tools?.selected.map(visibleLine) ?? []) : []
+  return [
+    ['profile', name],
+    ...(title === undefined ? [] : [['title', visibleLine(title)] as const]),
+    ['selects', selectedMcpTools === undefined ? 'all tools' : selectedMcpTools.map(visibleLine).join(' ') || 'none'],
+    ['tools', [extentText(report), ...listed].join('\n')],
+    ...(tokenBudget === undefined ? [] : [['token budget', String(tokenBudget)] as const]),
+    ...(session === undefined ? [] : [['session', visibleLine(session)] as const]),
+    ['its client approves', clientApproval ? 'yes' : 'no'],
+    ['stands in', `${path}:${line}`],
+  ]
+}

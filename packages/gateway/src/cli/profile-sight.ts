@@ -1,0 +1,113 @@
+import { type CompiledSelectors, compileSelectors, messageOf, quoteText, SallyportError } from '@sallyport/core'
+import type { Catalog } from '../catalog/catalog.ts'
+import {
+  agentSlug,
+  DEFAULT_VARIANT,
+  loadSettings,
+  ProfileDesk,
+  type ProfileRef,
+  type ProfileSettings,
+  profileKey,
+} from '../config/config.ts'
+import { knownCatalog } from '../replay/replay.ts'
+import { openKeptCatalogues } from '../store/store.ts'
+import type { CliContext } from './cli-context.ts'
+import { type FoundHome, findHome } from './find-home.ts'
+import type { GlobalFlags } from './global-flags.ts'
+
+/** The profiles of a home, and what is known of the tools that they select. No gateway is needed, and none started. */
+export interface ProfileSight {
+  readonly desk: ProfileDesk
+  /** Servers as they were last heard of; undefined where that cannot be told. */
+  readonly catalog: Catalog | undefined
+  /** Servers of which nothing is known yet. */
+  readonly unheard: readonly string[]
+  /** Why nothing is known of the servers. */
+  readonly trouble: string | undefined
+}
+
+export async function lookAtProfiles(context: CliContext, flags: GlobalFlags): Promise<ProfileSight> {
+  const found = await findHome(context, flags)
+  const desk = new ProfileDesk({ home: found.home, state: found.state })
+  try {
+    const catalog = await catalogOf(context, found)
+    const unheard = catalog.servers.filter((server) => !catalog.knows(server))
+    return { desk, catalog, unheard, trouble: undefined }
+  } catch (error) {
+    return { desk, catalog: undefined, unheard: [], trouble: messageOf(error) }
+  }
+}
+
+async function catalogOf({ environment }: CliContext, { home, content, state }: FoundHome): Promise<Catalog> {
+  // A profiles.json with a mistake is told by whoever reads it.
+  const files = new Map(content.files)
+  files.delete('profiles.json')
+  const { settings } = await loadSettings({ home: home.path, environment, content: { ...content, files } })
+  const kept = openKeptCatalogues(state)
+  try {
+    return await knownCatalog(settings, kept)
+  } finally {
+    kept.close()
+  }
+}
+
+/** `claude-code.reviewer`, or an agent alone for its default. */
+export function profileRef(typed: string): ProfileRef {
+  const dot = typed.indexOf('.')
+  const agent = agentSlug(dot < 0 ? typed : typed.slice(0, dot))
+  const variant = dot < 0 ? DEFAULT_VARIANT : typed.slice(dot + 1)
+  if (agent !== '' && variant !== '') return { agent, variant }
+  throw new SallyportError('USAGE', `${quoteText(typed, 80)} is not the name of a profile.`, {
+    hint: 'Write <agent>.<variant>, such as claude-code.reviewer.',
+  })
+}
+
+export interface ProfileReport extends Omit<ProfileSettings, 'place'> {
+  readonly name: string
+  readonly line: number
+  /** Nothing where nothing is known of the tools. */
+  readonly tools?: {
+    readonly selected: readonly string[]
+    readonly available: number
+    readonly unmatched: readonly string[]
+  }
+}
+
+/** A profile, and what its selection comes to. */
+export function reportOf({ place, ...profile }: ProfileSettings, { catalog }: ProfileSight): ProfileReport {
+  const report = { name: profileKey(profile.agent, profile.variant), ...profile, line: place.line }
+  if (catalog === undefined) return report
+  const { tools } = catalog.snapshot
+  const { includes, unmatched } = compileFor(catalog, profile.selectedMcpTools)
+  const selected = tools.filter(({ server, name }) => includes({ server, tool: name }))
+  const names = selected.map(({ server, name }) => `${server}/${name}`)
+  return { ...report, tools: { selected: names, available: tools.length, unmatched } }
+}
+
+function compileFor(catalog: Catalog, selectors: readonly string[] | undefined): CompiledSelectors {
+  const { tools, toolNames } = catalog.snapshot
+  const refs = tools.map(({ server, name }) => ({ server, tool: name }))
+  return compileSelectors(selectors, refs, { servers: catalog.servers, wireName: (ref) => toolNames.wireName(ref) })
+}
+
+/** Sentences about selectors that match nothing, for people. */
+export function warningsOf({ name, tools, selectedMcpTools }: ProfileReport, sight: ProfileSight): readonly string[] {
+  if (tools === undefined) return sight.trouble === undefined ? [] : [`Nothing is known of the tools: ${sight.trouble}`]
+  const many = tools.unmatched
+    .slice(0, MOST_TOLD)
+    .map((selector) => `${name}: ${quoteText(selector, 100)} matches nothing.`)
+  const more = tools.unmatched.length - MOST_TOLD
+  const rest = more > 0 ? [`${name}: ${more} more selectors match nothing.`] : []
+  const unheard =
+    tools.unmatched.length > 0 && sight.unheard.length > 0
+      ? [`Nothing is known yet of ${sight.unheard.join(', ')}: \`sallyport servers\` starts them once.`]
+      : []
+  return [...many, ...rest, ...unheard, ...onlyTaking(name, selectedMcpTools)]
+}
+
+const MOST_TOLD = 10
+
+function onlyTaking(name: string, selectors: readonly string[] | undefined): readonly string[] {
+  const takes = selectors !== undefined && selectors.length > 0 && selectors.every((one) => one.startsWith('!'))
+  return takes ? [`${name}: it only takes away, and so selects nothing; begin with "*" for all the rest.`] : []
+}

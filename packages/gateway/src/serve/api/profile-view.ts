@@ -1,0 +1,125 @@
+import { z } from '@hono/zod-openapi'
+import type { Principal } from '@sallyport/core'
+import type { Offer } from '../../catalog/catalog.ts'
+import { type ProfileSettings, profileKey } from '../../config/config.ts'
+import type { AdminContext } from '../admin-context.ts'
+
+const fields = {
+  title: z.string().optional(),
+  selectedMcpTools: z
+    .array(z.string())
+    .optional()
+    .openapi({ description: 'Selectors. Absent: all tools; empty: none.' }),
+  tokenBudget: z.number().int().positive().optional(),
+  session: z.string().optional(),
+}
+
+export const profileSchema = z
+  .object({
+    name: z.string().openapi({ description: 'Such as `claude-code.reviewer`.' }),
+    agent: z.string(),
+    variant: z.string().openapi({ description: 'As it is written in the file.' }),
+    ...fields,
+    clientApproval: z.boolean(),
+    line: z.number().int().openapi({ description: 'Of the selection, or of the variant, in the file.' }),
+    tools: z.object({
+      selected: z.number().int(),
+      available: z.number().int(),
+      unmatched: z.array(z.string()).openapi({ description: 'Selectors that match nothing that is known now.' }),
+    }),
+  })
+  .openapi('Profile')
+
+export type ProfileView = z.infer<typeof profileSchema>
+
+export const agentToolsSchema = z
+  .object({
+    agent: z.string(),
+    variant: z.string(),
+    servers: z.array(
+      z.object({
+        id: z.string(),
+        selected: z.enum(['all', 'some', 'none']),
+        tools: z.array(
+          z.object({
+            name: z.string().openapi({ description: 'What clients call it.' }),
+            canonical: z.string(),
+            tool: z.string(),
+            title: z.string().optional(),
+            description: z.string().optional(),
+            selected: z.boolean().openapi({ description: 'Whether the profile selects it.' }),
+            offered: z.boolean().openapi({ description: 'Whether all other rules leave it, too.' }),
+          }),
+        ),
+      }),
+    ),
+  })
+  .openapi('AgentTools')
+
+export type AgentTools = z.infer<typeof agentToolsSchema>
+
+type Tools = Pick<AdminContext, 'catalog' | 'listings'>
+
+/** What the file says of a profile, and what that comes to now. */
+export function profileView(profile: ProfileSettings, { catalog, listings }: Tools): ProfileView {
+  const { agent, variant, clientApproval, selectedMcpTools, title, tokenBudget, session, place } = profile
+  const { tools } = catalog.snapshot
+  const selection = listings.selection(selectedMcpTools)
+  return {
+    name: profileKey(agent, variant),
+    ...{ agent, variant, clientApproval },
+    ...(title !== undefined && { title }),
+    ...(selectedMcpTools && { selectedMcpTools: [...selectedMcpTools] }),
+    ...(tokenBudget !== undefined && { tokenBudget }),
+    ...(session !== undefined && { session }),
+    line: place.line,
+    tools: {
+      selected: tools.filter((offer) => selection.includes(refOf(offer))).length,
+      available: tools.length,
+      unmatched: [...selection.unmatched],
+    },
+  }
+}
+
+export interface ToolsFor {
+  readonly principal: Principal
+  readonly selectors: readonly string[] | undefined
+}
+
+/** Every server and tool, with what the selection makes of it. */
+export function agentToolsView({ principal, selectors }: ToolsFor, { catalog, listings }: Tools): AgentTools {
+  const selection = listings.selection(selectors)
+  const viewOf = (offer: Offer) => ({
+    name: offer.wire,
+    canonical: offer.recordName,
+    tool: offer.name,
+    ...textsOf(offer),
+    selected: selection.includes(refOf(offer)),
+    offered: listings.decisionFor(offer, principal).outcome !== 'deny',
+  })
+  const byServer = new Map<string, ReturnType<typeof viewOf>[]>(catalog.servers.map((id) => [id, []]))
+  for (const offer of catalog.snapshot.tools) byServer.get(offer.server)?.push(viewOf(offer))
+  const servers = [...byServer].map(([id, tools]) => {
+    return {
+      id,
+      selected: extentOf(
+        tools.map(({ selected }) => selected),
+        selection.includesServer(id),
+      ),
+      tools,
+    }
+  })
+  return { agent: principal.agent, variant: principal.profile, servers }
+}
+
+const refOf = ({ server, name }: Offer) => ({ server, tool: name })
+
+/** Of a server that lists nothing, whether it is selected whole. */
+function extentOf(selected: readonly boolean[], isServerSelected: boolean): 'all' | 'some' | 'none' {
+  if (!isServerSelected) return 'none'
+  return selected.every(Boolean) ? 'all' : 'some'
+}
+
+function textsOf({ definition: { title, description } }: Offer) {
+  return { ...(typeof title === 'string' && { title }), ...(typeof description === 'string' && { description }) }
+}

@@ -1,0 +1,140 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { type Principal, SallyportError } from '@sallyport/core'
+import type { Context } from 'hono'
+import { agentSlug, getSelectedMcpTools, type ProfilesFile, requireProfile } from '../../config/config.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { untilKnown } from './find-tool.ts'
+import { inputOf } from './invalid-input.ts'
+import { agentToolsSchema, agentToolsView, profileSchema, profileView } from './profile-view.ts'
+import { type ApiEnv, createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+
+const named = inputOf({ agent: z.string().max(100), variant: z.string().max(300) })
+
+const ifMatch = z.object({
+  'if-match': z
+    .string()
+    .max(1_000)
+    .optional()
+    .openapi({ description: 'The ETag of what was read; `*` overwrites whatever there is.' }),
+})
+
+/** PUT says all of it: what is left out of the body is taken out of the file. Fields that are not ours stay. */
+const profileBody = inputOf({
+  title: z.string().max(1_000).optional(),
+  selectedMcpTools: z.array(z.string().min(1).max(1_000)).max(10_000).optional(),
+  tokenBudget: z.number().int().positive().optional(),
+  session: z.string().min(1).max(256).optional(),
+  clientApproval: z.boolean().optional(),
+})
+
+const etagHeader = z.object({ etag: z.string().openapi({ description: 'Of profiles.json as a whole.' }) })
+
+const withEtag = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
+  ...jsonOf(schema, description),
+  headers: etagHeader,
+})
+
+const listProfiles = createRoute({
+  method: 'get',
+  path: '/profiles',
+  summary: 'All profiles of all agents',
+  responses: {
+    200: withEtag(z.object({ file: z.string(), profiles: z.array(profileSchema) }), 'As profiles.json has them now.'),
+    ...PROBLEMS,
+  },
+})
+
+const getProfile = createRoute({
+  method: 'get',
+  path: '/profiles/{agent}/{variant}',
+  summary: 'One profile',
+  request: { params: named },
+  responses: { 200: withEtag(profileSchema, 'As profiles.json has it now.'), ...PROBLEMS },
+})
+
+const putProfile = createRoute({
+  method: 'put',
+  path: '/profiles/{agent}/{variant}',
+  summary: 'Change a profile, or make one',
+  request: {
+    params: named,
+    headers: ifMatch,
+    body: { required: true, content: { 'application/json': { schema: profileBody } } },
+  },
+  responses: { 200: withEtag(profileSchema, 'It is written and in force.'), ...PROBLEMS },
+})
+
+const deleteProfile = createRoute({
+  method: 'delete',
+  path: '/profiles/{agent}/{variant}',
+  summary: 'Delete a profile; whoever has a token for it has no tool then',
+  request: { params: named, headers: ifMatch },
+  responses: { 200: withEtag(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEMS },
+})
+
+const listAgentTools = createRoute({
+  method: 'get',
+  path: '/agents/{agent}/tools',
+  summary: 'The servers and tools that an agent can be given, and which of them its profile selects',
+  request: {
+    params: inputOf({ agent: z.string().max(100) }),
+    query: inputOf({ variant: z.string().max(300).optional().openapi({ description: '`default` unless given.' }) }),
+  },
+  responses: { 200: jsonOf(agentToolsSchema, 'All of them, in the order of the servers.'), ...PROBLEMS },
+})
+
+export const profileRoutes = (context: AdminContext) =>
+  createRoutes()
+    .openapi(listProfiles, async (c) => {
+      await untilKnown(context)
+      const file = await context.profiles.read()
+      tell(c, file)
+      const profiles = [...file.profiles.values()].map((profile) => profileView(profile, context))
+      return c.json({ file: file.path, profiles }, 200)
+    })
+    .openapi(getProfile, async (c) => {
+      await untilKnown(context)
+      const file = await context.profiles.read()
+      const profile = requireProfile(file.profiles, c.req.valid('param'))
+      tell(c, file)
+      return c.json(profileView(profile, context), 200)
+    })
+    .openapi(putProfile, async (c) => {
+      const ref = c.req.valid('param')
+      const { title = null, selectedMcpTools = null, tokenBudget = null, ...more } = c.req.valid('json')
+      const { session = null, clientApproval = null } = more
+      const wish = { title, selectedMcpTools, tokenBudget, session, clientApproval }
+      const file = await context.profiles.set(ref, wish, etagIn(c.req.valid('header')['if-match']))
+      tell(c, file)
+      return c.json(profileView(requireProfile(file.profiles, ref), context), 200)
+    })
+    .openapi(deleteProfile, async (c) => {
+      const ref = c.req.valid('param')
+      const file = await context.profiles.remove(ref, etagIn(c.req.valid('header')['if-match']))
+      tell(c, file)
+      return c.json({ name: `${agentSlug(ref.agent)}.${ref.variant}` }, 200)
+    })
+    .openapi(listAgentTools, async (c) => {
+      await untilKnown(context)
+      const agent = agentSlug(c.req.valid('param').agent)
+      const { variant = 'default' } = c.req.valid('query')
+      const { profiles } = context.settings
+      const principal: Principal = { ...operatorOf(c.env), agent, profile: variant, role: 'agent' }
+      const selectors = getSelectedMcpTools(profiles, agent, variant)
+      return c.json(agentToolsView({ principal, selectors }, context), 200)
+    })
+
+function tell(c: Context<ApiEnv>, { etag }: ProfilesFile): void {
+  c.header('etag', `"${etag}"`)
+}
+
+/** Undefined: whatever there is. Without a word of what was read, two editors would overwrite each other. */
+function etagIn(header: string | undefined): string | undefined {
+  if (header === undefined)
+    throw new SallyportError('PROFILES_UNREAD', 'The header If-Match is missing.', {
+      hint: 'Send the ETag of what you read, so that nobody’s change is overwritten; `If-Match: *` overwrites in any case.',
+    })
+  const value = header.trim()
+  if (value === '*') return undefined
+  return /^"([0-9a-f]{64})"$/.exec(value)?.[1] ?? value
+}
