@@ -1,4 +1,11 @@
-import { type CompiledSelectors, compileSelectors, messageOf, quoteText, SallyportError } from '@sallyport/core'
+import {
+  type CompiledSelectors,
+  compileSelectors,
+  messageOf,
+  plainName,
+  quoteText,
+  SallyportError,
+} from '@sallyport/core'
 import type { Catalog } from '../catalog/catalog.ts'
 import {
   agentSlug,
@@ -93,16 +100,22 @@ function compileFor(catalog: Catalog, selectors: readonly string[] | undefined):
 /** Sentences about selectors that match nothing, for people. */
 export function warningsOf({ name, tools, selectedMcpTools }: ProfileReport, sight: ProfileSight): readonly string[] {
   if (tools === undefined) return sight.trouble === undefined ? [] : [`Nothing is known of the tools: ${sight.trouble}`]
-  const many = tools.unmatched
-    .slice(0, MOST_TOLD)
-    .map((selector) => `${name}: ${quoteText(selector, 100)} matches nothing.`)
-  const more = tools.unmatched.length - MOST_TOLD
-  const rest = more > 0 ? [`${name}: ${more} more selectors match nothing.`] : []
-  const unheard =
-    tools.unmatched.length > 0 && sight.unheard.length > 0
-      ? [`Nothing is known yet of ${sight.unheard.join(', ')}: \`sallyport servers\` starts them once.`]
-      : []
-  return [...many, ...rest, ...unheard, ...onlyTaking(name, selectedMcpTools)]
+  const waiting = sight.unheard.filter((server) => tools.unmatched.some((selector) => names(selector, server)))
+  const stray = tools.unmatched.filter((selector) => !waiting.some((server) => names(selector, server)))
+  const told = stray.slice(0, MOST_TOLD).map((selector) => `${name}: ${quoteText(selector, 100)} matches nothing.`)
+  const more = stray.length - MOST_TOLD
+  return [
+    ...told,
+    ...(more > 0 ? [`${name}: ${more} more selectors match nothing.`] : []),
+    ...waiting.map((server) => `Nothing is known yet of ${server}: \`sallyport servers\` starts it once.`),
+    ...onlyTaking(name, selectedMcpTools),
+  ]
+}
+
+/** Whether a selector is about tools of this server, which may not be known yet. */
+function names(selector: string, server: string): boolean {
+  const word = selector.replace(/^!/, '')
+  return [`${server}/`, `mcp__${server}__`, plainName({ server, tool: '' })].some((head) => word.startsWith(head))
 }
 
 const MOST_TOLD = 10

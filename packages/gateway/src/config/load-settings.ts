@@ -130,7 +130,7 @@ export function invalid(file: string, errors: readonly ConfigIssue[]): Sallyport
   if (sorted.length > MAX_LISTED) listed.push(`  … and ${sorted.length - MAX_LISTED} more`)
   const count = errors.length === 1 ? 'one mistake' : `${errors.length} mistakes`
   return new SallyportError('CONFIG_INVALID', [`${file} has ${count}:`, ...listed].join('\n'), {
-    hint: 'Correct the file; every key is explained in docs/configuration.md.',
+    hint: `Correct the file; every key is explained in docs/${file.endsWith('profiles.json') ? 'profiles' : 'configuration'}.md.`,
   })
 }
 

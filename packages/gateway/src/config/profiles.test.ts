@@ -27,6 +27,23 @@ describe('profiles.json', () => {
     expect(mayApprove(profiles, { ...ANN, agent: '__proto__', profile: 'constructor' })).toBe(false)
   })
 
+  it('says what a profile is and selects, with the line where that stands', () => {
+    const { profiles, errors } = read(`{ "executors": { "GEMINI": {
+      "Ci": { "title": "Builds", "token_budget": 900, "session": "nightly",
+        "selected_mcp_tools": ["docs", "!docs/x"], "model": {"selected_mcp_tools": 7} }
+    } } }`)
+    expect(errors).toEqual([])
+    const place = { file: 'profiles.json', line: 3 }
+    const said = { title: 'Builds', tokenBudget: 900, session: 'nightly', selectedMcpTools: ['docs', '!docs/x'], place }
+    expect(profiles.get('gemini-cli.ci')).toEqual({
+      agent: 'gemini-cli',
+      variant: 'Ci',
+      clientApproval: false,
+      ...said,
+    })
+    expect(profiles.get('gemini-cli.default')).toMatchObject({ clientApproval: false, variant: 'DEFAULT' })
+  })
+
   it('gives nothing to whoever only claims a profile', () => {
     const { profiles } = read('{"executors": {"CLAUDE_CODE": {"REVIEWER": {"client_approval": true}}}}')
     expect(mayApprove(profiles, { ...ANN, isClaimed: true })).toBe(false)
@@ -44,6 +61,19 @@ describe('profiles.json', () => {
     ['{"executors": {"codex": {}}}', ['1:16 executors.codex']],
     ['{"executors": {"CODEX": {"A": {"client_approval": "true"}}}}', ['1:32 executors.CODEX.A.client_approval']],
     ['{"executors": {"CODEX": {"A": {"client_approval": 1}}}}', ['1:32 executors.CODEX.A.client_approval']],
+    ['{"executors": {"CODEX": {"A": {"selected_mcp_tools": null}}}}', ['1:32 executors.CODEX.A.selected_mcp_tools']],
+    [
+      '{"executors": {"CODEX": {"A": {"selected_mcp_tools": ["a", 1]}}}}',
+      ['1:32 executors.CODEX.A.selected_mcp_tools'],
+    ],
+    ['{"executors": {"CODEX": {"A": {"title": 5}}}}', ['1:32 executors.CODEX.A.title']],
+    ['{"executors": {"CODEX": {"A": {"token_budget": 0}}}}', ['1:32 executors.CODEX.A.token_budget']],
+    ['{"executors": {"CODEX": {"A": {"token_budget": 1.5}}}}', ['1:32 executors.CODEX.A.token_budget']],
+    ['{"executors": {"CODEX": {"A": {"session": "a\\nb"}}}}', ['1:32 executors.CODEX.A.session']],
+    ['{"executors": {"CODEX": {"__x": {}}}}', ['1:26 executors.CODEX.__x']],
+    ['{"executors": {"CODEX": {"selected_mcp_tools": []}}}', ['1:26 executors.CODEX.selected_mcp_tools']],
+    ['{"executors": {"CODEX": {"STRASSE": {}, "straße": {}}}}', ['1:41 executors.CODEX["straße"]']],
+    ['{"executors": {"GEMINI": {"A": {}}, "GEMINI_CLI": {"A": {}}}}', ['1:52 executors.GEMINI_CLI.A']],
     ['{"executors": {"CODEX": {"A": {}, "a": {}}}}', ['1:35 executors.CODEX.a']],
     ['{"executors": {"CODEX": {"A": {"client_approval": false, "client_approval": true}}}}', ['1:58']],
     ['{"executors": {}, "executors": {"CODEX": {"A": {"client_approval": true}}}}', ['1:19']],

@@ -1,0 +1,55 @@
+import { type Principal, SallyportError } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { narrowPrincipal } from './narrow-principal.ts'
+import { choicesFor } from './profile-selection.ts'
+import { readProfiles } from './profiles.ts'
+
+const { profiles } = readProfiles(
+  'profiles.json',
+  Buffer.from(`{"executors": {
+  "ANY": {"DEFAULT": {"selected_mcp_tools": ["a", "b"]}},
+  "CODEX": {"DEFAULT": {"selected_mcp_tools": ["a"]}, "REVIEWER": {"selected_mcp_tools": ["b"]}, "STRASSE": {}},
+  "AMP": {"DEFAULT": {}}
+}}`),
+)
+const caller = (agent: string, profile: string, more: Partial<Principal> = {}): Principal => ({
+  ...{ user: 'ann', agent, profile, session: 's', role: 'agent' as const },
+  ...more,
+})
+const selectedFor = (principal: Principal) => choicesFor(profiles, principal).map(({ selectors }) => selectors)
+const at = (principal: Principal, agent: string, variant: string) => {
+  const narrowed = narrowPrincipal(profiles, principal, { agent, variant })
+  return narrowed instanceof SallyportError ? narrowed.code : selectedFor(narrowed)
+}
+
+describe('a caller', () => {
+  it('is held to its profile, however agent and variant are written', () => {
+    for (const agent of ['codex', 'CODEX', 'Codex']) expect(selectedFor(caller(agent, 'Reviewer'))).toEqual([['b']])
+    expect(selectedFor(caller('amp', 'default'))).toEqual([])
+    expect(selectedFor(caller('cursor', 'whatever'))).toEqual([])
+  })
+
+  it('has no tool where its profile was removed', () => {
+    const [choice] = choicesFor(profiles, caller('codex', 'gone'))
+    expect(choice).toMatchObject({ selectors: [], whose: expect.stringContaining('codex.gone, which is not in') })
+  })
+
+  it('is held to all that counts: its profile, the one of the path, and its launch', () => {
+    expect(at(caller('any', 'default'), 'codex', 'reviewer')).toEqual([['b'], ['a', 'b']])
+    expect(at(caller('codex', 'default', { tools: ['c'] }), 'codex', 'REVIEWER')).toEqual([['b'], ['a'], ['c']])
+    expect(at(caller('codex', 'reviewer'), 'codex', 'Reviewer')).toEqual([['b']])
+    expect(at(caller('codex', 'straße'), 'codex', 'STRASSE')).toEqual([])
+  })
+
+  it('can choose no other profile than it was made for, and none that there is not', () => {
+    expect(at(caller('codex', 'reviewer'), 'codex', 'default')).toBe('FORBIDDEN')
+    expect(at(caller('amp', 'default'), 'codex', 'default')).toBe('FORBIDDEN')
+    expect(at(caller('any', 'default'), 'codex', 'revewer')).toBe('PROFILE_UNKNOWN')
+    expect(at(caller('any', 'default'), 'cursor', 'reviewer')).toBe('PROFILE_UNKNOWN')
+  })
+
+  it('who chose a profile is known to have only claimed it', () => {
+    const claimed = narrowPrincipal(profiles, caller('any', 'default'), { agent: 'claude', variant: 'default' })
+    expect(claimed).toMatchObject({ agent: 'claude-code', isClaimed: true, madeFor: { agent: 'any' } })
+  })
+})

@@ -1,0 +1,64 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+
+/** Variants by agent, as profiles.json has them. */
+export type Executors = Readonly<Record<string, Readonly<Record<string, object>>>>
+
+/** As an editor saves it. */
+export function writeProfiles({ home }: Pick<Place, 'home'>, executors: Executors): void {
+  const file = join(home, 'profiles.json')
+  writeFileSync(`${file}.new`, JSON.stringify({ executors }, undefined, 2))
+  renameSync(`${file}.new`, file)
+}
+
+/** A server with these tools, each of which takes anything; its file goes with the home. */
+function serverWith({ home }: Place, name: string, tools: readonly string[]): object {
+  const file = join(home, `${name}.tools`)
+  writeFileSync(file, JSON.stringify(tools.map((tool) => ({ name: tool, inputSchema: { type: 'object' } }))))
+  return { command: process.execPath, args: [join(REPOSITORY, 'tests/fixtures/changing-server.mjs'), file] }
+}
+
+/** Two servers with tools alone, and one with a prompt, resources and instructions besides. */
+export async function runProfiles(executors: Executors): Promise<RunningGateway> {
+  const place = makePlace()
+  place.writeConfig({
+    mcp_servers: {
+      files: serverWith(place, 'files', ['read', 'write', 'delete_all']),
+      docs: serverWith(place, 'docs', ['search', 'delete_page']),
+      notes: { command: process.execPath, args: [join(REPOSITORY, 'packages/gateway/demo/servers/notes.mjs')] },
+    },
+  })
+  writeProfiles(place, executors)
+  return runGateway({ place, args: [] })
+}
+
+export interface TokenWish {
+  readonly agent?: string
+  readonly profile?: string
+  readonly session?: string
+  readonly tools?: readonly string[]
+}
+
+/** A token as a launch gets one, ready to be sent. */
+export async function mintBearer(gateway: RunningGateway, wish: TokenWish): Promise<Record<string, string>> {
+  const { body } = await askApi(gateway, '/api/tokens', { method: 'POST', body: JSON.stringify(wish) })
+  return { authorization: `Bearer ${body.token}` }
+}
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly etag: string
+  readonly body: Record<string, any>
+}
+
+/** Asks the API as the operator. */
+export async function askApi(gateway: RunningGateway, path: string, init: RequestInit = {}): Promise<ApiAnswer> {
+  const headers = {
+    authorization: `Bearer ${gateway.token('operator')}`,
+    'content-type': 'application/json',
+    ...(init.headers as Record<string, string>),
+  }
+  const response = await fetch(`${gateway.url}${path}`, { ...init, headers })
+  return { status: response.status, etag: response.headers.get('etag') ?? '', body: (await response.json()) as never }
+}

@@ -1,0 +1,176 @@
+import { writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdkClient } from '@modelcontextprotocol/client'
+import { Client as LegacySdkClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { LegacyClient, modernRequest } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { type Executors, mintBearer, runProfiles, writeProfiles } from './profile-bench.ts'
+import { promise } from './promises.ts'
+import type { RunningGateway } from './run-gateway.ts'
+
+const selecting = (reviewer: readonly string[], ci: readonly string[] = ['docs']): Executors => ({
+  CODEX: { REVIEWER: { selected_mcp_tools: reviewer }, CI: { selected_mcp_tools: ci } },
+})
+
+interface Listener {
+  /** What was listed after each notice. */
+  readonly lists: readonly (readonly string[])[]
+  call(name: string): Promise<string>
+  close(): Promise<void>
+}
+
+const identity = { name: 'listener', version: '1.0.0' }
+const namesOf = (tools: readonly { name: string }[]): readonly string[] => tools.map(({ name }) => name).sort()
+const textOf = (result: unknown): string => JSON.stringify(result)
+
+async function legacyListener(url: string, headers: Record<string, string>): Promise<Listener> {
+  const client = new LegacySdkClient(identity)
+  const lists: (readonly string[])[] = []
+  client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
+    lists.push(namesOf((await client.listTools()).tools))
+  })
+  await client.connect(new LegacyHttp(new URL(url), { requestInit: { headers } }) as never)
+  return {
+    lists,
+    call: async (name) => textOf(await client.callTool({ name, arguments: {} })),
+    close: () => client.close(),
+  }
+}
+
+async function modernListener(url: string, headers: Record<string, string>): Promise<Listener> {
+  const lists: (readonly string[])[] = []
+  const onChanged = (_error: Error | null, tools: { name: string }[] | null): void => {
+    if (tools) lists.push(namesOf(tools))
+  }
+  const client = new ModernSdkClient(identity, {
+    versionNegotiation: { mode: { pin: '2026-07-28' } },
+    listChanged: { tools: { onChanged, debounceMs: 0 } },
+  })
+  await client.connect(new ModernHttp(new URL(url), { requestInit: { headers } }))
+  return {
+    lists,
+    call: async (name) => textOf(await client.callTool({ name, arguments: {} })),
+    close: () => client.close(),
+  }
+}
+
+describe(`${promise('AG-12')} a changed profile`, () => {
+  let gateway: RunningGateway
+  const undo: (() => Promise<void>)[] = []
+  beforeEach(async () => {
+    gateway = await runProfiles(selecting(['files/read', 'docs/search']))
+    undo.push(() => gateway.stop())
+  })
+  afterEach(async () => {
+    for (const step of undo.splice(0).reverse()) await step()
+  })
+
+  const listen = async (open: typeof legacyListener, profile: string): Promise<Listener> => {
+    const listener = await open(gateway.mcp, await mintBearer(gateway, { agent: 'codex', profile }))
+    undo.push(() => listener.close())
+    return listener
+  }
+  const change = async (executors: Executors): Promise<void> => {
+    const before = profileChanges().length
+    writeProfiles(gateway, executors)
+    await eventually(
+      () => profileChanges().length,
+      (now) => now > before,
+    )
+  }
+  const profileChanges = () => gateway.records().filter(({ type }) => type === 'PROFILES_CHANGED')
+
+  it.each([
+    ['a v1 client', legacyListener],
+    ['a modern v2 client', modernListener],
+  ])('is told to %s of that profile and to nobody else, and counts for its calls', async (_title, open) => {
+    const [own, other] = await Promise.all([listen(open, 'reviewer'), listen(open, 'ci')])
+    // The streams on which news come are open once news have come over them.
+    await eventually(
+      async () => {
+        await change(selecting(['files/read'], ['docs/search']))
+        await change(selecting(['files/read', 'docs/search'], ['docs']))
+        return [own.lists.length, other.lists.length]
+      },
+      (heard) => heard.every(Boolean),
+    )
+    await eventually(
+      () => [own.lists.at(-1), other.lists.at(-1)].map((list) => list?.length),
+      (lengths) => lengths.every((length) => length === 2),
+    )
+    const before = other.lists.length
+    writeProfiles(gateway, selecting(['files/write']))
+    await eventually(
+      () => own.lists.at(-1),
+      (list) => list?.join() === 'files_write',
+    )
+    expect(await own.call('files_read')).toContain('The profile codex.reviewer (profiles.json:')
+    expect(await own.call('files_write')).not.toContain('CALL_DENIED')
+    expect(other.lists).toHaveLength(before)
+    expect(profileChanges().at(-1)).toMatchObject({ profiles: ['codex.reviewer'] })
+  })
+
+  it('that leaves the same tools is told to nobody', async () => {
+    const own = await listen(legacyListener, 'reviewer')
+    const before = own.lists.length
+    writeProfiles(gateway, selecting(['files/re*', 'docs/*', '!docs/delete_*']))
+    await eventually(profileChanges, ({ length }) => length === 1)
+    expect(await own.call('files_read')).not.toContain('CALL_DENIED')
+    writeProfiles(gateway, selecting(['files/write']))
+    await eventually(
+      () => own.lists.length,
+      (heard) => heard > before,
+    )
+    expect(own.lists).toEqual([['files_write']])
+  })
+
+  it('with a mistake changes nothing, and is told with its place', async () => {
+    const headers = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
+    writeFileSync(
+      join(gateway.home, 'profiles.json'),
+      '{"executors": {"CODEX": {"REVIEWER": {"selected_mcp_tools": 1}}}}',
+    )
+    await eventually(
+      () => gateway.stderr(),
+      (words) => words.includes('profiles.json:1:39'),
+    )
+    const { message } = await modernRequest(gateway.mcp, 'tools/list', {}, headers)
+    expect(namesOf(message.result.tools)).toEqual(['docs_search', 'files_read'])
+  })
+
+  it('whose file is gone opens nothing', async () => {
+    const headers = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
+    await rm(join(gateway.home, 'profiles.json'))
+    await eventually(
+      () => gateway.stderr(),
+      (words) => words.includes('profiles.json is gone'),
+    )
+    const { message } = await modernRequest(gateway.mcp, 'tools/list', {}, headers)
+    expect(namesOf(message.result.tools)).toEqual(['docs_search', 'files_read'])
+  })
+
+  it('while fifty clients call lets through only what it selects, and every call is answered', async () => {
+    const headers = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
+    const clients = await Promise.all(Array.from({ length: 50 }, () => LegacyClient.open(gateway.mcp, headers)))
+    let isChanging = true
+    const calling = clients.map(async (client) => {
+      const seen = new Set<boolean>()
+      while (isChanging) seen.add((await client.call('docs_search')).isError === true)
+      return seen
+    })
+    for (let round = 1; round <= 6; round++) {
+      writeProfiles(gateway, selecting(round % 2 ? ['files/read'] : ['docs/search']))
+      await eventually(profileChanges, ({ length }) => length >= round)
+    }
+    isChanging = false
+    for (const seen of await Promise.all(calling)) expect([...seen].sort()).toEqual([false, true])
+    writeProfiles(gateway, selecting([]))
+    await eventually(profileChanges, ({ length }) => length === 7)
+    const last = await Promise.all(clients.map((client) => client.call('docs_search')))
+    expect(last.every(({ isError }) => isError)).toBe(true)
+  })
+})
