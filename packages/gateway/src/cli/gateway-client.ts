@@ -88,6 +88,8 @@ export interface TokenWish {
   readonly agent?: string
   readonly profile?: string
   readonly session?: string
+  /** Selectors that narrow what the profile selects. */
+  readonly tools?: readonly string[]
   readonly ttlMs?: number
 }
 

@@ -13,12 +13,17 @@ interface CreateFlags {
   readonly agent?: string
   readonly profile?: string
   readonly session?: string
+  readonly tools?: readonly string[]
   readonly ttl?: number
 }
 
 const CREATE_EXAMPLES: readonly Example[] = [
   ['token create --agent codex > codex.token', 'A token for one agent; only the token goes to the file'],
   ['token create --agent ci --ttl 8h', 'One that ends by itself'],
+  [
+    'token create --agent codex --profile reviewer --tools docs,github/search',
+    'One that has fewer tools than its profile',
+  ],
 ]
 
 const createCommand = defineCommand<CreateFlags>({
@@ -29,6 +34,14 @@ const createCommand = defineCommand<CreateFlags>({
     agent: { kind: 'parsed', parse: String, optional: true, brief: 'The kind of client it is for (any)' },
     profile: { kind: 'parsed', parse: String, optional: true, brief: 'The variant of that agent (default)' },
     session: { kind: 'parsed', parse: String, optional: true, brief: 'The session it works in (one of its own)' },
+    tools: {
+      kind: 'parsed',
+      parse: String,
+      variadic: ',',
+      optional: true,
+      placeholder: 'selectors',
+      brief: 'What it leaves of the profile’s tools, with commas between (all of them)',
+    },
     ttl: {
       kind: 'parsed',
       parse: parseTtl,
@@ -39,9 +52,9 @@ const createCommand = defineCommand<CreateFlags>({
   },
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
-    const { agent, profile, session, ttl: ttlMs } = flags
+    const { agent, profile, session, tools, ttl: ttlMs } = flags
     const wish = Object.fromEntries(
-      Object.entries({ agent, profile, session, ttlMs }).filter(([, value]) => value !== undefined),
+      Object.entries({ agent, profile, session, tools, ttlMs }).filter(([, value]) => value !== undefined),
     )
     const minted = await withRecords(context, flags, (client) => client.mintToken(wish))
     if (screen.json) return screen.dataJson(minted)
