@@ -1,10 +1,13 @@
 import type { JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Offer } from '../catalog/catalog.ts'
+import { ANN } from '../pipeline/pipeline.test-kit.ts'
 import { ChangeHub } from './change-hub.ts'
 
-function listening(hub: ChangeHub, wants: { tools?: boolean } = {}) {
+function listening(hub: ChangeHub, wants: { tools?: boolean } = {}, principal = ANN) {
   const heard: JsonObject[] = []
   const leave = hub.add({
+    principal,
     wants: { tools: wants.tools ?? false, resources: false, prompts: false },
     tell: (notification) => heard.push(notification),
   })
@@ -27,6 +30,30 @@ describe('news of changes', () => {
     expect(nobody.heard).toEqual([])
   })
 
+  it('of a change that some see reach those alone, whatever else happens meanwhile', () => {
+    const hub = new ChangeHub()
+    const [own, other] = [ANN, { ...ANN, profile: 'other' }].map((who) => listening(hub, { tools: true }, who))
+    const [before, after] = [{} as Offer, {} as Offer]
+    let seen = before
+    const sightOf = ({ profile }: { profile: string }) => ({
+      ...{ prompts: [], resources: [] },
+      tools: [profile === 'other' ? before : seen],
+    })
+    const turn = (now: Offer): void =>
+      hub.changing(sightOf, () => {
+        seen = now
+      })
+    turn(after)
+    hub.listsChanged({ tools: false, resources: true, prompts: false })
+    vi.runAllTimers()
+    expect([own?.heard.length, other?.heard.length]).toEqual([1, 0])
+    turn(before)
+    turn(before)
+    hub.listsChanged({ tools: true, resources: false, prompts: false })
+    vi.runAllTimers()
+    expect([own?.heard.length, other?.heard.length]).toEqual([2, 1])
+  })
+
   it('that come in quick succession are told once', () => {
     const hub = new ChangeHub()
     const { heard } = listening(hub, { tools: true })
@@ -42,6 +69,7 @@ describe('news of changes', () => {
     const heard: string[] = []
     const wants = { tools: true, resources: true, prompts: true }
     const leave = hub.add({
+      principal: ANN,
       wants,
       tell: ({ method }) => {
         heard.push(String(method))

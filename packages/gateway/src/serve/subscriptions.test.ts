@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import { frameOf } from '../pipeline/pipeline.test-kit.ts'
+import { ANN, frameOf } from '../pipeline/pipeline.test-kit.ts'
 import type { Frame, UpstreamRequest } from '../upstream/upstream.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { deferred } from './deferred.test-kit.ts'
@@ -343,7 +343,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
   it('does not count legacy sessions, which have a limit of their own', async () => {
     const { methods, hub } = createMethodsBench({ catalogues, maxListeners: () => 1 })
     const wants = { tools: true, resources: true, prompts: true }
-    const leave = hub.add({ wants, tell: () => {} })
+    const leave = hub.add({ principal: ANN, wants, tell: () => {} })
     const { request, told, cancellation } = listen({})
     const answer = methods.answer(request)
     cancellation.cancel('the client went away')

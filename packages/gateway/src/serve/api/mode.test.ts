@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ANN } from '../../pipeline/pipeline.test-kit.ts'
 import { logIn, openAdminBench } from '../admin.test-kit.ts'
 
 describe('the mode', () => {
@@ -45,7 +46,8 @@ describe('the mode', () => {
   it('is told to whoever watches the lists, and decided anew for each', async () => {
     const { api, gateway } = await openAdminBench()
     const told = new Promise((resolve) => {
-      gateway.hub.add({ wants: { tools: true, resources: false, prompts: false }, tell: resolve })
+      const wants = { tools: true, resources: false, prompts: false }
+      gateway.hub.add({ principal: ANN, wants, tell: resolve })
     })
     await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT' } })
     expect(await told).toEqual({ method: 'notifications/tools/list_changed' })
