@@ -1,9 +1,27 @@
 /** A matcher for names with `*` (any run) and `?` (one character). Anything else stands for itself. */
 export function nameGlob(pattern: string): (name: string) => boolean {
-  if (!/[*?]/.test(pattern)) return (name) => name === pattern
-  // Most names lack what a pattern spells out, and there may be thousands of both.
-  const spelt = pattern.split(/[*?]/).reduce((longest, piece) => (piece.length > longest.length ? piece : longest))
-  return (name) => name.includes(spelt) && matches(pattern, name)
+  if (pattern.includes('?')) return (name) => matches(pattern, name)
+  const [head = '', ...pieces] = pattern.split(/\*+/)
+  const tail = pieces.pop()
+  return tail === undefined ? (name) => name === head : (name) => holds(name, { head, pieces, tail })
+}
+
+interface Pieces {
+  readonly head: string
+  readonly pieces: readonly string[]
+  readonly tail: string
+}
+
+/** Whether a name begins and ends so, with all pieces between in their order. Each is sought where it comes first. */
+function holds(name: string, { head, pieces, tail }: Pieces): boolean {
+  if (!name.startsWith(head) || !name.endsWith(tail)) return false
+  let from = head.length
+  for (const piece of pieces) {
+    const at = name.indexOf(piece, from)
+    if (at < 0) return false
+    from = at + piece.length
+  }
+  return from <= name.length - tail.length
 }
 
 /** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last `*` is tried again. */

@@ -31,180 +31,171 @@ export function compileSelectors(
 ): CompiledSelectors {
   if (selectors === undefined) return EVERYTHING
   const known = new KnownTools(tools, world)
-  const added = new Chosen()
-  const taken = new Chosen()
-  const unmatched: string[] = []
-  for (const selector of new Set(selectors)) {
-    const takes = selector.startsWith('!')
-    const meant = takes ? known.couldMean(selector.slice(1)) : known.means(selector)
-    if (meant.servers.length + meant.tools.length === 0) unmatched.push(selector)
-    else (takes ? taken : added).add(meant)
-  }
-  const included = new Chosen()
-  included.add({ servers: [], tools: tools.filter((ref) => added.has(ref) && !taken.has(ref)) })
+  const added = new Marks(tools.length)
+  const taken = new Marks(tools.length)
+  const unmatched = [...new Set(selectors)].filter((selector) =>
+    selector.startsWith('!') ? !known.markPossible(selector.slice(1), taken) : !known.markMeant(selector, added),
+  )
+  const included = new Map<string, Set<string>>()
+  for (const [at, { server, tool }] of tools.entries())
+    if (added.has(at) && !taken.has(at)) included.set(server, (included.get(server) ?? new Set()).add(tool))
   return {
-    includes: (ref) => included.has(ref),
+    includes: ({ server, tool }) => included.get(server)?.has(tool) ?? false,
     includesServer: (server) =>
-      known.lists(server) ? included.touches(server) : added.hasWhole(server) && !taken.hasWhole(server),
+      known.lists(server) ? included.has(server) : added.servers.has(server) && !taken.servers.has(server),
     unmatched,
   }
 }
 
 const EVERYTHING: CompiledSelectors = { includes: () => true, includesServer: () => true, unmatched: [] }
 
-interface Meaning {
-  /** Whole, with whatever they list. */
-  readonly servers: readonly string[]
-  readonly tools: readonly ToolRef[]
-}
-
-const NOTHING: Meaning = { servers: [], tools: [] }
 const GLOB = /[*?]/
 /** With the server in it: never the tool of another server that happens to be called so. */
 const LOOKS_FULL = /^mcp__|\//
 
-/** Servers and tools, each the one that it is: pairs are not glued together, since native names may hold anything. */
-class Chosen {
-  readonly #servers = new Set<string>()
-  readonly #tools = new Map<string, Set<string>>()
+/** What selectors came to: tools by their number, and servers that were meant whole. */
+class Marks {
+  readonly servers = new Set<string>()
+  readonly #tools: Uint8Array
 
-  add({ servers, tools }: Meaning): void {
-    for (const server of servers) this.#servers.add(server)
-    for (const { server, tool } of tools) {
-      const same = this.#tools.get(server)
-      if (same) same.add(tool)
-      else this.#tools.set(server, new Set([tool]))
-    }
+  constructor(tools: number) {
+    this.#tools = new Uint8Array(tools)
   }
 
-  has({ server, tool }: ToolRef): boolean {
-    return this.#servers.has(server) || (this.#tools.get(server)?.has(tool) ?? false)
+  has(tool: number): boolean {
+    return this.#tools[tool] === 1
   }
 
-  hasWhole(server: string): boolean {
-    return this.#servers.has(server)
-  }
-
-  touches(server: string): boolean {
-    return this.#tools.has(server)
+  /** False where there is nothing to mark. */
+  add(tools: readonly number[]): boolean {
+    for (const tool of tools) this.#tools[tool] = 1
+    return tools.length > 0
   }
 }
 
-/** The words by which known tools can be meant. */
-class KnownTools {
-  readonly #tools: readonly ToolRef[]
-  readonly #wireName: (ref: ToolRef) => string | undefined
-  readonly #byServer = new Map<string, ToolRef[]>()
-  readonly #byTool = new Map<string, ToolRef[]>()
-  readonly #byWriting = new Map<string, ToolRef[]>()
-  readonly #ownWords = new Map<ToolRef, boolean>()
-  readonly #prefixes: readonly { readonly server: string; readonly prefix: string }[]
+type Matches = (name: string) => boolean
+type Numbers = Map<string, number[]>
 
-  constructor(tools: readonly ToolRef[], { servers = [], wireName = () => undefined }: SelectableWorld) {
-    this.#tools = tools
-    this.#wireName = wireName
+/** The words by which known tools can be meant. Names lie side by side, since very many globs may be asked of them. */
+class KnownTools {
+  readonly #names: readonly string[]
+  readonly #canonicals: readonly string[]
+  readonly #wires: readonly string[]
+  readonly #byServer: Numbers = new Map()
+  readonly #byTool: Numbers = new Map()
+  readonly #byWriting: Numbers = new Map()
+  /** Tools that are called as another server's would be on the wire: a bare word does not mean them. */
+  readonly #borrowed: ReadonlySet<number>
+  /** How many slashes the name of a server has at most: native ones may have some. */
+  readonly #mostSlashes: number
+
+  constructor(tools: readonly ToolRef[], { servers = [], wireName }: SelectableWorld) {
+    this.#names = tools.map(({ tool }) => tool)
+    this.#canonicals = tools.map(canonicalName)
+    this.#wires = wireName ? tools.map((ref) => wireName(ref) ?? '') : []
     for (const server of servers) this.#byServer.set(server, [])
-    for (const ref of tools) {
-      push(this.#byServer, ref.server, ref)
-      push(this.#byTool, ref.tool, ref)
-      const writings = [`${ref.server}/${ref.tool}`, canonicalName(ref), wireName(ref)]
-      for (const writing of new Set(writings)) if (writing !== undefined) push(this.#byWriting, writing, ref)
-    }
-    const prefixes = [...this.#byServer.keys()].map((server) => ({ server, prefix: wirePrefix(server) }))
-    this.#prefixes = prefixes.filter(({ prefix }) => prefix !== '')
+    for (const [at, ref] of tools.entries()) this.#index(at, ref)
+    this.#borrowed = borrowedNames(tools, [...this.#byServer.keys()])
+    this.#mostSlashes = [...this.#byServer.keys()].reduce((most, id) => Math.max(most, id.split('/').length - 1), 0)
+  }
+
+  #index(at: number, { server, tool }: ToolRef): void {
+    push(this.#byServer, server, at)
+    push(this.#byTool, tool, at)
+    const writings = new Set([`${server}/${tool}`, this.#canonicals[at], this.#wires[at]])
+    for (const writing of writings) if (writing) push(this.#byWriting, writing, at)
   }
 
   lists(server: string): boolean {
     return (this.#byServer.get(server)?.length ?? 0) > 0
   }
 
-  /** The one thing that a word means, if it is one; all that a glob matches. */
-  means(word: string): Meaning {
-    if (this.#byServer.has(word)) return { servers: [word], tools: [] }
-    if (!GLOB.test(word)) return { servers: [], tools: sole(this.#byWriting.get(word) ?? this.#bare(word)) }
-    if (LOOKS_FULL.test(word)) return this.#fullGlob(word)
+  /** Marks the one thing that a word means, if it is one, or all that a glob matches. False: that is nothing. */
+  markMeant(word: string, marks: Marks): boolean {
+    if (this.#byServer.has(word)) return this.#markServers([word], marks)
+    if (!GLOB.test(word)) return marks.add(sole(this.#byWriting.get(word) ?? this.#bare(word)))
+    if (LOOKS_FULL.test(word)) return this.#markFullGlob(word, marks)
     const matches = nameGlob(word)
-    const servers = this.#serversLike(matches)
-    if (servers.length > 0) return { servers, tools: [] }
-    const named = this.#toolsLike(matches).filter((ref) => this.#isOwnWord(ref))
-    return { servers: [], tools: named.length > 0 ? named : this.#wiresLike(matches) }
+    if (this.#markServers(this.#serversLike(matches), marks)) return true
+    const named = numbersOf(this.#names, matches).filter((at) => !this.#borrowed.has(at))
+    return marks.add(named) || marks.add(numbersOf(this.#wires, matches))
   }
 
-  /** Everything that a word may be meant for. */
-  couldMean(word: string): Meaning {
-    if (this.#byServer.has(word)) return { servers: [word], tools: [] }
+  /** Marks everything that a word may be meant for. */
+  markPossible(word: string, marks: Marks): boolean {
+    if (this.#byServer.has(word)) return this.#markServers([word], marks)
     const exact = [...(this.#byWriting.get(word) ?? []), ...(this.#byTool.get(word) ?? [])]
-    if (!GLOB.test(word)) return { servers: [], tools: exact }
+    if (!GLOB.test(word)) return marks.add(exact)
     const matches = nameGlob(word)
-    const full = LOOKS_FULL.test(word) ? this.#fullGlob(word) : NOTHING
-    return {
-      servers: [...this.#serversLike(matches), ...full.servers],
-      tools: [...full.tools, ...this.#toolsLike(matches), ...this.#wiresLike(matches)],
-    }
+    const found = [
+      LOOKS_FULL.test(word) && this.#markFullGlob(word, marks),
+      this.#markServers(this.#serversLike(matches), marks),
+      marks.add(numbersOf(this.#names, matches)),
+      marks.add(numbersOf(this.#wires, matches)),
+    ]
+    return found.includes(true)
   }
 
-  #bare(word: string): readonly ToolRef[] {
-    if (LOOKS_FULL.test(word)) return []
-    return (this.#byTool.get(word) ?? []).filter((ref) => this.#isOwnWord(ref))
+  #bare(word: string): readonly number[] {
+    return LOOKS_FULL.test(word) ? [] : (this.#byTool.get(word) ?? []).filter((at) => !this.#borrowed.has(at))
   }
 
-  /** A tool called as another server's would be on the wire is not meant by that word, also while the other is away. */
-  #isOwnWord(ref: ToolRef): boolean {
-    const known = this.#ownWords.get(ref)
-    if (known !== undefined) return known
-    const isOwn = !this.#prefixes.some(({ server, prefix }) => server !== ref.server && ref.tool.startsWith(prefix))
-    this.#ownWords.set(ref, isOwn)
-    return isOwn
+  #markFullGlob(word: string, marks: Marks): boolean {
+    if (!word.includes('/')) return marks.add(numbersOf(this.#canonicals, nameGlob(word)))
+    const found = splits(word, this.#mostSlashes + 1).map(([server, tool]) => this.#markSplit(server, tool, marks))
+    return found.includes(true)
   }
 
-  #fullGlob(word: string): Meaning {
-    if (!word.includes('/')) {
-      const matches = nameGlob(word)
-      return { servers: [], tools: this.#tools.filter((ref) => matches(canonicalName(ref))) }
-    }
-    const servers: string[] = []
-    const tools: ToolRef[] = []
-    for (const [server, tool] of splits(word)) {
-      const like = this.#byServer.has(server) ? [server] : this.#serversLike(nameGlob(server))
-      if (tool === '*') servers.push(...like)
-      else for (const one of like) tools.push(...(this.#byServer.get(one) ?? []).filter(toolIs(tool)))
-    }
-    return { servers, tools }
+  #markSplit(server: string, tool: string, marks: Marks): boolean {
+    const servers = this.#byServer.has(server) ? [server] : this.#serversLike(nameGlob(server))
+    if (tool === '*') return this.#markServers(servers, marks)
+    const matches = nameGlob(tool)
+    const offered = servers.flatMap((id) => this.#byServer.get(id) ?? [])
+    return marks.add(offered.filter((at) => matches(this.#names[at] ?? '')))
   }
 
-  #serversLike(matches: (name: string) => boolean): readonly string[] {
+  #serversLike(matches: Matches): readonly string[] {
     return [...this.#byServer.keys()].filter(matches)
   }
 
-  #toolsLike(matches: (name: string) => boolean): readonly ToolRef[] {
-    const found: ToolRef[] = []
-    for (const [name, refs] of this.#byTool) if (matches(name)) found.push(...refs)
-    return found
-  }
-
-  #wiresLike(matches: (name: string) => boolean): readonly ToolRef[] {
-    return this.#tools.filter((ref) => matches(this.#wireName(ref) ?? ''))
+  #markServers(servers: readonly string[], marks: Marks): boolean {
+    for (const server of servers) {
+      marks.servers.add(server)
+      marks.add(this.#byServer.get(server) ?? [])
+    }
+    return servers.length > 0
   }
 }
 
-function push(map: Map<string, ToolRef[]>, key: string, ref: ToolRef): void {
+function numbersOf(names: readonly string[], matches: Matches): number[] {
+  const found: number[] = []
+  for (let at = 0; at < names.length; at++) if (matches(names[at] as string)) found.push(at)
+  return found
+}
+
+/** Also while the other server is away. */
+function borrowedNames(tools: readonly ToolRef[], servers: readonly string[]): ReadonlySet<number> {
+  const prefixes = servers
+    .map((server) => ({ server, prefix: plainName({ server, tool: 'x' }).slice(0, -1) }))
+    // Nothing of a name without Latin letters is left on the wire.
+    .filter(({ prefix }) => prefix !== '')
+  const isBorrowed = (ref: ToolRef): boolean =>
+    prefixes.some(({ server, prefix }) => ref.tool.startsWith(prefix) && server !== ref.server)
+  return new Set([...tools.keys()].filter((at) => isBorrowed(tools[at] as ToolRef)))
+}
+
+function push(map: Numbers, key: string, tool: number): void {
   const same = map.get(key)
-  if (same) same.push(ref)
-  else map.set(key, [ref])
+  if (same) same.push(tool)
+  else map.set(key, [tool])
 }
 
-const sole = (refs: readonly ToolRef[]): readonly ToolRef[] => (refs.length === 1 ? refs : [])
+const sole = (tools: readonly number[]): readonly number[] => (tools.length === 1 ? tools : [])
 
-/** What the names of a server's tools begin with on the wire. */
-const wirePrefix = (server: string): string => plainName({ server, tool: 'x' }).slice(0, -1)
-
-function toolIs(pattern: string): (ref: ToolRef) => boolean {
-  const matches = nameGlob(pattern)
-  return (ref) => matches(ref.tool)
-}
-
-/** Where the server may end and the tool begin: native server names can hold a slash. */
-function* splits(word: string): Iterable<readonly [server: string, tool: string]> {
-  for (let at = word.indexOf('/'); at >= 0; at = word.indexOf('/', at + 1))
-    yield [word.slice(0, at), word.slice(at + 1)]
+/** Where the server may end and the tool begin. */
+function splits(word: string, most: number): readonly (readonly [server: string, tool: string])[] {
+  const found: (readonly [string, string])[] = []
+  for (let at = word.indexOf('/'); at >= 0 && found.length < most; at = word.indexOf('/', at + 1))
+    found.push([word.slice(0, at), word.slice(at + 1)])
+  return found
 }
