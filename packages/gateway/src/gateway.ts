@@ -55,6 +55,8 @@ export class Gateway {
   readonly #context: UpstreamContext
   readonly #own = new Set<string>()
   #settings: Settings
+  /** Of the configuration in force. */
+  #warnings: readonly string[]
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -62,6 +64,7 @@ export class Gateway {
     this.#parts = parts
     this.#opened = opened
     this.#settings = parts.loaded.settings
+    this.#warnings = parts.loaded.warnings.map(describeIssue)
     this.home = parts.home
     this.state = parts.state
     this.store = parts.store
@@ -191,8 +194,11 @@ export class Gateway {
   /** Puts a changed configuration in force, unless we are closing. What it did not change goes on undisturbed. */
   reload({ settings, warnings }: LoadedSettings): void {
     if (this.#closing !== undefined) return
-    if (differInProfilesAlone(this.#settings, settings)) return this.follow(settings.profiles)
-    for (const warning of warnings) this.#parts.onWarning(describeIssue(warning))
+    const isFollowed = differInProfilesAlone(this.#settings, settings)
+    const texts = warnings.map(describeIssue)
+    for (const text of texts) if (!isFollowed || !this.#warnings.includes(text)) this.#parts.onWarning(text)
+    this.#warnings = texts
+    if (isFollowed) return this.follow(settings.profiles)
     for (const key of fixedAtStart(this.#settings, settings))
       this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
@@ -210,13 +216,10 @@ export class Gateway {
   follow(profiles: Profiles): void {
     if (this.#closing !== undefined) return
     this.#tellProfiles(profiles)
-    this.hub.changing(
-      (principal) => this.listings.sightOf(principal),
-      () => {
-        this.#settings = { ...this.#settings, profiles }
-        this.listings.forget()
-      },
-    )
+    this.hub.changing(this.listings.sightOf, () => {
+      this.#settings = { ...this.#settings, profiles }
+      this.listings.forget()
+    })
   }
 
   #tellProfiles(profiles: Profiles): void {

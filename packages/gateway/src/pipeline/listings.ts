@@ -123,7 +123,7 @@ export class Listings {
     return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#isSeen(view, offer))
   }
 
-  sightOf(principal: Principal): Sight {
+  readonly sightOf = (principal: Principal): Sight => {
     const view = this.#view(principal)
     view.sight ??= {
       tools: this.offers('tools/list', principal),
