@@ -162,7 +162,7 @@ describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () =>
   })
 
   it('does not let a session be used at another path than it was opened at', async () => {
-    const mine = await LegacyClient.open(`${gateway.mcp}/codex.reviewer`, agent)
+    const mine = await LegacyClient.open(`${gateway.mcp}/codex.default`, agent)
     const headers = { ...agent, 'mcp-session-id': mine.session }
     expect((await post(gateway.mcp, { jsonrpc: '2.0', id: 1, method: 'ping' }, headers)).status).toBe(404)
   })

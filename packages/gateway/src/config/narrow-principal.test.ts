@@ -39,6 +39,7 @@ describe('a caller', () => {
     expect(at(caller('codex', 'default', { tools: ['c'] }), 'codex', 'REVIEWER')).toEqual([['b'], ['a'], ['c']])
     expect(at(caller('codex', 'reviewer'), 'codex', 'Reviewer')).toEqual([['b']])
     expect(at(caller('codex', 'straße'), 'codex', 'STRASSE')).toEqual([])
+    expect(at(caller('codex', 'gone'), 'codex', 'gone')).toEqual([[]])
   })
 
   it('can choose no other profile than it was made for, and none that there is not', () => {

@@ -24,8 +24,8 @@ export function narrowPrincipal(
   const isOwnVariant = profileKey(agent, principal.profile) === wanted
   if (!isOwnAgent && principal.agent !== 'any') return notFor(principal, wanted)
   if (!isOwnVariant && !isDefault(principal.profile)) return notFor(principal, wanted)
-  if (!isDefault(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
   if (isOwnAgent && isOwnVariant) return principal
+  if (!isDefault(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
   const madeFor = { agent: principal.agent, profile: principal.profile }
   return { ...principal, agent, profile: asked.variant, isClaimed: true, madeFor }
 }
