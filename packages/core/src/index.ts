@@ -83,6 +83,7 @@ export {
   type ToolEntry,
   type ToolsFile,
 } from './tool-policy.ts'
+export { type CompiledSelectors, compileSelectors, type SelectableWorld } from './tool-selectors.ts'
 export {
   optionWords,
   saysMismatch,
