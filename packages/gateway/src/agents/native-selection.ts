@@ -1,0 +1,134 @@
+import { compileSelectors, isServerId, nameGlob, slugServerId, type ToolRef } from '@sallyport/core'
+
+/** What a selection leaves of servers that an agent has under its own names. */
+export interface NativeSelection {
+  /** Every tool of it, also those that nobody knows of. */
+  whole(server: string): boolean
+  /** Every tool that nothing takes away, also those that nobody knows of. */
+  open(server: string): boolean
+  /** Whether what is taken away from it are single tools that are spelt out. */
+  takesByName(server: string): boolean
+  /** Of the tools that are known or spelt out. */
+  kept(server: string): readonly string[]
+  dropped(server: string): readonly string[]
+  /** Selectors that mean nothing here. */
+  readonly unmatched: readonly string[]
+}
+
+export interface SelectionSource {
+  readonly selection: readonly string[]
+  readonly servers: readonly string[]
+  /** By the agent's name for the server or by our id for it. */
+  readonly tools: readonly ToolRef[]
+}
+
+/** Stands for all tools that nobody knows of. Nobody calls a tool so, and no glob but a catch-all matches it. */
+const ANY_OTHER = '\uE000'.repeat(64)
+const GLOB = /[*?]/
+
+/**
+ * People select by the ids that the gateway gives to servers (`my-server`), or by the agent's own names ("My Server").
+ * A tool is added by either and taken away by either. An id that could be two servers adds neither.
+ */
+export function selectNative({ selection, servers, tools }: SelectionSource): NativeSelection {
+  const names = [...new Set(servers)]
+  const ids = new Map(names.map((name) => [name, idOf(name)]))
+  const taking = selection.filter((selector) => selector.startsWith('!')).map((selector) => selector.slice(1))
+  const writings = writingsOf(names, ids)
+  const mentioned = mentionedTools(selection, writings)
+  const known = knownTools(tools, writings)
+  const toolsOf = (name: string): readonly string[] => [
+    ...new Set([...(known.get(name) ?? []), ...(mentioned.get(name) ?? [])]),
+  ]
+  const refs = (word: (name: string) => string): readonly ToolRef[] =>
+    names.flatMap((name) => [...toolsOf(name), ANY_OTHER].map((tool) => ({ server: word(name), tool })))
+  const views = [viewOf((name) => name), viewOf((name) => ids.get(name) ?? name)]
+
+  function viewOf(word: (name: string) => string) {
+    const [all, known] = [refs(word), { servers: names.map(word) }]
+    const added = compileSelectors(selection, all, known)
+    const left = compileSelectors(['*', ...taking.map((selector) => `!${selector}`)], all, known)
+    return {
+      adds: (name: string, tool: string) =>
+        (writings.get(name) ?? []).includes(word(name)) && added.includes({ server: word(name), tool }),
+      leaves: (name: string, tool: string) => left.includes({ server: word(name), tool }),
+      unmatched: new Set(added.unmatched),
+    }
+  }
+
+  const includes = (name: string, tool: string): boolean =>
+    views.some((view) => view.adds(name, tool)) && views.every((view) => view.leaves(name, tool))
+  const open = (name: string): boolean => includes(name, ANY_OTHER)
+  const takers = (name: string): readonly string[] => taking.filter((word) => mayConcern(word, name, writings))
+  return {
+    open,
+    whole: (name) => open(name) && takers(name).length === 0,
+    takesByName: (name) => takers(name).every((word) => isSpeltOut(word)),
+    kept: (name) => toolsOf(name).filter((tool) => includes(name, tool)),
+    dropped: (name) => toolsOf(name).filter((tool) => !includes(name, tool)),
+    unmatched: selection.filter((selector) => views.every((view) => view.unmatched.has(selector))),
+  }
+}
+
+function idOf(name: string): string {
+  return isServerId(name) ? name : slugServerId(name) || name
+}
+
+type Writings = ReadonlyMap<string, readonly string[]>
+
+/** The words that mean a server and no other. */
+function writingsOf(names: readonly string[], ids: ReadonlyMap<string, string>): Writings {
+  const claims = new Map<string, Set<string>>()
+  for (const name of names)
+    for (const word of [name, ids.get(name) ?? name]) claims.set(word, (claims.get(word) ?? new Set()).add(name))
+  return new Map(
+    names.map((name) => {
+      const id = ids.get(name) ?? name
+      return [name, id !== name && claims.get(id)?.size === 1 ? [name, id] : [name]]
+    }),
+  )
+}
+
+function knownTools(tools: readonly ToolRef[], writings: Writings): ReadonlyMap<string, readonly string[]> {
+  const byServer = new Map<string, string[]>()
+  for (const { server, tool } of tools) {
+    const same = byServer.get(server)
+    if (same) same.push(tool)
+    else byServer.set(server, [tool])
+  }
+  return new Map([...writings].map(([name, words]) => [name, words.flatMap((word) => byServer.get(word) ?? [])]))
+}
+
+/** Tools that selectors spell out, whether or not anybody knows them. */
+function mentionedTools(selection: readonly string[], writings: Writings): ReadonlyMap<string, readonly string[]> {
+  const words = selection.map((selector) => selector.replace(/^!/, '')).filter(isSpeltOut)
+  return new Map(
+    [...writings].map(([name, names]) => [
+      name,
+      words.flatMap((word) => names.flatMap((server) => toolIn(word, server) ?? [])),
+    ]),
+  )
+}
+
+const isSpeltOut = (word: string): boolean => !GLOB.test(word) && (word.includes('/') || word.startsWith('mcp__'))
+
+function toolIn(word: string, server: string): string | undefined {
+  const prefix = [`${server}/`, `mcp__${server}__`].find((start) => word.startsWith(start))
+  const tool = prefix === undefined ? '' : word.slice(prefix.length)
+  return tool === '' ? undefined : tool
+}
+
+/** In doubt it does: a server that a taking word may concern is not passed on whole. */
+function mayConcern(word: string, server: string, writings: Writings): boolean {
+  const own = writings.get(server) ?? [server]
+  if (own.includes(word)) return true
+  if (writings.has(word)) return false
+  if (isSpeltOut(word)) return own.some((name) => toolIn(word, name) !== undefined)
+  if (!word.includes('/')) return true
+  return own.some((name) => splits(word).some((part) => nameGlob(part)(name)))
+}
+
+/** What the server may be in `server/tool`: names of servers can hold a slash. */
+function splits(word: string): readonly string[] {
+  return [...word.matchAll(/\//g)].map(({ index }) => word.slice(0, index))
+}

@@ -1,0 +1,66 @@
+import { isJsonList, isJsonObject, type Json, type JsonObject, quoteText } from '@sallyport/core'
+import type { NativeConfig, NativeServer } from './agent-adapter.ts'
+import { brokenFile } from './native-document.ts'
+
+const MAX_SHOWN = 60
+
+/** The servers of a document: a mapping of names to entries, or a list of entries that have a name. */
+export function serversOf(document: JsonObject, serversAt: readonly string[], path: string): NativeConfig {
+  const section = valueAt(document, serversAt)
+  const found = section === undefined || section === null ? [] : membersOf(section)
+  if (found === undefined) throw brokenFile(`${path}: expected ${serversAt.join('.')} to hold servers by their names.`)
+  const servers: NativeServer[] = []
+  const problems: string[] = []
+  for (const [name, entry] of found) {
+    if (name === undefined) problems.push('An entry without a name is left out.')
+    else if (isJsonObject(entry)) servers.push({ name, entry })
+    else problems.push(`${quoteText(name, MAX_SHOWN)} is left out: expected an object that describes a server.`)
+  }
+  return { servers, document, serversAt, problems }
+}
+
+/** The same file with each server as it is said to be, or without it. Everything else stays as it is. */
+export function withServers(
+  config: NativeConfig,
+  decide: (server: NativeServer) => JsonObject | undefined,
+): NativeConfig {
+  const servers = config.servers.flatMap((server) => {
+    const entry = decide(server)
+    return entry === undefined ? [] : [entry === server.entry ? server : { ...server, entry }]
+  })
+  const section = valueAt(config.document, config.serversAt)
+  if (section === undefined || section === null) return config
+  const kept = isJsonList(section)
+    ? servers.map(({ entry }) => entry)
+    : Object.fromEntries(servers.map(({ name, entry }) => [name, entry]))
+  return { ...config, servers, document: withValueAt(config.document, config.serversAt, kept) }
+}
+
+function membersOf(section: Json): readonly (readonly [string | undefined, Json | undefined])[] | undefined {
+  if (isJsonObject(section)) return Object.entries(section)
+  if (!isJsonList(section)) return undefined
+  return section.map((item) => {
+    const name = isJsonObject(item) ? ownValue(item, 'name') : undefined
+    return [typeof name === 'string' ? name : undefined, item] as const
+  })
+}
+
+function valueAt(document: JsonObject, path: readonly string[]): Json | undefined {
+  let value: Json | undefined = document
+  for (const step of path) value = isJsonObject(value) ? ownValue(value, step) : undefined
+  return value
+}
+
+/** Rebuilt from entries, so that a key named `__proto__` is a key like any other. */
+function withValueAt(document: JsonObject, path: readonly string[], value: Json): JsonObject {
+  const [step, ...rest] = path
+  return Object.fromEntries(
+    Object.entries(document).map(([key, part]) => {
+      if (key !== step) return [key, part]
+      return [key, rest.length === 0 || !isJsonObject(part) ? value : withValueAt(part, rest, value)]
+    }),
+  )
+}
+
+const ownValue = (object: JsonObject, key: string): Json | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined
