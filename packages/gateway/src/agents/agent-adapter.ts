@@ -33,7 +33,9 @@ export interface NativeConfig {
   readonly document: JsonObject
   /** The keys of the document that lead to the servers. A key may hold dots: Amp's does. */
   readonly serversAt: readonly string[]
-  /** What stands among the servers and is none. */
+  /** What stands among the servers and is a part of the agent itself: no selection concerns it. */
+  readonly ownParts: readonly string[]
+  /** What stands among the servers and cannot be one. */
   readonly problems: readonly string[]
 }
 
@@ -53,8 +55,8 @@ export interface NativeToolFilter {
   readonly include?: string
   /** A list of tools that are not offered; it wins. */
   readonly exclude?: string
-  /** An include list with this in it means all tools. */
-  readonly all?: string
+  /** When the include list means all tools nevertheless: with a `*` in it, or while it is empty. */
+  readonly all?: '*' | 'if empty'
 }
 
 /** What a launch can hold the agent to. */

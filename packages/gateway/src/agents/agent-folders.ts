@@ -10,11 +10,23 @@ export const inHome = (place: AgentPlace, ...parts: readonly string[]): string =
 
 /** A folder that a variable may name, else one of the home. */
 export function namedFolder(place: AgentPlace, variable: string, ...fallback: readonly string[]): string {
-  return place.environment[variable] || inHome(place, ...fallback)
+  return namedPath(place, variable) ?? inHome(place, ...fallback)
+}
+
+/** What a variable names, seen from the folder in which the agent would start; nothing where it is not set. */
+export function namedPath({ environment, platform, cwd }: AgentPlace, variable: string): string | undefined {
+  const value = environment[variable]
+  if (!value) return undefined
+  return platform === 'win32' ? win32.resolve(cwd, value) : posix.resolve(cwd, value)
 }
 
 /** $XDG_CONFIG_HOME, else ~/.config: for programs that use it on every platform. */
-export const xdgConfig = (place: AgentPlace): string => namedFolder(place, 'XDG_CONFIG_HOME', '.config')
+export function xdgConfig(place: AgentPlace): string {
+  const value = place.environment.XDG_CONFIG_HOME ?? ''
+  // The XDG base directory specification: a relative path is invalid and is to be ignored.
+  const isAbsolute = place.platform === 'win32' ? win32.isAbsolute(value) : posix.isAbsolute(value)
+  return isAbsolute ? value : inHome(place, '.config')
+}
 
 /** Where desktop programs of the platform keep their settings. */
 export function applicationData(place: AgentPlace): string {

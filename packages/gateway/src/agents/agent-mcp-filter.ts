@@ -66,13 +66,14 @@ function excluding(entry: JsonObject, key: string, dropped: readonly string[]): 
 
 interface Including {
   readonly key: string
-  readonly all: string | undefined
+  readonly all: NativeToolFilter['all']
 }
 
 function including(entry: JsonObject, { key, all }: Including, kept: readonly string[]): Fate {
   const own = namesAt(entry, key)
   if (own === 'unreadable') return { why: UNREADABLE }
-  const isNarrow = own !== undefined && !(all !== undefined && own.includes(all))
+  const meansAll = all === '*' ? own?.includes('*') : all === 'if empty' && own?.length === 0
+  const isNarrow = own !== undefined && meansAll !== true
   const left = isNarrow ? own.filter((tool) => kept.includes(tool)) : kept
   // An empty list could be taken for none at all.
   return left.length === 0 ? 'leave out' : { entry: { ...entry, [key]: left } }

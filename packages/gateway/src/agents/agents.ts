@@ -10,5 +10,7 @@ export type {
   NativeToolFilter,
 } from './agent-adapter.ts'
 export { applyAgentMcpFilter, type NativeFiltering, type WrappedServer } from './agent-mcp-filter.ts'
+export { findProgram } from './find-program.ts'
+export { type AgentSight, lookAtAgents } from './look-at-agent.ts'
 export { type NativeReading, readAgent } from './read-agent.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'

@@ -1,3 +1,4 @@
+import type { JsonObject } from '@sallyport/core'
 import type { AgentAdapter, AgentPlace, Enforcement, NativeFile, NativeToolFilter } from './agent-adapter.ts'
 import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 import { type NativeSyntax, parseNative } from './native-document.ts'
@@ -15,6 +16,8 @@ export interface AdapterDefinition {
   readonly files: (place: AgentPlace) => readonly NativeFile[]
   /** The keys that lead to the servers. */
   readonly serversAt: (file: NativeFile) => readonly string[]
+  /** Which of them are parts of the agent itself and no MCP servers. */
+  readonly isOwnPart?: (entry: JsonObject) => boolean
   readonly entries: EntryShape
   readonly toolFilter?: NativeToolFilter
 }
@@ -27,7 +30,11 @@ export function createAdapter(definition: AdapterDefinition): AgentAdapter {
     defaultMcpConfigPath: (place) => files(place).find(({ scope }) => scope === 'user')?.path,
     nativeFiles: files,
     getMcpConfig: (text, file) =>
-      serversOf(parseNative(text, file.path, definition.syntax), definition.serversAt(file), file.path),
+      serversOf(parseNative(text, file.path, definition.syntax), {
+        path: file.path,
+        serversAt: definition.serversAt(file),
+        isOwnPart: definition.isOwnPart ?? (() => false),
+      }),
     toServer: (server) => translateEntry(server, definition.entries),
     filterAvailableMcpTools: (config, selection, tools) =>
       applyAgentMcpFilter(config, selection, { tools, toolFilter }),

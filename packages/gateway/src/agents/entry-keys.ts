@@ -144,9 +144,15 @@ export const startupSeconds = timeout('startup', 's')
 /** Tools that alone are offered. A list that cannot be read leaves none, since it narrowed the server down. */
 export const includeTools: EntryKey = (value, draft, key) => {
   const names = namesOf(value)
-  if (names === undefined) leaveOut(draft, key, 'a list of tools; no tool is offered until it is corrected')
-  if (names?.includes('*')) return
-  draft.includeTools = names ?? []
+  // In our file they would be patterns.
+  const plain = names?.filter((name) => !/[*?]/.test(name))
+  if (plain?.length !== names?.length || names === undefined) leaveOut(draft, key, 'a list of names of tools')
+  draft.includeTools = plain ?? []
+}
+
+/** The same, where `*` stands for all. */
+export const includeToolsOrAll: EntryKey = (value, draft, key) => {
+  if (!namesOf(value)?.includes('*')) includeTools(value, draft, key)
 }
 
 export const excludeTools: EntryKey = (value, draft, key) => {

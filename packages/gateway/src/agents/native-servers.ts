@@ -4,19 +4,31 @@ import { brokenFile } from './native-document.ts'
 
 const MAX_SHOWN = 60
 
+export interface ServersPlace {
+  readonly path: string
+  readonly serversAt: readonly string[]
+  /** Whether an entry is a part of the agent itself and no MCP server. */
+  readonly isOwnPart: (entry: JsonObject) => boolean
+}
+
 /** The servers of a document: a mapping of names to entries, or a list of entries that have a name. */
-export function serversOf(document: JsonObject, serversAt: readonly string[], path: string): NativeConfig {
+export function serversOf(document: JsonObject, { path, serversAt, isOwnPart }: ServersPlace): NativeConfig {
   const section = valueAt(document, serversAt)
-  const found = section === undefined || section === null ? [] : membersOf(section)
-  if (found === undefined) throw brokenFile(`${path}: expected ${serversAt.join('.')} to hold servers by their names.`)
-  const servers: NativeServer[] = []
-  const problems: string[] = []
-  for (const [name, entry] of found) {
-    if (name === undefined) problems.push('An entry without a name is left out.')
-    else if (isJsonObject(entry)) servers.push({ name, entry })
-    else problems.push(`${quoteText(name, MAX_SHOWN)} is left out: expected an object that describes a server.`)
+  const members = section === undefined || section === null ? [] : membersOf(section)
+  if (members === undefined) {
+    throw brokenFile(`${path}: expected ${serversAt.join('.')} to hold servers by their names.`)
   }
-  return { servers, document, serversAt, problems }
+  const servers: NativeServer[] = []
+  const ownParts: string[] = []
+  const problems: string[] = []
+  for (const [name, entry] of members) {
+    if (name === undefined) problems.push('An entry without a name is left out.')
+    else if (!isJsonObject(entry)) {
+      problems.push(`${quoteText(name, MAX_SHOWN)} is left out: expected an object that describes a server.`)
+    } else if (isOwnPart(entry)) ownParts.push(name)
+    else servers.push({ name, entry })
+  }
+  return { servers, document, serversAt, ownParts, problems }
 }
 
 /** The same file with each server as it is said to be, or without it. Everything else stays as it is. */
@@ -24,16 +36,22 @@ export function withServers(
   config: NativeConfig,
   decide: (server: NativeServer) => JsonObject | undefined,
 ): NativeConfig {
-  const servers = config.servers.flatMap((server) => {
-    const entry = decide(server)
-    return entry === undefined ? [] : [entry === server.entry ? server : { ...server, entry }]
-  })
-  const section = valueAt(config.document, config.serversAt)
+  const { document, serversAt, ownParts } = config
+  const section = valueAt(document, serversAt)
   if (section === undefined || section === null) return config
-  const kept = isJsonList(section)
-    ? servers.map(({ entry }) => entry)
-    : Object.fromEntries(servers.map(({ name, entry }) => [name, entry]))
-  return { ...config, servers, document: withValueAt(config.document, config.serversAt, kept) }
+  const decided = new Map(config.servers.map((server) => [server.entry, decide(server)]))
+  const isOwn = new Set(ownParts)
+  const members = (membersOf(section) ?? []).flatMap(([name, member]) => {
+    if (name === undefined || !isJsonObject(member)) return []
+    const entry = isOwn.has(name) && !decided.has(member) ? member : decided.get(member)
+    return entry === undefined ? [] : [[name, entry] as const]
+  })
+  const kept = isJsonList(section) ? members.map(([, entry]) => entry) : Object.fromEntries(members)
+  const servers = config.servers.flatMap((server) => {
+    const entry = decided.get(server.entry)
+    return entry === undefined ? [] : [{ name: server.name, entry }]
+  })
+  return { ...config, servers, document: withValueAt(document, serversAt, kept), problems: [] }
 }
 
 function membersOf(section: Json): readonly (readonly [string | undefined, Json | undefined])[] | undefined {

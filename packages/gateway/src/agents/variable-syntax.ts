@@ -34,6 +34,12 @@ export const SHELL_LIKE: VariableSyntax = {
   meaning: ([bare, braced, fallback]) => named(bare ?? braced, fallback),
 }
 
+/** The same, and `$(command)`, which has no counterpart. */
+export const SHELL_WITH_COMMANDS: VariableSyntax = {
+  reference: /\$(?:([A-Za-z_]\w*)|\{(\w+)(?::-([^}]*))?\}|\([^)]*\))/g,
+  meaning: ([bare, braced, fallback]) => named(bare ?? braced, fallback),
+}
+
 /** `{env:VAR}`; `{file:path}` has no counterpart. */
 export const ENV_COLON: VariableSyntax = {
   reference: /\{(env|file):([^}]*)\}/g,

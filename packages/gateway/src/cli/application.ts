@@ -17,6 +17,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   serve: async () => (await import('./serve-command.ts')).serveCommand,
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
   tools: async () => (await import('./commands/tools.ts')).toolsCommands,
+  agents: async () => (await import('./commands/agents.ts')).agentsCommand,
   call: async () => (await import('./commands/call.ts')).callCommand,
   audit: async () => (await import('./commands/audit.ts')).auditCommands,
   explain: async () => (await import('./commands/explain.ts')).explainCommand,

@@ -1,4 +1,4 @@
-import { inHome, projectFile, userFile } from '../agent-folders.ts'
+import { inHome, namedPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, command, env, headers, includeTools, ownAffair, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'
@@ -9,7 +9,7 @@ export const amp = createAdapter({
   program: 'amp',
   syntax: 'json',
   files: (place) => [
-    userFile(place.environment.AMP_SETTINGS_FILE || inHome(place, '.config', 'amp', 'settings.json')),
+    userFile(namedPath(place, 'AMP_SETTINGS_FILE') ?? inHome(place, '.config', 'amp', 'settings.json')),
     projectFile(place, '.amp', 'settings.json'),
   ],
   // One key with a dot in it, not a path.

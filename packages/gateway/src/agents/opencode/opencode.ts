@@ -1,4 +1,4 @@
-import { joinPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
@@ -10,7 +10,7 @@ export const opencode = createAdapter({
   files: (place) => [
     userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.json')),
     userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.jsonc')),
-    ...(place.environment.OPENCODE_CONFIG ? [userFile(place.environment.OPENCODE_CONFIG)] : []),
+    ...[namedPath(place, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
     projectFile(place, 'opencode.json'),
     projectFile(place, 'opencode.jsonc'),
   ],
