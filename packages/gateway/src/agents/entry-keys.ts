@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type Json, quoteText } from '@sallyport/core'
-import { durationText, noteOnce, plainWord, type ServerDraft, translate } from './server-draft.ts'
+import { durationText, noteOnce, plainWord, type ServerDraft, translate, verbatim } from './server-draft.ts'
 
 /** What one key of a native entry means for ours. */
 export type EntryKey = (value: Json, draft: ServerDraft, key: string) => void
@@ -147,7 +147,7 @@ export const includeTools: EntryKey = (value, draft, key) => {
   // In our file they would be patterns.
   const plain = names?.filter((name) => !/[*?]/.test(name))
   if (plain?.length !== names?.length || names === undefined) leaveOut(draft, key, 'a list of names of tools')
-  draft.includeTools = plain ?? []
+  draft.includeTools = (plain ?? []).map(verbatim)
 }
 
 /** The same, where `*` stands for all. */
@@ -161,7 +161,7 @@ export const excludeTools: EntryKey = (value, draft, key) => {
     draft.refusal = `expected ${shown(key)} to be a list of tools.`
     return
   }
-  draft.excludeTools = names
+  draft.excludeTools = names.map(verbatim)
 }
 
 function namesOf(value: Json): readonly string[] | undefined {
@@ -170,11 +170,11 @@ function namesOf(value: Json): readonly string[] | undefined {
 }
 
 export const title: EntryKey = (value, draft) => {
-  if (typeof value === 'string') draft.title = value
+  if (typeof value === 'string') draft.title = verbatim(value)
 }
 
 export const description: EntryKey = (value, draft) => {
-  if (typeof value === 'string') draft.description = value
+  if (typeof value === 'string') draft.description = verbatim(value)
 }
 
 /** Of no meaning outside of the agent. */

@@ -36,7 +36,9 @@ function parseCommented(text: string): ParsedText {
   const builder = createBuilder()
   jsonc().visit(text, builder.visitor, { allowTrailingComma: true, allowEmptyContent: true })
   const { problem, value } = builder.outcome()
-  return problem === undefined ? { ok: true, value: value ?? {} } : problemAt(text, problem.offset, problem.says)
+  return problem === undefined
+    ? { ok: true, value: value === undefined ? {} : value }
+    : problemAt(text, problem.offset, problem.says)
 }
 
 const OPENING: readonly SyntaxKind[] = [1, 3]

@@ -1,5 +1,5 @@
 import { type Json, parseDuration } from '@sallyport/core'
-import { translateVariables, type VariableSyntax } from './variable-syntax.ts'
+import { NO_VARIABLES, translateVariables, type VariableSyntax } from './variable-syntax.ts'
 
 /** An entry of ours while it is put together from one of theirs. */
 export interface ServerDraft {
@@ -39,6 +39,9 @@ export function translate(draft: ServerDraft, text: string): string {
   return translated
 }
 
+/** A text in which agents take nothing for a variable, written so that we do not either. */
+export const verbatim = (text: string): string => translateVariables(text, NO_VARIABLES).text
+
 export function noteOnce(draft: ServerDraft, note: string): void {
   if (!draft.notes.includes(note)) draft.notes.push(note)
 }
@@ -49,10 +52,13 @@ export function plainWord(value: Json | undefined): string | undefined {
   return typeof value === 'string' && !value.includes('\0') ? value : undefined
 }
 
+/** The longest that our files can say. */
+const LONGEST_MS = 24 * 24 * 60 * 60 * 1000
+
 /** A number in the agent's unit, as a duration that our files can say. */
 export function durationText(value: Json | undefined, unit: 'ms' | 's'): string | undefined {
   const ms = typeof value === 'number' ? parseDuration(value, unit) : undefined
   if (ms === undefined || ms < 1) return undefined
-  const whole = Math.round(ms)
+  const whole = Math.min(Math.round(ms), LONGEST_MS)
   return whole % 1000 === 0 ? `${whole / 1000}s` : `${whole}ms`
 }

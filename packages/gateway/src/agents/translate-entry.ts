@@ -1,4 +1,4 @@
-import type { Json } from '@sallyport/core'
+import { expandVars, type Json } from '@sallyport/core'
 import type { ImportedServer, NativeServer } from './agent-adapter.ts'
 import { type EntryKey, shown } from './entry-keys.ts'
 import { createDraft, type ServerDraft } from './server-draft.ts'
@@ -26,8 +26,10 @@ export function translateEntry({ entry }: NativeServer, { variables, keys }: Ent
 function refusalOf({ command, url }: ServerDraft): string | undefined {
   if (command !== undefined && url !== undefined) return 'it says both which program to start and which URL to reach.'
   if (command === undefined && url === undefined) return 'it says neither a program to start nor a URL to reach.'
-  if (url === undefined || url.includes('${')) return undefined
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  // What a variable holds is not known here.
+  const written = expandVars(url ?? '', () => '')
+  if (url === undefined || !written.ok || written.used) return undefined
+  const parsed = URL.canParse(written.value) ? new URL(written.value) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) return 'its URL is not one of http or https.'
   if (parsed.username !== '' || parsed.password !== '') return 'its URL holds a user name or a password.'
   return undefined

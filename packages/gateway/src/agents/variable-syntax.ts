@@ -74,22 +74,28 @@ export interface TranslatedText {
 export function translateVariables(text: string, syntax: VariableSyntax): TranslatedText {
   const notes: string[] = []
   let translated = ''
+  /** Escaped in one piece: a `$` and the `{` after it may come from different ones. */
+  let plain = ''
   let at = 0
   for (const match of text.matchAll(syntax.reference)) {
     const meant = syntax.meaning(match.slice(1))
-    translated += literal(text.slice(at, match.index))
+    plain += text.slice(at, match.index)
+    at = match.index + match[0].length
     if (meant === undefined) {
       notes.push('A reference has no counterpart and stands as plain text.')
-      translated += literal(match[0])
-    } else {
-      if (meant.note !== undefined) notes.push(meant.note)
-      // `$${` would stand for itself.
-      if (translated.endsWith('$')) notes.push('A "$" right before a variable cannot be written: look at the value.')
-      translated += meant.fallback === undefined ? `\${${meant.variable}}` : `\${${meant.variable}:-${meant.fallback}}`
+      plain += match[0]
+      continue
     }
-    at = match.index + match[0].length
+    if (meant.note !== undefined) notes.push(meant.note)
+    // `$${` would stand for itself.
+    if (plain.endsWith('$')) notes.push('A "$" right before a variable cannot be written: look at the value.')
+    translated += escaped(plain) + written(meant)
+    plain = ''
   }
-  return { text: translated + literal(text.slice(at)), notes }
+  return { text: translated + escaped(plain + text.slice(at)), notes }
 }
 
-const literal = (text: string): string => text.replaceAll('${', '$$${')
+const escaped = (text: string): string => text.replaceAll('${', '$$${')
+
+const written = ({ variable, fallback }: Meant): string =>
+  fallback === undefined ? `\${${variable}}` : `\${${variable}:-${fallback}}`
