@@ -31,7 +31,8 @@ export async function askVersion({ program, environment, home, limitMs }: Versio
     }
     const timer = setTimeout(() => finish({ why: `It did not answer within ${limitMs / 1000} s.` }), limitMs)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (said.length < MOST_CHARACTERS) said += text
+      said += text
+      if (said.length > MOST_CHARACTERS) finish(answerOf(said))
     })
     child.once('error', () => finish({ why: 'It could not be started.' }))
     child.once('close', () => finish(answerOf(said)))
