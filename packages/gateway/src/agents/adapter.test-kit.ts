@@ -1,4 +1,4 @@
-import type { AgentAdapter, AgentPlace, NativeConfig, NativeScope } from './agent-adapter.ts'
+import type { AgentAdapter, AgentPlace, ImportedServer, NativeConfig, NativeFile, NativeScope } from './agents.ts'
 
 export const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/work/app' }
 
@@ -10,14 +10,15 @@ export const filesOf = (adapter: AgentAdapter, place: AgentPlace = PLACE): reado
 
 /** What the adapter makes of a text in its first file of a scope. */
 export function parsed(adapter: AgentAdapter, text: string, scope: NativeScope = 'user'): NativeConfig {
-  const file = adapter.nativeFiles(PLACE).find((one) => one.scope === scope)
+  const file: NativeFile | undefined = adapter.nativeFiles(PLACE).find((one) => one.scope === scope)
   if (file === undefined) throw new Error(`${adapter.id} has no file of the scope ${scope}.`)
   return adapter.getMcpConfig(text, file)
 }
 
 /** Each server of a text as our config.yaml would say it: its entry, why it cannot be said, and all notes. */
 export function imported(adapter: AgentAdapter, text: string, scope: NativeScope = 'user') {
-  const results = parsed(adapter, text, scope).servers.map((server) => [server.name, adapter.toServer(server)] as const)
+  const { servers } = parsed(adapter, text, scope)
+  const results = servers.map((server): readonly [string, ImportedServer] => [server.name, adapter.toServer(server)])
   return {
     servers: Object.fromEntries(results.map(([name, one]) => [name, one.ok ? one.config : one.why])),
     notes: results.flatMap(([name, one]) => (one.ok ? one.notes.map((note) => `${name}: ${note}`) : [])),

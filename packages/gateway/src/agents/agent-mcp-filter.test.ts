@@ -4,9 +4,8 @@ import { stringify } from 'smol-toml'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { PLACE } from './adapter.test-kit.ts'
-import type { AgentAdapter, NativeConfig, NativeServer, NativeToolFilter } from './agent-adapter.ts'
-import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
-import { ADAPTERS } from './registry.ts'
+import type { NativeToolFilter } from './agent-adapter.ts'
+import { ADAPTERS, type AgentAdapter, applyAgentMcpFilter, type NativeConfig, type NativeServer } from './agents.ts'
 
 const NAMES = [
   'github',

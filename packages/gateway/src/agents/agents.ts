@@ -1,15 +1,13 @@
 export type {
   AgentAdapter,
   AgentPlace,
-  Enforcement,
   ImportedServer,
   NativeConfig,
   NativeFile,
   NativeScope,
   NativeServer,
-  NativeToolFilter,
 } from './agent-adapter.ts'
-export { applyAgentMcpFilter, type NativeFiltering, type WrappedServer } from './agent-mcp-filter.ts'
+export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 export { findProgram } from './find-program.ts'
 export { type AgentSight, lookAtAgents } from './look-at-agent.ts'
 export { type NativeReading, readAgent } from './read-agent.ts'

@@ -30,43 +30,56 @@ const GLOB = /[*?]/
  * People select by the ids that the gateway gives to servers (`my-server`), or by the agent's own names ("My Server").
  * A tool is added by either and taken away by either. An id that could be two servers adds neither.
  */
-export function selectNative({ selection, servers, tools }: SelectionSource): NativeSelection {
-  const names = [...new Set(servers)]
-  const ids = new Map(names.map((name) => [name, idOf(name)]))
-  const taking = selection.filter((selector) => selector.startsWith('!')).map((selector) => selector.slice(1))
-  const writings = writingsOf(names, ids)
-  const mentioned = mentionedTools(selection, writings)
-  const known = knownTools(tools, writings)
-  const toolsOf = (name: string): readonly string[] => [
-    ...new Set([...(known.get(name) ?? []), ...(mentioned.get(name) ?? [])]),
-  ]
-  const refs = (word: (name: string) => string): readonly ToolRef[] =>
-    names.flatMap((name) => [...toolsOf(name), ANY_OTHER].map((tool) => ({ server: word(name), tool })))
-  const views = [viewOf((name) => name), viewOf((name) => ids.get(name) ?? name)]
-
-  function viewOf(word: (name: string) => string) {
-    const [all, known] = [refs(word), { servers: names.map(word) }]
-    const added = compileSelectors(selection, all, known)
-    const left = compileSelectors(['*', ...taking.map((selector) => `!${selector}`)], all, known)
-    return {
-      adds: (name: string, tool: string) =>
-        (writings.get(name) ?? []).includes(word(name)) && added.includes({ server: word(name), tool }),
-      leaves: (name: string, tool: string) => left.includes({ server: word(name), tool }),
-      unmatched: new Set(added.unmatched),
-    }
-  }
-
+export function selectNative(source: SelectionSource): NativeSelection {
+  const world = worldOf(source)
+  const views = [viewOf(world, (name) => name), viewOf(world, idOf)]
   const includes = (name: string, tool: string): boolean =>
     views.some((view) => view.adds(name, tool)) && views.every((view) => view.leaves(name, tool))
   const open = (name: string): boolean => includes(name, ANY_OTHER)
-  const takers = (name: string): readonly string[] => taking.filter((word) => mayConcern(word, name, writings))
+  const takers = (name: string): readonly string[] =>
+    world.taking.filter((word) => mayConcern(word, name, world.writings))
   return {
     open,
     whole: (name) => open(name) && takers(name).length === 0,
-    takesByName: (name) => takers(name).every((word) => isSpeltOut(word)),
-    kept: (name) => toolsOf(name).filter((tool) => includes(name, tool)),
-    dropped: (name) => toolsOf(name).filter((tool) => !includes(name, tool)),
-    unmatched: selection.filter((selector) => views.every((view) => view.unmatched.has(selector))),
+    takesByName: (name) => takers(name).every(isSpeltOut),
+    kept: (name) => world.toolsOf(name).filter((tool) => includes(name, tool)),
+    dropped: (name) => world.toolsOf(name).filter((tool) => !includes(name, tool)),
+    unmatched: source.selection.filter((selector) => views.every((view) => view.unmatched.has(selector))),
+  }
+}
+
+interface World {
+  readonly selection: readonly string[]
+  /** The words that take away, without their sign. */
+  readonly taking: readonly string[]
+  readonly names: readonly string[]
+  readonly writings: Writings
+  /** Those that are known, and those that selectors spell out. */
+  toolsOf(name: string): readonly string[]
+}
+
+function worldOf({ selection, servers, tools }: SelectionSource): World {
+  const names = [...new Set(servers)]
+  const writings = writingsOf(names)
+  const [known, mentioned] = [knownTools(tools, writings), mentionedTools(selection, writings)]
+  return {
+    ...{ selection, names, writings },
+    taking: selection.filter((selector) => selector.startsWith('!')).map((selector) => selector.slice(1)),
+    toolsOf: (name) => [...new Set([...(known.get(name) ?? []), ...(mentioned.get(name) ?? [])])],
+  }
+}
+
+/** What is selected where servers are called by these words. */
+function viewOf({ selection, taking, names, writings, toolsOf }: World, word: (name: string) => string) {
+  const tools = names.flatMap((name) => [...toolsOf(name), ANY_OTHER].map((tool) => ({ server: word(name), tool })))
+  const servers = names.map(word)
+  const added = compileSelectors(selection, tools, { servers })
+  const left = compileSelectors(['*', ...taking.map((selector) => `!${selector}`)], tools, { servers })
+  return {
+    adds: (name: string, tool: string) =>
+      (writings.get(name) ?? []).includes(word(name)) && added.includes({ server: word(name), tool }),
+    leaves: (name: string, tool: string) => left.includes({ server: word(name), tool }),
+    unmatched: new Set(added.unmatched),
   }
 }
 
@@ -77,13 +90,13 @@ function idOf(name: string): string {
 type Writings = ReadonlyMap<string, readonly string[]>
 
 /** The words that mean a server and no other. */
-function writingsOf(names: readonly string[], ids: ReadonlyMap<string, string>): Writings {
+function writingsOf(names: readonly string[]): Writings {
   const claims = new Map<string, Set<string>>()
   for (const name of names)
-    for (const word of [name, ids.get(name) ?? name]) claims.set(word, (claims.get(word) ?? new Set()).add(name))
+    for (const word of [name, idOf(name)]) claims.set(word, (claims.get(word) ?? new Set()).add(name))
   return new Map(
     names.map((name) => {
-      const id = ids.get(name) ?? name
+      const id = idOf(name)
       return [name, id !== name && claims.get(id)?.size === 1 ? [name, id] : [name]]
     }),
   )

@@ -15,9 +15,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import type { AgentPlace } from './agent-adapter.ts'
-import { readAgent } from './read-agent.ts'
-import { ADAPTERS, findAdapter } from './registry.ts'
+import { ADAPTERS, type AgentPlace, findAdapter, readAgent } from './agents.ts'
 
 function scratch(): AgentPlace & { file(path: string, text: string | Buffer): string } {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-agents-'))

@@ -77,7 +77,7 @@ const text = fc.oneof(
 const value = fc.oneof(
   { weight: 6, arbitrary: text },
   { weight: 2, arbitrary: fc.array(fc.oneof(text, fc.integer(), fc.constant(null)), { maxLength: 3 }) },
-  { weight: 3, arbitrary: fc.dictionary(text, fc.oneof(text, fc.integer(), fc.constant(null)), { maxLength: 3 }) },
+  { weight: 3, arbitrary: fc.dictionary(text, fc.oneof(text, fc.integer(), fc.constant(null)), { maxKeys: 3 }) },
   { weight: 1, arbitrary: fc.oneof(fc.integer(), fc.double(), fc.boolean(), fc.constant(null)) },
 )
 const entry = fc

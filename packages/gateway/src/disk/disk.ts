@@ -3,4 +3,4 @@ export { causeCode, diskFix, diskReason, stateUnusable } from './disk-trouble.ts
 export { FileWatch } from './file-watch.ts'
 export { createPrivateFile, makeFolder, makePrivateFolder, syncFolder } from './folder.ts'
 export { withLockFile } from './lock-file.ts'
-export { type FoundFile, readRegularFile } from './regular-file.ts'
+export { readRegularFile } from './regular-file.ts'
