@@ -6,6 +6,7 @@ import { ADAPTERS } from '../packages/gateway/src/agents/agents.ts'
 import { canTrace, traceFiles } from './native-files.ts'
 import { eventually, processesWith } from './processes.ts'
 import { promise } from './promises.ts'
+import { textOf } from './repository.ts'
 import { errorOf, runCommand } from './run-command.ts'
 
 const SECRET = 'sk-7d1c5e0b9a'
@@ -122,6 +123,27 @@ describe('sallyport agents', () => {
     const env = { ...options.env, PATH: `.::${options.env.PATH}` }
     expect((await runCommand(['agents', '--json'], { cwd, env })).stdout).not.toContain('6.6.6')
   })
+})
+
+describe('docs/agents.md', () => {
+  const rows = textOf('docs/agents.md')
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+
+  it.each(ADAPTERS.map((adapter) => [adapter.id, adapter] as const))(
+    'says of %s what its adapter says',
+    (id, adapter) => {
+      const [files, launch, ...more] = rows.filter(([, cell]) => cell === `\`${id}\``)
+      const keys = [adapter.toolFilter?.include, adapter.toolFilter?.exclude].filter((key) => key !== undefined)
+      const filter = keys.map((key) => `\`${key}\``).join(', ') || (adapter.supportsMcp ? 'through the gateway' : '')
+      expect(launch?.slice(2, 4)).toEqual([adapter.enforcement.level, filter])
+      const named = adapter
+        .nativeFiles({ ...PLACE, home: '~', cwd: '' })
+        .map(({ path }) => path.split('/').at(-1) ?? '')
+      for (const name of named) expect(files?.join()).toContain(name.replace(/^(opencode|kilo)\.jsonc$/, '.jsonc'))
+      expect(more).toEqual([])
+    },
+  )
 })
 
 describe(`the files of agents (${promise('AG-2')})`, () => {

@@ -25,19 +25,22 @@ export async function askVersion({ program, environment, home, limitMs }: Versio
     let said = ''
     const finish = (answer: VersionAnswer): void => {
       clearTimeout(timer)
-      endGroup(child.pid)
       child.stdout.destroy()
       resolve(answer)
     }
-    const timer = setTimeout(() => finish({ why: `It did not answer within ${limitMs / 1000} s.` }), limitMs)
+    const giveUp = (answer: VersionAnswer): void => {
+      endGroup(child.pid)
+      finish(answer)
+    }
+    const timer = setTimeout(() => giveUp({ why: `It did not answer within ${limitMs / 1000} s.` }), limitMs)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       said += text
-      if (said.length > MOST_CHARACTERS) finish(answerOf(said))
+      if (said.length > MOST_CHARACTERS) giveUp(answerOf(said))
     })
     child.once('error', () => finish({ why: 'It could not be started.' }))
-    child.once('close', () => finish(answerOf(said)))
     // Whatever it left behind may hold its output open for ever.
     child.once('exit', () => endGroup(child.pid))
+    child.once('close', () => finish(answerOf(said)))
   })
 }
 
