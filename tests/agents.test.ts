@@ -103,6 +103,7 @@ describe('sallyport agents', () => {
     program('codex', 'sleep 1000')
     program('gemini', 'exec cat /dev/zero')
     program('qwen', 'exit 7')
+    program('copilot', 'echo "GitHub Copilot CLI 1.0.102-beta.1+5."; echo "Released 2026.11"')
     const { stdout } = await runCommand(['agents', '--json'], options)
     const { agents } = JSON.parse(stdout) as { agents: { id: string; program: object }[] }
     expect(Object.fromEntries(agents.map(({ id, program }) => [id, program]))).toMatchObject({
@@ -110,6 +111,7 @@ describe('sallyport agents', () => {
       codex: { problem: 'It did not answer within 5 s.' },
       'gemini-cli': { problem: 'It named no version.' },
       'qwen-code': { problem: 'It named no version.' },
+      copilot: { version: '1.0.102-beta.1+5' },
     })
     await eventually(
       () => processesWith(root),

@@ -9,7 +9,7 @@ export interface VersionQuestion extends Pick<AgentPlace, 'environment' | 'home'
 }
 
 const MOST_CHARACTERS = 4_096
-const VERSION = /\d+\.\d+[\w.+-]*/
+const VERSION = /\d+\.\d+(?:[.+-]\w+|\w)*/
 
 /** What a program says to `--version`, within a time limit. It is started without a shell, and nothing of it stays. */
 export async function askVersion({ program, environment, home, limitMs }: VersionQuestion): Promise<VersionAnswer> {
