@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { asOrdinaryUser } from '../config/home.test-kit.ts'
 import { ADAPTERS, type AgentPlace, findAdapter, readAgent } from './agents.ts'
 
 function scratch(): AgentPlace & { file(path: string, text: string | Buffer): string } {
@@ -119,10 +120,12 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
     expect((await seen(place, 'cursor'))[0]).toMatch(/is not a regular file/)
   })
 
-  it.runIf(process.getuid?.() !== 0)('are refused where they may not be read', async () => {
+  it('are refused where they may not be read', async () => {
     const place = scratch()
+    chmodSync(dirname(place.home), 0o755)
     chmodSync(place.file('home/.cursor/mcp.json', '{}'), 0o000)
-    expect((await seen(place, 'cursor'))[0]).toMatch(/cannot be read \(EACCES\)/)
+    const [reading] = await asOrdinaryUser(() => seen(place, 'cursor'))
+    expect(reading).toMatch(/cannot be read \(EACCES\)\. Give the user who runs this the right to read it\./)
   })
 
   it(`stay as they are, to the byte and the second (${promise('AG-2')})`, async () => {
