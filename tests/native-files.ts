@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CommandOptions, type Outcome, runCommand } from './run-command.ts'
@@ -31,21 +31,19 @@ export interface Touches {
 /** Runs a command and everything that it starts under strace, and tells what became of the files below a folder. */
 export async function traceFiles(args: readonly string[], folder: string, options: CommandOptions): Promise<Touches> {
   const scratch = mkdtempSync(join(tmpdir(), 'sallyport-trace-'))
-  const log = join(scratch, 'log')
   try {
-    const through = ['strace', '-f', '-qq', '-s', '4096', '-e', CALLS, '-o', log]
+    // One log for each thread: in a common one calls are torn apart.
+    const through = ['strace', '-ff', '-qq', '-s', '4096', '-e', CALLS, '-o', join(scratch, 'log')]
     const outcome = await runCommand(args, { ...options, through })
-    return { outcome, ...touchesIn(readFileSync(log, 'utf8'), folder) }
+    const logs = readdirSync(scratch).map((name) => readFileSync(join(scratch, name), 'utf8'))
+    return { outcome, ...touchesIn(logs.join('\n'), folder) }
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
 }
 
 function touchesIn(log: string, folder: string): Omit<Touches, 'outcome'> {
-  const calls = log
-    .split('\n')
-    .map((line) => line.replace(/^\d+ +/, ''))
-    .filter((call) => call.includes(`"${folder}/`) && !LOOKS.test(call))
+  const calls = log.split('\n').filter((call) => call.includes(`"${folder}/`) && !LOOKS.test(call))
   const isRead = (call: string): boolean => /^open(?:at2?)?\(/.test(call) && !WRITES.test(call)
   const pathOf = (call: string): string => /"([^"]+)"/.exec(call)?.[1] ?? ''
   return { read: calls.filter(isRead).map(pathOf), changes: calls.filter((call) => !isRead(call)) }
