@@ -1,3 +1,5 @@
+import type { Json, JsonObject } from '@sallyport/core'
+import { stringify } from 'smol-toml'
 import type { AgentAdapter, AgentPlace, ImportedServer, NativeConfig, NativeFile, NativeScope } from './agents.ts'
 
 export const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/work/app' }
@@ -24,3 +26,21 @@ export function imported(adapter: AgentAdapter, text: string, scope: NativeScope
     notes: results.flatMap(([name, one]) => (one.ok ? one.notes.map((note) => `${name}: ${note}`) : [])),
   }
 }
+
+/** The same servers in the agent's own file, read back from its text. */
+export function configWith(adapter: AgentAdapter, entries: readonly (readonly [string, JsonObject])[]): NativeConfig {
+  const [file] = adapter.nativeFiles(PLACE)
+  if (file === undefined) throw new Error(`${adapter.id} has no file.`)
+  const { serversAt } = adapter.getMcpConfig('', file)
+  const section: Json =
+    adapter.id === 'continue' ? entries.map(([name, entry]) => ({ ...entry, name })) : Object.fromEntries(entries)
+  const inner = serversAt.reduceRight<Json>(
+    (value, key) => ({ 'kept first': 1, [key]: value, kept: { a: [1] } }),
+    section,
+  )
+  return adapter.getMcpConfig(nativeText(inner as JsonObject, file.path), file)
+}
+
+/** A document in the syntax of the file; JSON is YAML too. */
+export const nativeText = (document: JsonObject, path: string): string =>
+  path.endsWith('.toml') ? stringify(document as Record<string, unknown>) : JSON.stringify(document)

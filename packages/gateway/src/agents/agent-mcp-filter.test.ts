@@ -1,9 +1,8 @@
 import { compileSelectors, type Json, type JsonObject, slugServerId, type ToolRef } from '@sallyport/core'
 import fc from 'fast-check'
-import { stringify } from 'smol-toml'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { PLACE } from './adapter.test-kit.ts'
+import { configWith as configOf, nativeText, PLACE } from './adapter.test-kit.ts'
 import type { NativeToolFilter } from './agent-adapter.ts'
 import { ADAPTERS, type AgentAdapter, applyAgentMcpFilter, type NativeConfig, type NativeServer } from './agents.ts'
 
@@ -25,21 +24,6 @@ const TOOLS = ['search', 'read', 'delete_page', 'delete_all', 'x', 'docs']
 const LATER = ['delete_later', 'later', 'searched']
 
 const WITH_MCP = ADAPTERS.filter(({ supportsMcp }) => supportsMcp)
-
-/** The same servers in the agent's own file, read back from its text. */
-function configOf(adapter: AgentAdapter, entries: readonly (readonly [string, JsonObject])[]): NativeConfig {
-  const [file] = adapter.nativeFiles(PLACE)
-  if (file === undefined) throw new Error(`${adapter.id} has no file.`)
-  const { serversAt } = adapter.getMcpConfig('', file)
-  const section: Json =
-    adapter.id === 'continue' ? entries.map(([name, entry]) => ({ ...entry, name })) : Object.fromEntries(entries)
-  const inner = serversAt.reduceRight<Json>(
-    (value, key) => ({ 'kept first': 1, [key]: value, kept: { a: [1] } }),
-    section,
-  )
-  const text = file.path.endsWith('.toml') ? stringify(inner as Record<string, unknown>) : JSON.stringify(inner)
-  return adapter.getMcpConfig(text, file)
-}
 
 /** Whether the agent would offer a tool of a server that has this entry. */
 function offers(entry: JsonObject, { include, exclude, all }: NativeToolFilter, tool: string): boolean {
@@ -157,7 +141,7 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
           }
           expect(left.servers.filter(({ name }) => wrap.some((one) => one.name === name))).toEqual([])
           const [file] = adapter.nativeFiles(PLACE)
-          const again = file && adapter.getMcpConfig(textOf(left.document, file.path), file)
+          const again = file && adapter.getMcpConfig(nativeText(left.document, file.path), file)
           expect(again?.servers).toEqual(left.servers)
           expect(Object.keys(left.document)).toEqual(Object.keys(config.document))
         }),
@@ -199,9 +183,6 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
     })
   },
 )
-
-const textOf = (document: JsonObject, path: string): string =>
-  path.endsWith('.toml') ? stringify(document as Record<string, unknown>) : JSON.stringify(document)
 
 describe('the filter', () => {
   const server = (name: string, entry: JsonObject = { command: 'x' }): NativeServer => ({ name, entry })
