@@ -10,7 +10,7 @@ const GATEWAY = 'packages/gateway/src'
 const LEVELS = [
   ['disk'],
   ['config', 'store', 'telemetry'],
-  ['upstream', 'sessions', 'governance'],
+  ['upstream', 'agents', 'sessions', 'governance'],
   ['catalog'],
   ['pipeline'],
   ['serve', 'replay'],
@@ -105,6 +105,14 @@ const TRANSPORTS: readonly Trial[] = [
   refused(`${GATEWAY}/upstream/built-in/probe.ts`, '../shared-upstream.ts'),
 ]
 
+/** So are those inside `agents`: each is one agent, and knows no other. */
+const AGENTS: readonly Trial[] = [
+  trial('agents takes its adapters', `${GATEWAY}/agents/probe.ts`, { source: imports('./codex/codex.ts') }),
+  refused(`${GATEWAY}/agents/codex/probe.ts`, '../amp/amp.ts'),
+  refused(`${GATEWAY}/agents/codex/probe.ts`, '../../upstream/upstream.ts'),
+  refused(`${GATEWAY}/agents/codex/probe.ts`, '../../config/schema.ts'),
+]
+
 const COMPOSITION: readonly Trial[] = [
   trial('the composition enters every room', `${GATEWAY}/probe.ts`, {
     source: imports(...ROOMS.map((room) => `./${room}/${room}.ts`)),
@@ -195,7 +203,7 @@ const HABITS: readonly Trial[] = [
   }),
 ]
 
-const TRIALS = [...BETWEEN_ROOMS, ...PACKAGES, ...DEPENDENCIES, ...TRANSPORTS, ...COMPOSITION, ...HABITS]
+const TRIALS = [...BETWEEN_ROOMS, ...PACKAGES, ...DEPENDENCIES, ...TRANSPORTS, ...AGENTS, ...COMPOSITION, ...HABITS]
 
 describe('the linter', () => {
   let copy: string

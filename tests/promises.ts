@@ -254,6 +254,29 @@ export const PROMISES = {
     text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
     state: 'built',
   },
+  'AG-1': {
+    text: 'An adapter for each agent: where its own file is, what servers it names, and what they would be in our config',
+    state: 'partial',
+    missing: 'the overlay of a launch',
+  },
+  'AG-2': {
+    text: 'No process of ours opens an agent’s own file for writing',
+    state: 'built',
+  },
+  'AG-3': {
+    text: 'Files as they are in the world: comments, marks, odd names, thousands of servers, broken ones with line and column',
+    state: 'built',
+  },
+  'AG-4': {
+    text: 'Selected servers pass on verbatim, in the agent’s own shape; single tools by its own filter, else by the gateway',
+    state: 'partial',
+    missing: 'wrapping a server through the gateway in a launch',
+  },
+  'AG-5': { text: 'An agent without MCP has no servers, and that is no error', state: 'built' },
+  'AG-9': {
+    text: 'One pure filter over every format: the same without a selection, and otherwise only less',
+    state: 'built',
+  },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES

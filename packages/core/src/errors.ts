@@ -35,6 +35,8 @@ export const ERRORS = {
   STATE_UNUSABLE: kind([500, -32603, 1]),
   STATE_HELD: kind([409, -32603, 1]),
   PORT_UNAVAILABLE: kind([500, -32603, 1]),
+  AGENT_CONFIG_INVALID: kind([500, -32603, 1]),
+  AGENT_CONFIG_UNREADABLE: kind([500, -32603, 1]),
   GATEWAY_UNREACHABLE: kind([503, -32603, 5], { retryable: true }),
   USAGE: kind([400, -32602, 2]),
 
@@ -50,6 +52,7 @@ export const ERRORS = {
   TOOL_UNKNOWN: kind([404, -32602, 3]),
   NAME_AMBIGUOUS: kind([400, -32602, 2]),
   SERVER_UNKNOWN: kind([404, -32602, 3]),
+  AGENT_UNKNOWN: kind([404, -32602, 3]),
   RESOURCE_UNKNOWN: kind([404, -32602, 3]),
   PROMPT_UNKNOWN: kind([404, -32602, 3]),
   TRACE_UNKNOWN: kind([404, -32602, 3]),

@@ -18,6 +18,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
   tools: async () => (await import('./commands/tools.ts')).toolsCommands,
   profiles: async () => (await import('./commands/profiles.ts')).profilesCommands,
+  agents: async () => (await import('./commands/agents.ts')).agentsCommand,
   call: async () => (await import('./commands/call.ts')).callCommand,
   audit: async () => (await import('./commands/audit.ts')).auditCommands,
   explain: async () => (await import('./commands/explain.ts')).explainCommand,

@@ -1,7 +1,7 @@
 export { describeIssue } from './config-issue.ts'
 export { DEFAULT_SETTINGS } from './defaults.ts'
 export { type Environment, unknownVariables } from './environment.ts'
-export { type Home, locateHome, locateState, requireHome } from './home.ts'
+export { type Home, locateHome, locateState, requireHome, userHomeOf } from './home.ts'
 export { type HomeContent, mostBytesOf, readHome, readHomeFile, withFile } from './home-content.ts'
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
 export { isLoopback } from './loopback.ts'

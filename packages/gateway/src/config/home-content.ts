@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { constants, type FileHandle, open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode } from '../disk/disk.ts'
+import { causeCode, readRegularFile } from '../disk/disk.ts'
 
 /** The files of a home that decide what the gateway does. */
 const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
@@ -30,7 +30,6 @@ const MEGABYTE = 1024 ** 2
 const mostMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
 /** How large a file of a home may be. */
 export const mostBytesOf = (file: string): number => mostMegabytes(file) * MEGABYTE
-const CHUNK_BYTES = 4 * 1024
 
 /** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
 export async function readHome(path: string): Promise<HomeContent> {
@@ -68,40 +67,16 @@ async function refuseFile(path: string): Promise<void> {
 
 /** The bytes of one file of a home; nothing where it is not there. */
 export async function readHomeFile(file: string): Promise<Buffer | undefined> {
-  let handle: FileHandle
-  try {
-    // Without O_NONBLOCK a named pipe in somebody's repository would hold us up for ever.
-    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch (error) {
-    if (causeCode(error) === 'ENOENT') return undefined
-    throw unreadable(file, error)
+  const found = await readRegularFile(file, mostBytesOf(file))
+  if (found.kind === 'read') return found.bytes
+  if (found.kind === 'too large') throw tooLarge(file)
+  if (found.kind === 'unreadable') {
+    if (causeCode(found.cause) === 'ENOENT') return undefined
+    throw unreadable(file, found.cause)
   }
-  try {
-    return await readRegular(file, handle)
-  } finally {
-    await handle.close()
-  }
-}
-
-async function readRegular(file: string, handle: FileHandle): Promise<Buffer> {
-  const found = await handle.stat()
-  if (!found.isFile()) {
-    throw new SallyportError('HOME_UNREADABLE', `${file} is not a regular file.`, {
-      hint: 'Replace it by a file, or remove it.',
-    })
-  }
-  const chunks: Buffer[] = []
-  let length = 0
-  for (;;) {
-    // In one go, unless it grows meanwhile.
-    const rest = Math.min(found.size, mostBytesOf(file)) - length
-    const chunk = Buffer.allocUnsafe(Math.max(rest, 0) + CHUNK_BYTES)
-    const { bytesRead } = await handle.read(chunk, 0, chunk.length, length)
-    if (bytesRead === 0) return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-    chunks.push(chunk.subarray(0, bytesRead))
-    length += bytesRead
-    if (length > mostBytesOf(file)) throw tooLarge(file)
-  }
+  throw new SallyportError('HOME_UNREADABLE', `${file} is not a regular file.`, {
+    hint: 'Replace it by a file, or remove it.',
+  })
 }
 
 function tooLarge(file: string): SallyportError {

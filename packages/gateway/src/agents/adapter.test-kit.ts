@@ -1,0 +1,46 @@
+import type { Json, JsonObject } from '@sallyport/core'
+import { stringify } from 'smol-toml'
+import type { AgentAdapter, AgentPlace, ImportedServer, NativeConfig, NativeFile, NativeScope } from './agents.ts'
+
+export const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/work/app' }
+
+export const placeWith = (changes: Partial<AgentPlace>): AgentPlace => ({ ...PLACE, ...changes })
+
+/** Scope and path of each file, as one text. */
+export const filesOf = (adapter: AgentAdapter, place: AgentPlace = PLACE): readonly string[] =>
+  adapter.nativeFiles(place).map(({ scope, path }) => `${scope} ${path}`)
+
+/** What the adapter makes of a text in its first file of a scope. */
+export function parsed(adapter: AgentAdapter, text: string, scope: NativeScope = 'user'): NativeConfig {
+  const file: NativeFile | undefined = adapter.nativeFiles(PLACE).find((one) => one.scope === scope)
+  if (file === undefined) throw new Error(`${adapter.id} has no file of the scope ${scope}.`)
+  return adapter.getMcpConfig(text, file)
+}
+
+/** Each server of a text as our config.yaml would say it: its entry, why it cannot be said, and all notes. */
+export function imported(adapter: AgentAdapter, text: string, scope: NativeScope = 'user') {
+  const { servers } = parsed(adapter, text, scope)
+  const results = servers.map((server): readonly [string, ImportedServer] => [server.name, adapter.toServer(server)])
+  return {
+    servers: Object.fromEntries(results.map(([name, one]) => [name, one.ok ? one.config : one.why])),
+    notes: results.flatMap(([name, one]) => (one.ok ? one.notes.map((note) => `${name}: ${note}`) : [])),
+  }
+}
+
+/** The same servers in the agent's own file, read back from its text. */
+export function configWith(adapter: AgentAdapter, entries: readonly (readonly [string, JsonObject])[]): NativeConfig {
+  const [file] = adapter.nativeFiles(PLACE)
+  if (file === undefined) throw new Error(`${adapter.id} has no file.`)
+  const { serversAt } = adapter.getMcpConfig('', file)
+  const section: Json =
+    adapter.id === 'continue' ? entries.map(([name, entry]) => ({ ...entry, name })) : Object.fromEntries(entries)
+  const inner = serversAt.reduceRight<Json>(
+    (value, key) => ({ 'kept first': 1, [key]: value, kept: { a: [1] } }),
+    section,
+  )
+  return adapter.getMcpConfig(nativeText(inner as JsonObject, file.path), file)
+}
+
+/** A document in the syntax of the file; JSON is YAML too. */
+export const nativeText = (document: JsonObject, path: string): string =>
+  path.endsWith('.toml') ? stringify(document as Record<string, unknown>) : JSON.stringify(document)

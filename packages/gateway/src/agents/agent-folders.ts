@@ -1,0 +1,43 @@
+import { posix, win32 } from 'node:path'
+import type { AgentPlace, NativeFile } from './agent-adapter.ts'
+
+/** Joined as the place's platform does it. */
+export function joinPath({ platform }: Pick<AgentPlace, 'platform'>, ...parts: readonly string[]): string {
+  return platform === 'win32' ? win32.join(...parts) : posix.join(...parts)
+}
+
+export const inHome = (place: AgentPlace, ...parts: readonly string[]): string => joinPath(place, place.home, ...parts)
+
+/** A folder that a variable may name, else one of the home. */
+export function namedFolder(place: AgentPlace, variable: string, ...fallback: readonly string[]): string {
+  return namedPath(place, variable) ?? inHome(place, ...fallback)
+}
+
+/** What a variable names, seen from the folder in which the agent would start; nothing where it is not set. */
+export function namedPath({ environment, platform, cwd }: AgentPlace, variable: string): string | undefined {
+  const value = environment[variable]
+  if (!value) return undefined
+  return platform === 'win32' ? win32.resolve(cwd, value) : posix.resolve(cwd, value)
+}
+
+/** $XDG_CONFIG_HOME, else ~/.config: for programs that use it on every platform. */
+export function xdgConfig(place: AgentPlace): string {
+  const value = place.environment.XDG_CONFIG_HOME ?? ''
+  // The XDG base directory specification: a relative path is invalid and is to be ignored.
+  const isAbsolute = place.platform === 'win32' ? win32.isAbsolute(value) : posix.isAbsolute(value)
+  return isAbsolute ? value : inHome(place, '.config')
+}
+
+/** Where desktop programs of the platform keep their settings. */
+export function applicationData(place: AgentPlace): string {
+  if (place.platform === 'darwin') return inHome(place, 'Library', 'Application Support')
+  if (place.platform === 'win32') return namedFolder(place, 'APPDATA', 'AppData', 'Roaming')
+  return xdgConfig(place)
+}
+
+export const userFile = (path: string): NativeFile => ({ path, scope: 'user' })
+
+export const projectFile = (place: AgentPlace, ...parts: readonly string[]): NativeFile => ({
+  path: joinPath(place, place.cwd, ...parts),
+  scope: 'project',
+})

@@ -1,0 +1,14 @@
+export type {
+  AgentAdapter,
+  AgentPlace,
+  ImportedServer,
+  NativeConfig,
+  NativeFile,
+  NativeScope,
+  NativeServer,
+} from './agent-adapter.ts'
+export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
+export { findProgram } from './find-program.ts'
+export { type AgentSight, lookAtAgents } from './look-at-agent.ts'
+export { type NativeReading, readAgent } from './read-agent.ts'
+export { ADAPTERS, findAdapter } from './registry.ts'

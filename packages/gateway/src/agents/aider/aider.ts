@@ -1,0 +1,17 @@
+import type { AgentAdapter } from '../agent-adapter.ts'
+
+/** It speaks no MCP: there is nothing to read, and nothing to say that something is missing (AG-5). */
+export const aider: AgentAdapter = {
+  id: 'aider',
+  title: 'Aider',
+  aliases: [],
+  supportsMcp: false,
+  program: 'aider',
+  enforcement: { level: 'none', text: 'It uses no MCP servers.' },
+  toolFilter: undefined,
+  defaultMcpConfigPath: () => undefined,
+  nativeFiles: () => [],
+  getMcpConfig: () => ({ servers: [], document: {}, serversAt: [], ownParts: [], problems: [] }),
+  toServer: () => ({ ok: false, why: 'Aider uses no MCP servers.' }),
+  filterAvailableMcpTools: (config) => ({ config, wrap: [], unmatched: [] }),
+}

@@ -1,0 +1,36 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
+
+import { describe, expect, it } from 'vitest'
+import { filesOf, imported, parsed } from '../adapter.test-kit.ts'
+import { amp } from './amp.ts'
+
+const FILE = `{
+  "amp.notifications.enabled": false,
+  "amp.mcpServers": {
+    "playwright": { "command": "npx", "args": ["-y", "@playwright/mcp@latest", "--headless"] },
+    "linear": { "url": "https://mcp.linear.app/sse", "headers": { "Authorization": "Bearer \${LINEAR}" } }
+  },
+  "amp": { "mcpServers": { "not-read-by-amp": { "command": "x" } } }
+}`
+
+describe('Amp', () => {
+  it('has a file of the user and one of the workspace', () => {
+    expect(filesOf(amp)).toEqual(['user /home/ada/.config/amp/settings.json', 'project /work/app/.amp/settings.json'])
+  })
+
+  it('has its servers under one key with a dot in it', () => {
+    expect(imported(amp, FILE)).toEqual({
+      servers: {
+        playwright: { command: 'npx', args: ['-y', '@playwright/mcp@latest', '--headless'] },
+        linear: { url: 'https://mcp.linear.app/sse', headers: { Authorization: 'Bearer ${LINEAR}' } },
+      },
+      notes: [],
+    })
+  })
+
+  it('keeps the flat key where servers are taken away', () => {
+    const { document } = amp.filterAvailableMcpTools(parsed(amp, FILE), ['linear'], []).config
+    expect(Object.keys(document)).toEqual(['amp.notifications.enabled', 'amp.mcpServers', 'amp'])
+    expect(Object.keys(document['amp.mcpServers'] ?? {})).toEqual(['linear'])
+  })
+})

@@ -1,0 +1,22 @@
+import { inHome, namedPath, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { args, command, env, headers, includeTools, ownAffair, url } from '../entry-keys.ts'
+import { BRACED } from '../variable-syntax.ts'
+
+export const amp = createAdapter({
+  id: 'amp',
+  title: 'Amp',
+  program: 'amp',
+  syntax: 'json',
+  files: (place) => [
+    userFile(namedPath(place, 'AMP_SETTINGS_FILE') ?? inHome(place, '.config', 'amp', 'settings.json')),
+    projectFile(place, '.amp', 'settings.json'),
+  ],
+  // One key with a dot in it, not a path.
+  serversAt: () => ['amp.mcpServers'],
+  entries: { variables: BRACED, keys: { command, args, env, url, headers, includeTools, transport: ownAffair } },
+  enforcement: {
+    level: 'partial',
+    text: 'Our server instead of the user’s: --settings-file. Those of the workspace stay listed, and wait for approval.',
+  },
+})

@@ -1,0 +1,36 @@
+import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { args, callMilliseconds, command, env, headers, leftOut, ownAffair, type, url } from '../entry-keys.ts'
+import { BRACED } from '../variable-syntax.ts'
+
+export const claudeCode = createAdapter({
+  id: 'claude-code',
+  title: 'Claude Code',
+  aliases: ['claude'],
+  program: 'claude',
+  syntax: 'json',
+  files: (place) => {
+    const path = joinPath(place, namedFolder(place, 'CLAUDE_CONFIG_DIR'), '.claude.json')
+    return [userFile(path), projectFile(place, '.mcp.json'), { path, scope: 'local', project: place.cwd }]
+  },
+  serversAt: ({ scope, project = '' }) => (scope === 'local' ? ['projects', project, 'mcpServers'] : ['mcpServers']),
+  entries: {
+    variables: BRACED,
+    keys: {
+      type,
+      command,
+      args,
+      env,
+      url,
+      headers,
+      timeout: callMilliseconds,
+      alwaysLoad: ownAffair,
+      headersHelper: leftOut('the gateway runs no programs for headers. Put the value into "headers".'),
+      oauth: leftOut('the gateway does not sign in by OAuth. Put a token into "headers".'),
+    },
+  },
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: --mcp-config with --strict-mcp-config hides those of the user, the project and the folder.',
+  },
+})

@@ -1,0 +1,17 @@
+import { applicationData, joinPath, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { args, command, env, headers, type, url } from '../entry-keys.ts'
+import { NO_VARIABLES } from '../variable-syntax.ts'
+
+export const claudeDesktop = createAdapter({
+  id: 'claude-desktop',
+  title: 'Claude Desktop',
+  syntax: 'json',
+  files: (place) => [userFile(joinPath(place, applicationData(place), 'Claude', 'claude_desktop_config.json'))],
+  serversAt: () => ['mcpServers'],
+  entries: { variables: NO_VARIABLES, keys: { type, command, args, env, url, headers } },
+  enforcement: {
+    level: 'none',
+    text: 'It has no means for one run: paste the entry of `sallyport connect claude-desktop`, and remove its others.',
+  },
+})

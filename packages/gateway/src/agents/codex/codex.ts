@@ -1,0 +1,73 @@
+import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import {
+  args,
+  bearerVariable,
+  callSeconds,
+  command,
+  cwd,
+  enabled,
+  env,
+  excludeTools,
+  headers,
+  includeTools,
+  leftOut,
+  ownAffair,
+  passedVariables,
+  startupMilliseconds,
+  startupSeconds,
+  url,
+  variableHeaders,
+} from '../entry-keys.ts'
+import { NO_VARIABLES } from '../variable-syntax.ts'
+
+const OAUTH = leftOut('the gateway does not sign in by OAuth. Name a variable that holds a token.')
+
+export const codex = createAdapter({
+  id: 'codex',
+  title: 'Codex',
+  aliases: ['codex-cli'],
+  program: 'codex',
+  syntax: 'toml',
+  files: (place) => [
+    userFile(joinPath(place, namedFolder(place, 'CODEX_HOME', '.codex'), 'config.toml')),
+    projectFile(place, '.codex', 'config.toml'),
+  ],
+  serversAt: () => ['mcp_servers'],
+  toolFilter: { include: 'enabled_tools', exclude: 'disabled_tools' },
+  entries: {
+    variables: NO_VARIABLES,
+    keys: {
+      command,
+      args,
+      env,
+      env_vars: passedVariables,
+      cwd,
+      url,
+      bearer_token_env_var: bearerVariable,
+      http_headers: headers,
+      env_http_headers: variableHeaders,
+      http_headers_helper: leftOut('the gateway runs no programs for headers.'),
+      enabled,
+      enabled_tools: includeTools,
+      disabled_tools: excludeTools,
+      startup_timeout_sec: startupSeconds,
+      startup_timeout_ms: startupMilliseconds,
+      tool_timeout_sec: callSeconds,
+      tools: leftOut('say in tools.yaml which tools need an approval.'),
+      default_tools_approval_mode: leftOut('say in tools.yaml which tools need an approval.'),
+      required: ownAffair,
+      startup_readiness: ownAffair,
+      supports_parallel_tool_calls: ownAffair,
+      omit_tools_from: ownAffair,
+      tool_input_schema_max_bytes: ownAffair,
+      scopes: OAUTH,
+      oauth: OAUTH,
+      oauth_resource: OAUTH,
+    },
+  },
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: each of its own is switched off for the run with -c mcp_servers.<name>.enabled=false.',
+  },
+})

@@ -1,0 +1,42 @@
+import type { JsonObject } from '@sallyport/core'
+import type { AgentAdapter, AgentPlace, Enforcement, NativeFile, NativeToolFilter } from './agent-adapter.ts'
+import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
+import { type NativeSyntax, parseNative } from './native-document.ts'
+import { serversOf } from './native-servers.ts'
+import { type EntryShape, translateEntry } from './translate-entry.ts'
+
+/** What is peculiar to an agent, as data. */
+export interface AdapterDefinition {
+  readonly id: string
+  readonly title: string
+  readonly aliases?: readonly string[]
+  readonly program?: string
+  readonly enforcement: Enforcement
+  readonly syntax: NativeSyntax
+  readonly files: (place: AgentPlace) => readonly NativeFile[]
+  /** The keys that lead to the servers. */
+  readonly serversAt: (file: NativeFile) => readonly string[]
+  /** Which of them are parts of the agent itself and no MCP servers. */
+  readonly isOwnPart?: (entry: JsonObject) => boolean
+  readonly entries: EntryShape
+  readonly toolFilter?: NativeToolFilter
+}
+
+export function createAdapter(definition: AdapterDefinition): AgentAdapter {
+  const { id, title, aliases = [], program, enforcement, toolFilter, files } = definition
+  return {
+    ...{ id, title, aliases, program, enforcement, toolFilter },
+    supportsMcp: true,
+    defaultMcpConfigPath: (place) => files(place).find(({ scope }) => scope === 'user')?.path,
+    nativeFiles: files,
+    getMcpConfig: (text, file) =>
+      serversOf(parseNative(text, file.path, definition.syntax), {
+        path: file.path,
+        serversAt: definition.serversAt(file),
+        isOwnPart: definition.isOwnPart ?? (() => false),
+      }),
+    toServer: (server) => translateEntry(server, definition.entries),
+    filterAvailableMcpTools: (config, selection, tools) =>
+      applyAgentMcpFilter(config, selection, { tools, toolFilter }),
+  }
+}

@@ -1,0 +1,22 @@
+import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { args, command, cwd, disabled, env, headers, type, url } from '../entry-keys.ts'
+import { BRACED } from '../variable-syntax.ts'
+
+export const droid = createAdapter({
+  id: 'droid',
+  title: 'Droid',
+  aliases: ['factory'],
+  program: 'droid',
+  syntax: 'json',
+  files: (place) => [
+    userFile(joinPath(place, namedFolder(place, 'FACTORY_HOME_OVERRIDE'), '.factory', 'mcp.json')),
+    projectFile(place, '.factory', 'mcp.json'),
+  ],
+  serversAt: () => ['mcpServers'],
+  entries: { variables: BRACED, keys: { type, command, args, env, cwd, url, headers, disabled } },
+  enforcement: {
+    level: 'partial',
+    text: 'Our server instead of the user’s: FACTORY_HOME_OVERRIDE. Those of the project stay.',
+  },
+})

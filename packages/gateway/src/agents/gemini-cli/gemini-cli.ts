@@ -1,0 +1,22 @@
+import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { GEMINI_ENTRIES } from '../gemini-entries.ts'
+
+export const geminiCli = createAdapter({
+  id: 'gemini-cli',
+  title: 'Gemini CLI',
+  aliases: ['gemini'],
+  program: 'gemini',
+  syntax: 'json',
+  files: (place) => [
+    userFile(joinPath(place, namedFolder(place, 'GEMINI_CLI_HOME'), '.gemini', 'settings.json')),
+    projectFile(place, '.gemini', 'settings.json'),
+  ],
+  serversAt: () => ['mcpServers'],
+  toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
+  entries: GEMINI_ENTRIES,
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: GEMINI_CLI_HOME replaces the user’s settings, --allowed-mcp-server-names the project’s.',
+  },
+})

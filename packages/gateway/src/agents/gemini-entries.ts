@@ -1,0 +1,45 @@
+import {
+  args,
+  callMilliseconds,
+  command,
+  cwd,
+  description,
+  env,
+  excludeTools,
+  headers,
+  httpUrl,
+  includeTools,
+  leftOut,
+  sseUrl,
+  startupMilliseconds,
+  type,
+} from './entry-keys.ts'
+import type { EntryShape } from './translate-entry.ts'
+import { SHELL_LIKE } from './variable-syntax.ts'
+
+const OAUTH = leftOut('the gateway does not sign in by OAuth. Put a token into "headers".')
+
+/** Servers as Gemini CLI describes them, and Qwen Code after it. */
+export const GEMINI_ENTRIES: EntryShape = {
+  variables: SHELL_LIKE,
+  keys: {
+    type,
+    command,
+    args,
+    env,
+    cwd,
+    httpUrl,
+    url: sseUrl,
+    headers,
+    timeout: callMilliseconds,
+    discoveryTimeoutMs: startupMilliseconds,
+    description,
+    includeTools,
+    excludeTools,
+    trust: leftOut('say in tools.yaml which tools need an approval.'),
+    oauth: OAUTH,
+    authProviderType: OAUTH,
+    targetAudience: OAUTH,
+    targetServiceAccount: OAUTH,
+  },
+}

@@ -1,0 +1,61 @@
+import { applicationData, joinPath, userFile, xdgConfig } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import {
+  args,
+  callSeconds,
+  command,
+  description,
+  enabled,
+  env,
+  headers,
+  includeTools,
+  ownAffair,
+  passedVariables,
+  title,
+  type,
+  url,
+} from '../entry-keys.ts'
+import { BRACED } from '../variable-syntax.ts'
+
+export const goose = createAdapter({
+  id: 'goose',
+  title: 'Goose',
+  program: 'goose',
+  syntax: 'yaml',
+  files: (place) => [
+    userFile(
+      place.platform === 'win32'
+        ? joinPath(place, applicationData(place), 'Block', 'goose', 'config', 'config.yaml')
+        : joinPath(place, xdgConfig(place), 'goose', 'config.yaml'),
+    ),
+  ],
+  serversAt: () => ['extensions'],
+  isOwnPart: ({ type: kind }) => ['builtin', 'platform', 'frontend', 'inline_python'].includes(String(kind)),
+  // An empty list means all tools.
+  toolFilter: { include: 'available_tools', all: 'if empty' },
+  entries: {
+    variables: BRACED,
+    keys: {
+      type,
+      cmd: command,
+      args,
+      envs: env,
+      env_keys: passedVariables,
+      uri: url,
+      headers,
+      timeout: callSeconds,
+      enabled,
+      available_tools: (value, draft, key) => {
+        if (!Array.isArray(value) || value.length > 0) includeTools(value, draft, key)
+      },
+      name: ownAffair,
+      display_name: title,
+      description,
+      bundled: ownAffair,
+    },
+  },
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: --no-profile leaves out all extensions of its own, --with-extension adds ours.',
+  },
+})

@@ -1,0 +1,24 @@
+import { joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
+
+export const kilo = createAdapter({
+  id: 'kilo',
+  title: 'Kilo',
+  aliases: ['kilocode', 'kilo-code'],
+  program: 'kilo',
+  syntax: 'json',
+  files: (place) => [
+    userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.json')),
+    userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.jsonc')),
+    ...[namedPath(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
+    projectFile(place, 'kilo.json'),
+    projectFile(place, 'kilo.jsonc'),
+  ],
+  serversAt: () => ['mcp'],
+  entries: OPENCODE_ENTRIES,
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: KILO_CONFIG, an empty XDG_CONFIG_HOME and KILO_DISABLE_PROJECT_CONFIG hide the others.',
+  },
+})

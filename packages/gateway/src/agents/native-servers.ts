@@ -1,0 +1,84 @@
+import { isJsonList, isJsonObject, type Json, type JsonObject, quoteText } from '@sallyport/core'
+import type { NativeConfig, NativeServer } from './agent-adapter.ts'
+import { brokenFile } from './native-document.ts'
+
+const MAX_SHOWN = 60
+
+export interface ServersPlace {
+  readonly path: string
+  readonly serversAt: readonly string[]
+  /** Whether an entry is a part of the agent itself and no MCP server. */
+  readonly isOwnPart: (entry: JsonObject) => boolean
+}
+
+/** The servers of a document: a mapping of names to entries, or a list of entries that have a name. */
+export function serversOf(document: JsonObject, { path, serversAt, isOwnPart }: ServersPlace): NativeConfig {
+  const section = valueAt(document, serversAt)
+  const members = section === undefined || section === null ? [] : membersOf(section)
+  if (members === undefined) {
+    throw brokenFile(`${path}: expected ${serversAt.join('.')} to hold servers by their names.`)
+  }
+  const servers: NativeServer[] = []
+  const ownParts: string[] = []
+  const problems: string[] = []
+  for (const [name, entry] of members) {
+    if (name === undefined) problems.push('An entry without a name is left out.')
+    else if (!isJsonObject(entry)) {
+      problems.push(`${quoteText(name, MAX_SHOWN)} is left out: expected an object that describes a server.`)
+    } else if (isOwnPart(entry)) ownParts.push(name)
+    else servers.push({ name, entry })
+  }
+  return { servers, document, serversAt, ownParts, problems }
+}
+
+/** The same file with each server as it is said to be, or without it. Everything else stays as it is. */
+export function withServers(
+  config: NativeConfig,
+  decide: (server: NativeServer) => JsonObject | undefined,
+): NativeConfig {
+  const { document, serversAt, ownParts } = config
+  const section = valueAt(document, serversAt)
+  if (section === undefined || section === null) return config
+  const decided = new Map(config.servers.map((server) => [server.entry, decide(server)]))
+  const isOwn = new Set(ownParts)
+  const members = (membersOf(section) ?? []).flatMap(([name, member]) => {
+    if (name === undefined || !isJsonObject(member)) return []
+    const entry = isOwn.has(name) && !decided.has(member) ? member : decided.get(member)
+    return entry === undefined ? [] : [[name, entry] as const]
+  })
+  const kept = isJsonList(section) ? members.map(([, entry]) => entry) : Object.fromEntries(members)
+  const servers = config.servers.flatMap((server) => {
+    const entry = decided.get(server.entry)
+    return entry === undefined ? [] : [{ name: server.name, entry }]
+  })
+  return { ...config, servers, document: withValueAt(document, serversAt, kept), problems: [] }
+}
+
+function membersOf(section: Json): readonly (readonly [string | undefined, Json | undefined])[] | undefined {
+  if (isJsonObject(section)) return Object.entries(section)
+  if (!isJsonList(section)) return undefined
+  return section.map((item) => {
+    const name = isJsonObject(item) ? ownValue(item, 'name') : undefined
+    return [typeof name === 'string' ? name : undefined, item] as const
+  })
+}
+
+function valueAt(document: JsonObject, path: readonly string[]): Json | undefined {
+  let value: Json | undefined = document
+  for (const step of path) value = isJsonObject(value) ? ownValue(value, step) : undefined
+  return value
+}
+
+/** Rebuilt from entries, so that a key named `__proto__` is a key like any other. */
+function withValueAt(document: JsonObject, path: readonly string[], value: Json): JsonObject {
+  const [step, ...rest] = path
+  return Object.fromEntries(
+    Object.entries(document).map(([key, part]) => {
+      if (key !== step) return [key, part]
+      return [key, rest.length === 0 || !isJsonObject(part) ? value : withValueAt(part, rest, value)]
+    }),
+  )
+}
+
+const ownValue = (object: JsonObject, key: string): Json | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined

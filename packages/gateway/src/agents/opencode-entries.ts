@@ -1,0 +1,23 @@
+import { callMilliseconds, command, cwd, enabled, env, headers, leftOut, type, url } from './entry-keys.ts'
+import type { EntryShape } from './translate-entry.ts'
+import { ENV_COLON } from './variable-syntax.ts'
+
+/** Servers as OpenCode describes them, and Kilo after it. */
+export const OPENCODE_ENTRIES: EntryShape = {
+  variables: ENV_COLON,
+  keys: {
+    type,
+    command,
+    environment: env,
+    cwd,
+    url,
+    headers,
+    enabled,
+    timeout: callMilliseconds,
+    // `oauth: false` switches off what the gateway does not do anyway.
+    oauth: (value, draft, key) => {
+      if (value !== false)
+        leftOut('the gateway does not sign in by OAuth. Put a token into "headers".')(value, draft, key)
+    },
+  },
+}

@@ -1,0 +1,59 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
+
+import { describe, expect, it } from 'vitest'
+import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { opencode } from './opencode.ts'
+
+const FILE = `{
+  "$schema": "https://opencode.ai/config.json",
+  "theme": "system", // quiet
+  "mcp": {
+    "files": {
+      "type": "local",
+      "command": ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/\${not-a-variable}"],
+      "environment": { "TOKEN": "{env:FILES_TOKEN}", "KEY": "{file:~/.key}" },
+      "enabled": true,
+    },
+    "sentry": { "type": "remote", "url": "https://mcp.sentry.dev/mcp", "oauth": false, "enabled": false, "timeout": 5000 },
+  },
+}`
+
+describe('OpenCode', () => {
+  it('has files with and without comments, of the user and of the project', () => {
+    expect(filesOf(opencode)).toEqual([
+      'user /home/ada/.config/opencode/opencode.json',
+      'user /home/ada/.config/opencode/opencode.jsonc',
+      'project /work/app/opencode.json',
+      'project /work/app/opencode.jsonc',
+    ])
+    const moved = placeWith({ environment: { XDG_CONFIG_HOME: '/x', OPENCODE_CONFIG: '/one.json' } })
+    expect(filesOf(opencode, moved)).toContain('user /x/opencode/opencode.json')
+    expect(filesOf(opencode, moved)).toContain('user /one.json')
+  })
+
+  it('is translated into our entries, its environment with it', () => {
+    expect(imported(opencode, FILE)).toEqual({
+      servers: {
+        files: {
+          command: 'npx',
+          args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/$${not-a-variable}'],
+          env: { TOKEN: '${FILES_TOKEN}', KEY: '{file:~/.key}' },
+        },
+        sentry: { url: 'https://mcp.sentry.dev/mcp', timeouts: { call: '5s' }, enabled: false },
+      },
+      notes: [
+        'files: A reference has no counterpart and stands as plain text.',
+        'sentry: It is switched off in the agent, and so it is here.',
+      ],
+    })
+  })
+
+  it('keeps $schema and all else where servers are taken away', () => {
+    const { document } = opencode.filterAvailableMcpTools(parsed(opencode, FILE), ['sentry'], []).config
+    expect(document).toEqual({
+      $schema: 'https://opencode.ai/config.json',
+      theme: 'system',
+      mcp: { sentry: parsed(opencode, FILE).servers[1]?.entry },
+    })
+  })
+})

@@ -1,0 +1,23 @@
+import { joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
+
+export const opencode = createAdapter({
+  id: 'opencode',
+  title: 'OpenCode',
+  program: 'opencode',
+  syntax: 'json',
+  files: (place) => [
+    userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.json')),
+    userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.jsonc')),
+    ...[namedPath(place, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
+    projectFile(place, 'opencode.json'),
+    projectFile(place, 'opencode.jsonc'),
+  ],
+  serversAt: () => ['mcp'],
+  entries: OPENCODE_ENTRIES,
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: OPENCODE_CONFIG, an empty XDG_CONFIG_HOME and OPENCODE_DISABLE_PROJECT_CONFIG hide the others.',
+  },
+})

@@ -1,0 +1,20 @@
+import { isDeeper, type Json } from '@sallyport/core'
+
+/** Deeper than any agent's settings; what recurses over a document is safe up to here. */
+export const MAX_DEPTH = 200
+
+export const isTooDeep = (value: Json | undefined): boolean => isDeeper(value, MAX_DEPTH)
+
+/** What a text says, or where it stops making sense. The problem never quotes the text, which may hold secrets. */
+export type ParsedText =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly line: number; readonly column: number; readonly problem: string }
+
+export const TOO_DEEP = `this is nested more than ${MAX_DEPTH} levels deep.`
+
+/** A problem at so many UTF-16 units from the beginning. */
+export function problemAt(text: string, offset: number, problem: string): ParsedText {
+  const before = text.slice(0, offset)
+  const lineStart = before.lastIndexOf('\n') + 1
+  return { ok: false, line: before.split('\n').length, column: offset - lineStart + 1, problem }
+}

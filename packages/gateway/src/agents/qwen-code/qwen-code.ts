@@ -1,0 +1,19 @@
+import { inHome, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { GEMINI_ENTRIES } from '../gemini-entries.ts'
+
+export const qwenCode = createAdapter({
+  id: 'qwen-code',
+  title: 'Qwen Code',
+  aliases: ['qwen'],
+  program: 'qwen',
+  syntax: 'json',
+  files: (place) => [userFile(inHome(place, '.qwen', 'settings.json')), projectFile(place, '.qwen', 'settings.json')],
+  serversAt: () => ['mcpServers'],
+  toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
+  entries: GEMINI_ENTRIES,
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: --mcp-config with --allowed-mcp-server-names switches off all others.',
+  },
+})

@@ -1,0 +1,90 @@
+import { expandVars, type Json } from '@sallyport/core'
+import type { ImportedServer, NativeServer } from './agent-adapter.ts'
+import { type EntryKey, shown } from './entry-keys.ts'
+import { createDraft, type ServerDraft } from './server-draft.ts'
+import type { VariableSyntax } from './variable-syntax.ts'
+
+/** How an agent describes a server. */
+export interface EntryShape {
+  readonly variables: VariableSyntax
+  readonly keys: Readonly<Record<string, EntryKey>>
+}
+
+/** An entry of an agent as our config.yaml would say it. */
+export function translateEntry({ entry }: NativeServer, { variables, keys }: EntryShape): ImportedServer {
+  const draft = createDraft(variables)
+  for (const [key, value] of Object.entries(entry)) {
+    const read = Object.hasOwn(keys, key) ? keys[key] : undefined
+    if (value === undefined || value === null) continue
+    if (read === undefined) draft.notes.push(`${shown(key)} has no counterpart and is left out.`)
+    else read(value, draft, key)
+  }
+  const why = draft.refusal ?? refusalOf(draft)
+  return why === undefined ? { ok: true, ...finished(draft) } : { ok: false, why }
+}
+
+function refusalOf({ command, url }: ServerDraft): string | undefined {
+  if (command !== undefined && url !== undefined) return 'it says both which program to start and which URL to reach.'
+  if (command === undefined && url === undefined) return 'it says neither a program to start nor a URL to reach.'
+  // What a variable holds is not known here.
+  const written = expandVars(url ?? '', () => '')
+  if (url === undefined || !written.ok || written.used) return undefined
+  const parsed = URL.canParse(written.value) ? new URL(written.value) : undefined
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) return 'its URL is not one of http or https.'
+  if (parsed.username !== '' || parsed.password !== '') return 'its URL holds a user name or a password.'
+  return undefined
+}
+
+function finished(draft: ServerDraft): Omit<Extract<ImportedServer, { ok: true }>, 'ok'> {
+  const notes = [...new Set([...draft.notes, ...furtherNotes(draft)])]
+  const config = { ...reachOf(draft), ...commonOf(draft) }
+  return { config, notes }
+}
+
+function reachOf({ command, args, env, cwd, url, remote, headers }: ServerDraft): Record<string, Json> {
+  if (url !== undefined)
+    return {
+      ...(remote === 'sse' && { type: 'sse' }),
+      url,
+      ...(headers.size > 0 && { headers: Object.fromEntries(headers) }),
+    }
+  return {
+    command: command ?? '',
+    ...(args.length > 0 && { args }),
+    ...(env.size > 0 && { env: Object.fromEntries(env) }),
+    ...(cwd !== undefined && { cwd }),
+  }
+}
+
+function commonOf(draft: ServerDraft): Record<string, Json> {
+  const { timeouts, includeTools, excludeTools, title, description, enabled } = draft
+  return {
+    ...(title !== undefined && isShort(title, 200) && { title }),
+    ...(description !== undefined && isShort(description, 2_000) && { description }),
+    ...(timeouts.size > 0 && { timeouts: Object.fromEntries(timeouts) }),
+    ...(includeTools !== undefined && { include_tools: includeTools }),
+    ...(excludeTools !== undefined && excludeTools.length > 0 && { exclude_tools: excludeTools }),
+    ...(!enabled && { enabled: false }),
+  }
+}
+
+const isShort = (text: string, most: number): boolean => text.trim() !== '' && text.length <= most
+
+function furtherNotes(draft: ServerDraft): readonly string[] {
+  const { command, cwd, url, headers, args, env } = draft
+  const isRemote = url !== undefined
+  return [
+    ...(isRemote && (args.length > 0 || env.size > 0 || cwd !== undefined)
+      ? ['Arguments, variables and the folder are left out: a server that is reached by its URL has none.']
+      : []),
+    ...(!isRemote && headers.size > 0 ? ['Headers are left out: a program that is started has none.'] : []),
+    ...(!isRemote && (isRelative(command) || isRelative(cwd))
+      ? ['A path is relative to the folder in which the agent starts. Write it out in full.']
+      : []),
+    ...(draft.enabled ? [] : ['It is switched off in the agent, and so it is here.']),
+  ]
+}
+
+/** A bare word is looked up in PATH, and a variable may hold anything. */
+const isRelative = (path: string | undefined): boolean =>
+  path !== undefined && /[/\\]/.test(path) && !/^([/~\\]|[A-Za-z]:|\$\{)/.test(path)

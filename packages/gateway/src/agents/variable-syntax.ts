@@ -1,0 +1,101 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts show references.
+
+/** One way in which agents write references to variables into their settings. */
+export interface VariableSyntax {
+  readonly reference: RegExp
+  /** What a reference means; nothing where it has no counterpart. */
+  meaning(groups: readonly (string | undefined)[]): Meant | undefined
+}
+
+interface Meant {
+  readonly variable: string
+  readonly fallback?: string | undefined
+  readonly note?: string
+}
+
+const NAME = /^[A-Za-z_]\w*$/
+
+const named = (variable = '', fallback?: string): Meant | undefined =>
+  // References within references cannot be written in our files.
+  NAME.test(variable) && !fallback?.includes('${') ? { variable, fallback } : undefined
+
+/** Every text stands for itself. */
+export const NO_VARIABLES: VariableSyntax = { reference: /(?!)/g, meaning: () => undefined }
+
+/** `${VAR}` and `${VAR:-default}`. */
+export const BRACED: VariableSyntax = {
+  reference: /\$\{(\w+)(?::-([^}]*))?\}/g,
+  meaning: ([name, fallback]) => named(name, fallback),
+}
+
+/** The same, and `$VAR`. */
+export const SHELL_LIKE: VariableSyntax = {
+  reference: /\$(?:([A-Za-z_]\w*)|\{(\w+)(?::-([^}]*))?\})/g,
+  meaning: ([bare, braced, fallback]) => named(bare ?? braced, fallback),
+}
+
+/** The same, and `$(command)`, which has no counterpart. */
+export const SHELL_WITH_COMMANDS: VariableSyntax = {
+  reference: /\$(?:([A-Za-z_]\w*)|\{(\w+)(?::-([^}]*))?\}|\([^)]*\))/g,
+  meaning: ([bare, braced, fallback]) => named(bare ?? braced, fallback),
+}
+
+/** `{env:VAR}`; `{file:path}` has no counterpart. */
+export const ENV_COLON: VariableSyntax = {
+  reference: /\{(env|file):([^}]*)\}/g,
+  meaning: ([kind, name]) => (kind === 'env' ? named(name?.trim()) : undefined),
+}
+
+/** `${env:VAR}`, `${userHome}`, `${input:id}` of editors; what depends on the open folder has no counterpart. */
+export const EDITOR: VariableSyntax = {
+  reference: /\$\{([^}]*)\}/g,
+  meaning: ([inner = '']) => {
+    if (inner === 'userHome') return { variable: 'HOME' }
+    const [, kind, name = ''] = /^(env|input):(.+)$/.exec(inner) ?? []
+    if (kind === 'env') return named(name)
+    if (kind !== 'input') return undefined
+    const variable = `INPUT_${name.replaceAll(/\W+/g, '_').toUpperCase()}`
+    return { variable, note: `The agent asks for an input; here the variable ${variable} has to hold it.` }
+  },
+}
+
+/** `${{ secrets.VAR }}` and `${{ inputs.VAR }}`. */
+export const DOUBLE_BRACED: VariableSyntax = {
+  reference: /\$\{\{\s*(?:secrets|inputs)\.([^}\s]*)\s*\}\}/g,
+  meaning: ([name]) => named(name),
+}
+
+export interface TranslatedText {
+  readonly text: string
+  readonly notes: readonly string[]
+}
+
+/** The same text with references as our files write them; whatever else looks like one is kept from being expanded. */
+export function translateVariables(text: string, syntax: VariableSyntax): TranslatedText {
+  const notes: string[] = []
+  let translated = ''
+  /** Escaped in one piece: a `$` and the `{` after it may come from different ones. */
+  let plain = ''
+  let at = 0
+  for (const match of text.matchAll(syntax.reference)) {
+    const meant = syntax.meaning(match.slice(1))
+    plain += text.slice(at, match.index)
+    at = match.index + match[0].length
+    if (meant === undefined) {
+      notes.push('A reference has no counterpart and stands as plain text.')
+      plain += match[0]
+      continue
+    }
+    if (meant.note !== undefined) notes.push(meant.note)
+    // `$${` would stand for itself.
+    if (plain.endsWith('$')) notes.push('A "$" right before a variable cannot be written: look at the value.')
+    translated += escaped(plain) + written(meant)
+    plain = ''
+  }
+  return { text: translated + escaped(plain + text.slice(at)), notes }
+}
+
+const escaped = (text: string): string => text.replaceAll('${', '$$${')
+
+const written = ({ variable, fallback }: Meant): string =>
+  fallback === undefined ? `\${${variable}}` : `\${${variable}:-${fallback}}`

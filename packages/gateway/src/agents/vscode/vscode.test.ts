@@ -1,0 +1,31 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
+
+import { describe, expect, it } from 'vitest'
+import { filesOf, imported, placeWith } from '../adapter.test-kit.ts'
+import { vscode } from './vscode.ts'
+
+const FILE = `{
+  "inputs": [{ "type": "promptString", "id": "perplexity-key", "password": true }],
+  "servers": {
+    "perplexity": { "type": "stdio", "command": "npx", "args": ["srv"], "env": { "KEY": "\${input:perplexity-key}" } },
+    "github": { "type": "http", "url": "https://api.githubcopilot.com/mcp/", "gallery": "https://x", "version": "1" }
+  }
+}`
+
+describe('VS Code', () => {
+  it('has a file of the profile and one of the project', () => {
+    expect(filesOf(vscode)).toEqual(['user /home/ada/.config/Code/User/mcp.json', 'project /work/app/.vscode/mcp.json'])
+    const mac = placeWith({ platform: 'darwin', home: '/Users/ada' })
+    expect(vscode.defaultMcpConfigPath(mac)).toBe('/Users/ada/Library/Application Support/Code/User/mcp.json')
+  })
+
+  it('is translated into our entries; what it asks for has to be in a variable', () => {
+    expect(imported(vscode, FILE)).toEqual({
+      servers: {
+        perplexity: { command: 'npx', args: ['srv'], env: { KEY: '${INPUT_PERPLEXITY_KEY}' } },
+        github: { url: 'https://api.githubcopilot.com/mcp/' },
+      },
+      notes: ['perplexity: The agent asks for an input; here the variable INPUT_PERPLEXITY_KEY has to hold it.'],
+    })
+  })
+})

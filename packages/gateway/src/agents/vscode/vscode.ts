@@ -1,0 +1,37 @@
+import { applicationData, joinPath, projectFile, userFile } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import { args, command, cwd, env, headers, leftOut, ownAffair, type, url } from '../entry-keys.ts'
+import { EDITOR } from '../variable-syntax.ts'
+
+export const vscode = createAdapter({
+  id: 'vscode',
+  title: 'VS Code',
+  aliases: ['vs-code', 'code'],
+  program: 'code',
+  syntax: 'json',
+  files: (place) => [
+    userFile(joinPath(place, applicationData(place), 'Code', 'User', 'mcp.json')),
+    projectFile(place, '.vscode', 'mcp.json'),
+  ],
+  serversAt: () => ['servers'],
+  entries: {
+    variables: EDITOR,
+    keys: {
+      type,
+      command,
+      args,
+      env,
+      cwd,
+      url,
+      headers,
+      envFile: leftOut('set these variables where the gateway is started.'),
+      dev: ownAffair,
+      gallery: ownAffair,
+      version: ownAffair,
+    },
+  },
+  enforcement: {
+    level: 'none',
+    text: 'It has no means for one run: paste the entry of `sallyport connect vscode`, and remove its other servers.',
+  },
+})

@@ -1,0 +1,66 @@
+import { isJsonObject } from '@sallyport/core'
+import type { AgentPlace } from '../agent-adapter.ts'
+import { applicationData, inHome, joinPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { createAdapter } from '../create-adapter.ts'
+import {
+  args,
+  callMilliseconds,
+  command,
+  type EntryKey,
+  enabled,
+  env,
+  headers,
+  leftOut,
+  ownAffair,
+  url,
+} from '../entry-keys.ts'
+import { NO_VARIABLES } from '../variable-syntax.ts'
+
+/** Older files have the whole program under `command`. */
+const programOrCommand: EntryKey = (value, draft, key) => {
+  if (!isJsonObject(value)) return command(value, draft, key)
+  for (const [part, read] of [
+    ['path', command],
+    ['args', args],
+    ['env', env],
+  ] as const) {
+    const found = Object.hasOwn(value, part) ? value[part] : undefined
+    if (found !== undefined && found !== null) read(found, draft, `${key}.${part}`)
+  }
+}
+
+function settings(place: AgentPlace): string {
+  if (place.platform === 'win32') return joinPath(place, applicationData(place), 'Zed', 'settings.json')
+  if (place.platform === 'darwin') return inHome(place, '.config', 'zed', 'settings.json')
+  return joinPath(place, xdgConfig(place), 'zed', 'settings.json')
+}
+
+export const zed = createAdapter({
+  id: 'zed',
+  title: 'Zed',
+  program: 'zed',
+  syntax: 'json',
+  files: (place) => [userFile(settings(place)), projectFile(place, '.zed', 'settings.json')],
+  serversAt: () => ['context_servers'],
+  entries: {
+    variables: NO_VARIABLES,
+    keys: {
+      command: programOrCommand,
+      args,
+      env,
+      url,
+      headers,
+      enabled,
+      timeout: callMilliseconds,
+      source: (value, draft) => {
+        if (value === 'extension') draft.refusal = 'it is part of an extension of Zed.'
+      },
+      settings: leftOut('these are settings of an extension.'),
+      remote: ownAffair,
+    },
+  },
+  enforcement: {
+    level: 'none',
+    text: 'It has no means for one run: paste the entry of `sallyport connect zed`, and remove its other servers.',
+  },
+})

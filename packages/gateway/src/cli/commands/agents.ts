@@ -1,0 +1,116 @@
+import { ADAPTERS, type AgentPlace, findAdapter, lookAtAgents } from '../../agents/agents.ts'
+import { userHomeOf } from '../../config/config.ts'
+import { type AgentFileReport, type AgentReport, isThere, reportOf } from '../agent-report.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import { createScreen, type Screen } from '../screen.ts'
+import type { Column } from '../table.ts'
+import { visibleLine } from '../terminal-text.ts'
+
+interface AgentsFlags {
+  readonly all?: boolean
+}
+
+export const agentsCommand = defineCommand<AgentsFlags, [string?]>({
+  brief: 'Show the agents on this machine, their own MCP servers, and what a launch can hold them to',
+  description: 'Their files are read and never written. Their programs are asked for their version, and nothing else.',
+  examples: [
+    ['agents', 'Those of which there is a program or a file'],
+    ['agents claude-code', 'One of them: its files, its servers, how it is held to a selection'],
+    ['agents --all --json', 'All that are known, for a program'],
+  ],
+  flags: {
+    all: { kind: 'boolean', brief: 'Also those of which there is no sign here', optional: true, withNegated: false },
+  },
+  positional: {
+    kind: 'tuple',
+    parameters: [{ brief: 'Only this one, in detail', placeholder: 'agent', parse: String, optional: true }],
+  },
+  run: async (context, flags, name) => {
+    const screen = createScreen(context, flags)
+    const adapters = name === undefined ? ADAPTERS : [findAdapter(name)]
+    const reports = (await lookAtAgents(adapters, placeOf(context))).map(reportOf)
+    const [first] = reports
+    if (name !== undefined && first !== undefined) return showAgent(screen, first)
+    listAgents(screen, flags.all ? reports : reports.filter(isThere))
+  },
+})
+
+export const placeOf = ({ environment, cwd }: CliContext): AgentPlace => ({
+  environment,
+  platform: process.platform,
+  home: userHomeOf(environment),
+  cwd,
+})
+
+function listAgents(screen: Screen, agents: readonly AgentReport[]): void {
+  if (screen.json) return screen.dataJson({ agents })
+  if (agents.length === 0) return screen.say('No agent was found. `sallyport agents --all` shows those that are known.')
+  screen.table(COLUMNS, agents)
+  for (const { title, files } of agents)
+    for (const file of files)
+      for (const line of troubles(file)) screen.say(`${screen.style.red('✗')} ${title}: ${line}`)
+}
+
+const COLUMNS: readonly Column<AgentReport>[] = [
+  { title: 'AGENT', value: ({ id }) => id },
+  { title: 'VERSION', value: versionText },
+  { title: 'SERVERS', value: serversText },
+  { title: 'ENFORCES', value: ({ enforcement }) => enforcement.level },
+  { title: 'CONFIG', value: configText, flexible: true },
+]
+
+function versionText({ program }: AgentReport): string {
+  if (program === null) return 'not in PATH'
+  return program.version ?? 'unknown'
+}
+
+function serversText({ supportsMcp, files }: AgentReport): string {
+  if (!supportsMcp) return 'no MCP'
+  const counts = new Map<string, number>()
+  for (const { scope, state, servers } of files)
+    if (state === 'read') counts.set(scope, (counts.get(scope) ?? 0) + servers.length)
+  const broken = files.filter(({ state }) => state === 'broken').length
+  const parts = [...counts].filter(([, count]) => count > 0).map(([scope, count]) => `${count} ${scope}`)
+  return [...parts, ...(broken > 0 ? [`${broken} broken`] : [])].join(', ') || '0'
+}
+
+/** Those that are there; else the one that would be looked for. */
+function configText({ files }: AgentReport): string | undefined {
+  const there = files.filter(({ state }) => state !== 'missing').map(({ path }) => path)
+  return there.length > 0 ? [...new Set(there)].join(', ') : files[0] && `${files[0].path} (missing)`
+}
+
+function troubles({ path, problems, error }: AgentFileReport): readonly string[] {
+  const told = error === undefined ? [] : [[error.message, error.hint].filter(Boolean).join(' ')]
+  return [...told, ...problems.map((problem) => `${path}: ${problem}`)].map(visibleLine)
+}
+
+function showAgent(screen: Screen, agent: AgentReport): void {
+  if (screen.json) return screen.dataJson(agent)
+  const { id, title, aliases, program, files, enforcement } = agent
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    ['agent', `${title} (${[id, ...aliases].join(', ')})`],
+    ['program', program === null ? 'not in PATH' : visibleLine(program.path)],
+    ['version', program === null ? undefined : visibleLine(program.version ?? program.problem ?? 'unknown')],
+    ...files.map((file) => [file.scope, fileText(file)] as const),
+    ['single tools', singleTools(agent)],
+    ['enforces', `${enforcement.level}: ${enforcement.text}`],
+  ]
+  screen.facts(facts.map(([name, value]) => ({ name, value })))
+}
+
+function fileText(file: AgentFileReport): string {
+  const head = visibleLine(file.path)
+  const lines = troubles(file)
+  if (file.state === 'missing') return `${head} (missing)`
+  if (file.state === 'broken') return [head, ...lines].join('\n')
+  const names = file.servers.map((name) => visibleLine(name)).join(', ')
+  return [head, file.servers.length === 0 ? 'no servers' : names, ...lines].join('\n')
+}
+
+function singleTools({ supportsMcp, toolFilter }: AgentReport): string | undefined {
+  if (!supportsMcp) return undefined
+  const keys = [toolFilter?.include, toolFilter?.exclude].filter((key) => key !== undefined)
+  return keys.length > 0 ? `by its own ${keys.join(' and ')}` : 'through the gateway'
+}
