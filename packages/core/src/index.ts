@@ -23,7 +23,7 @@ export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } fro
 export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
 export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
-export { redactCutText, redactText } from './find-secrets.ts'
+export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
 export { nameGlob } from './glob.ts'
 export { hasMoreParts, isDeeper, isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
@@ -58,6 +58,7 @@ export {
   MODERN_VERSION,
   traceIdOf,
 } from './protocol.ts'
+export { isRandom } from './random-looking.ts'
 export { redactJson, redactJsonText } from './redact-json.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
@@ -68,7 +69,9 @@ export { compileSelection, type Selection } from './selection.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { stricterPolicy } from './stricter-policy.ts'
+export { isTellingName } from './telling-name.ts'
 export type { CompilePattern, TextPattern } from './text-pattern.ts'
+export { estimateTokens } from './tokens.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
 export {
   type ArgumentRule,
@@ -84,6 +87,7 @@ export {
   type ToolsFile,
 } from './tool-policy.ts'
 export { type CompiledSelectors, compileSelectors, type SelectableWorld } from './tool-selectors.ts'
+export { toolTokens } from './tool-tokens.ts'
 export {
   optionWords,
   saysMismatch,

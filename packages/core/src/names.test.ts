@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
+import { AGENT_NAMES, shownBy } from './agent-names.test-kit.ts'
 import { foldName, NameTable, type Naming } from './names.ts'
 import { canonicalName, type ToolRef } from './tool.ts'
 
@@ -37,25 +38,6 @@ const anyRefs = fc
   .uniqueArray(anyRef, { selector: canonicalName, maxLength: 30 })
   .map((refs): readonly ToolRef[] => [...builtIns, ...refs])
 
-const clean = (text: string, kept: RegExp, by = '_'): string => text.replaceAll(new RegExp(kept, 'g'), by)
-
-/** What each agent makes of a tool of the server `gw`, and how long the outcome may be before it is cut or dropped. */
-const AGENTS: Readonly<Record<string, { readonly limit: number; readonly rewrite: (tool: string) => string }>> = {
-  claude: { limit: 128, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_-]/)}` },
-  codex: { limit: 128, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_]/)}` },
-  gemini: { limit: 63, rewrite: (tool) => `mcp_gw_${clean(tool, /[^A-Za-z0-9_.:-]/)}` },
-  opencode: { limit: 131, rewrite: (tool) => `gw_${clean(tool, /[^A-Za-z0-9_-]/)}` },
-  qwen: { limit: 63, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_-]/)}` },
-  copilot: { limit: 64, rewrite: (tool) => `gw-${clean(tool, /[^A-Za-z0-9_-]/, '-')}` },
-  amp: { limit: 64, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_]/)}`.replaceAll(/_+/g, '_') },
-  goose: { limit: 200, rewrite: (tool) => `gw__${tool}` },
-  cline: { limit: 64, rewrite: (tool) => `gw__${clean(tool, /[^A-Za-z0-9_-]/)}` },
-  kimi: { limit: 64, rewrite: (tool) => `mcp__gw__${clean(tool, /[^A-Za-z0-9_]+/).replaceAll(/_+/g, '_')}` },
-  droid: { limit: 64, rewrite: (tool) => `gw___${clean(tool, /[^A-Za-z0-9_]/)}` },
-  cn: { limit: 200, rewrite: (tool) => tool },
-  crush: { limit: 200, rewrite: (tool) => `mcp_gw_${tool}` },
-}
-
 describe(`wire names (${promise('GW-14')})`, () => {
   it('are server and tool in letters, digits and single underscores', () => {
     expect(wires(['files/read_file', 'my-db/run.all', 'x/getHTTPUrl', '1st/a'].map(ref))).toEqual([
@@ -86,10 +68,9 @@ describe(`wire names (${promise('GW-14')})`, () => {
       fc.property(anyRefs, (refs) => {
         const names = wires(refs).map(String)
         expect(new Set(names.map(foldName)).size).toBe(refs.length)
-        for (const [agent, { limit, rewrite }] of Object.entries(AGENTS)) {
-          const seen = names.map(rewrite)
-          expect(Math.max(...seen.map((name) => name.length)), agent).toBeLessThanOrEqual(limit)
-          expect(new Set(seen.map(foldName)).size, agent).toBe(refs.length)
+        for (const [agent, rules] of Object.entries(AGENT_NAMES)) {
+          const seen = shownBy(rules, names)
+          expect(new Set(seen.map(({ shown }) => foldName(shown))).size, agent).toBe(refs.length)
         }
       }),
     )

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
 import { cli, type Place, place, scratchFolder } from '../cli.test-kit.ts'
 
 describe('servers', () => {
@@ -54,6 +55,41 @@ describe('tools', () => {
     expect(exit).toBe(0)
     expect(out).toMatch(/^tool +clock\/countdown$/m)
     expect(out).toMatch(/^takes +seconds \(\w+, required\)/m)
+  })
+
+  it(`counts what those that are offered cost, the dearest first, and says that it is an estimate (${promise('AG-19')})`, async () => {
+    const at = place()
+    const { exit, out, words } = await cli(['tools', 'cost'], { at })
+    expect(exit).toBe(0)
+    expect(words).toMatch(/About \d+ tokens in every turn .* an estimate\./)
+    expect(out).not.toContain('convert_time')
+    const { tokens, tools, byServer, byTool, estimate } = JSON.parse(
+      (await cli(['tools', 'cost', '--json'], { at })).out,
+    )
+    expect(out).toMatch(new RegExp(`^all +${tools} +${tokens} +100 %$`, 'm'))
+    expect(estimate).toBe(true)
+    const prices: number[] = byTool.map((tool: { tokens: number }) => tool.tokens)
+    expect(prices).toEqual(prices.toSorted((a, b) => b - a))
+    expect(prices.reduce((sum, one) => sum + one, 0)).toBe(tokens)
+    expect(byServer.reduce((sum: number, one: { tokens: number }) => sum + one.tokens, 0)).toBe(tokens)
+    const one = await cli(['tools', 'cost', '--server', 'clock', '--json'], { at })
+    expect(JSON.parse(one.out)).toMatchObject({ tools: 2, byServer: [{ server: 'clock', tools: 2 }] })
+    expect(await cli(['tools', 'cost', '--server', 'clok'], { at })).toMatchObject({ exit: 3, out: '' })
+  })
+
+  it(`counts what each profile costs, and what one of them selects (${promise('AG-19')})`, async () => {
+    const at = place()
+    const profiles = { DEFAULT: {}, CLOCK: { selected_mcp_tools: ['clock', '!clock/countdown'], token_budget: 5 } }
+    writeFileSync(join(at.home, 'profiles.json'), JSON.stringify({ executors: { CODEX: profiles } }))
+    const { tokens, tools, byProfile } = JSON.parse((await cli(['tools', 'cost', '--json'], { at })).out)
+    expect(byProfile).toEqual([
+      { profile: 'codex.default', tools, tokens },
+      { profile: 'codex.clock', tools: 1, tokens: expect.any(Number), tokenBudget: 5 },
+    ])
+    const one = JSON.parse((await cli(['tools', 'cost', '--profile', 'codex.clock', '--json'], { at })).out)
+    expect(one).toMatchObject({ tools: 1, tokens: byProfile[1].tokens, byTool: [{ tool: 'current_time' }] })
+    expect((await cli(['tools', 'cost'], { at })).out).toMatch(/^codex\.clock +1 +\d+ +\d+ % +5$/m)
+    expect(await cli(['tools', 'cost', '--profile', 'codex.clok'], { at })).toMatchObject({ exit: 3, out: '' })
   })
 })
 

@@ -92,7 +92,7 @@ async function matchingTools(client: GatewayClient, { patterns, scope, signal }:
 }
 
 function noMatch(typed: string): SallyportError {
-  const command = closest(typed, ['list', 'show', 'accept', 'check'])
+  const command = closest(typed, ['list', 'show', 'accept', 'check', 'cost'])
   const meant = command === undefined ? '' : ` Did you mean \`sallyport tools ${command}\`?`
   return new SallyportError('TOOL_UNKNOWN', `No tool matches "${typed}".${meant}`, {
     hint: 'See `sallyport tools` for all of them.',

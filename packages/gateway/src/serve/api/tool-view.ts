@@ -1,5 +1,13 @@
 import { z } from '@hono/zod-openapi'
-import { type Decision, isJsonObject, type JsonObject, MODES, PERMISSIONS, RISK_LEVELS } from '@sallyport/core'
+import {
+  type Decision,
+  isJsonObject,
+  type JsonObject,
+  MODES,
+  PERMISSIONS,
+  RISK_LEVELS,
+  toolTokens,
+} from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
@@ -19,6 +27,7 @@ export const toolSchema = z
     description: z.string().optional(),
     annotations: looseObject.optional(),
     offered: z.boolean(),
+    tokens: z.number().openapi({ description: 'What its definition costs an agent in every turn: an estimate.' }),
     risk: z.enum(RISK_LEVELS),
     permission: z.array(z.enum(PERMISSIONS)),
     requiresApproval: z.boolean(),
@@ -63,9 +72,21 @@ export function toolView({ offer, decision, review }: ToolSight): ToolView {
     ...(typeof description === 'string' && { description }),
     ...(isJsonObject(annotations) && { annotations }),
     offered: decision.outcome !== 'deny',
+    tokens: tokensOf(offer),
     ...governedView(review),
     ...(decidedBy && { decidedBy }),
   }
+}
+
+/** A definition is counted once, as long as its server offers it. */
+const COUNTED = new WeakMap<object, number>()
+
+function tokensOf({ wire, definition }: Offer): number {
+  const known = COUNTED.get(definition)
+  if (known !== undefined) return known
+  const tokens = toolTokens(wire, definition)
+  COUNTED.set(definition, tokens)
+  return tokens
 }
 
 function governedView({ policy, entries, isWritten, pin, findings }: ReviewedTool) {

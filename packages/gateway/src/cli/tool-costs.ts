@@ -1,0 +1,69 @@
+import { compileSelectors, type ToolRef } from '@sallyport/core'
+
+/** A tool, and what its definition costs an agent that is shown it. */
+export interface CountedTool extends ToolRef {
+  /** What clients call it. */
+  readonly name: string
+  readonly tokens: number
+  readonly offered: boolean
+}
+
+export interface Cost {
+  readonly tools: number
+  readonly tokens: number
+}
+
+export interface ServerCost extends Cost {
+  readonly server: string
+}
+
+export interface ProfileCost extends Cost {
+  readonly profile: string
+  /** What it should not exceed, if somebody said so. */
+  readonly tokenBudget?: number
+}
+
+/** What an agent pays in every turn for the tools that it is shown, the dearest first. */
+export interface ToolCosts extends Cost {
+  readonly byServer: readonly ServerCost[]
+  readonly byTool: readonly (ToolRef & { readonly tokens: number })[]
+}
+
+export function costsOf(tools: readonly CountedTool[]): ToolCosts {
+  const shown = tools.filter(({ offered }) => offered)
+  const servers = [...new Set(shown.map(({ server }) => server))]
+  const byServer = servers.map((server) => ({ server, ...costOf(shown.filter((tool) => tool.server === server)) }))
+  const byTool = shown.map(({ server, tool, tokens }) => ({ server, tool, tokens }))
+  return { ...costOf(shown), byServer: dearestFirst(byServer), byTool: dearestFirst(byTool) }
+}
+
+interface Selecting {
+  readonly name: string
+  readonly selectedMcpTools?: readonly string[] | undefined
+  readonly tokenBudget?: number | undefined
+}
+
+export function profileCosts(profiles: readonly Selecting[], tools: readonly CountedTool[]): readonly ProfileCost[] {
+  const costs = profiles.map(({ name: profile, selectedMcpTools, tokenBudget }) => {
+    const shown = selectedTools(selectedMcpTools, tools).filter(({ offered }) => offered)
+    return { profile, ...costOf(shown), ...(tokenBudget !== undefined && { tokenBudget }) }
+  })
+  return dearestFirst(costs)
+}
+
+/** Those of the tools that a profile selects. */
+export function selectedTools(
+  selectors: readonly string[] | undefined,
+  tools: readonly CountedTool[],
+): readonly CountedTool[] {
+  const wires = new Map<ToolRef, string>(tools.map((tool) => [tool, tool.name]))
+  const { includes } = compileSelectors(selectors, tools, { wireName: (ref) => wires.get(ref) })
+  return tools.filter((tool) => includes(tool))
+}
+
+function costOf(tools: readonly { readonly tokens: number }[]): Cost {
+  return { tools: tools.length, tokens: tools.reduce((sum, { tokens }) => sum + tokens, 0) }
+}
+
+const dearestFirst = <Costing extends { readonly tokens: number }>(ones: readonly Costing[]): Costing[] =>
+  [...ones].sort((a, b) => b.tokens - a.tokens)
