@@ -1,0 +1,175 @@
+import { isJsonObject, type Json, type JsonObject, sameJson } from '@sallyport/core'
+import { isMap, isScalar, type Pair, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
+import { entryLines, type NewServer } from './entry-lines.ts'
+import { parseYaml } from './parse-yaml.ts'
+import { camelCase } from './spelling.ts'
+import { valueIn } from './written-servers.ts'
+
+/** The text with the servers in it, or why it is left alone. */
+export type AddedText = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly why: string }
+
+const HEADER = `# The servers behind the gateway, and its settings. Every key is explained in docs/configuration.md.
+#
+# \${NAME} stands for a variable of the environment in which the gateway runs: keep secrets there.
+# A saved change is in force within a second.
+
+`
+const STEP = '  '
+const CLOSED = 'it is written so that nothing can be added to mcp_servers without changing what else it says'
+
+/** Adds servers at the end of `mcp_servers`. Everything else stays as it is, byte for byte. */
+export function addServers(text: string | undefined, servers: readonly NewServer[]): AddedText {
+  if (servers.length === 0) return { ok: true, text: text ?? '' }
+  const before = text ?? ''
+  const known = valueIn(before)
+  if (known === undefined) return { ok: false, why: 'it cannot be read' }
+  const meant = withServers(known.value, servers)
+  if (meant === undefined) return { ok: false, why: 'it is not a mapping, or its mcp_servers is none' }
+  for (const attempt of attempts(before, servers)) {
+    const after = valueIn(attempt)
+    if (after !== undefined && sameJson(after.value, meant)) return { ok: true, text: attempt }
+  }
+  return { ok: false, why: CLOSED }
+}
+
+/** What the file has to say afterwards. */
+function withServers(value: Json, servers: readonly NewServer[]): JsonObject | undefined {
+  const root = value ?? {}
+  if (!isJsonObject(root)) return undefined
+  const key = Object.keys(root).find((one) => camelCase(one) === 'mcpServers') ?? 'mcp_servers'
+  const section = root[key] ?? {}
+  if (!isJsonObject(section)) return undefined
+  const added = Object.fromEntries(servers.map(({ id, entry }) => [id, entry]))
+  return { ...root, [key]: { ...section, ...added } }
+}
+
+/** The ways to write it, the nicest first. Which of them means the right thing is found out by reading it. */
+function* attempts(text: string, servers: readonly NewServer[]): Iterable<string> {
+  const end = text.includes('\r\n') ? '\r\n' : '\n'
+  const block = (indent: string, step: string): string =>
+    servers.map((server) => linesText(entryLines(server, step), indent, end)).join(end)
+  const document = parseYaml({ parse: parseDocument, text })
+  const root = document?.contents
+  if (!isMap(root)) {
+    const isOpen = text !== '' && !text.endsWith('\n')
+    const head = text.trim() === '' ? HEADER.replaceAll('\n', end) : ''
+    yield `${text}${isOpen ? end : ''}${head}mcp_servers:${end}${block(STEP, STEP)}`
+    return
+  }
+  const pair = sectionIn(root as YAMLMap.Parsed)
+  const section = pair?.value
+  if (root.flow || (isMap(section) && section.flow)) {
+    yield* flowAttempts(text, { root: root as YAMLMap.Parsed, section, servers })
+    return
+  }
+  if (pair === undefined) {
+    const gap = /(?:^|\n)\r?\n$/.test(text) ? '' : end
+    yield `${text}${text.endsWith('\n') ? '' : end}${gap}mcp_servers:${end}${block(STEP, STEP)}`
+    return
+  }
+  if (!isMap(section)) {
+    const at = lineAfter(text, (pair.key as ParsedNode).range[1])
+    yield insertAt(text, at, { inserted: block(STEP, STEP), end })
+    return
+  }
+  yield* blockAttempts(text, section as YAMLMap.Parsed, { block, end })
+}
+
+const sectionIn = (root: YAMLMap.Parsed): Pair<ParsedNode, ParsedNode | null> | undefined =>
+  root.items.find(({ key }) => isScalar(key) && camelCase(String(key.value)) === 'mcpServers')
+
+const linesText = (lines: readonly string[], indent: string, end: string): string =>
+  lines.map((line) => `${indent}${line}${end}`).join('')
+
+interface Block {
+  readonly block: (indent: string, step: string) => string
+  readonly end: string
+}
+
+/** Behind the last server, and behind the comments that are indented like it; then with a blank line before. */
+function* blockAttempts(text: string, section: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
+  const last = section.items.at(-1)
+  const [first] = section.items
+  if (last === undefined || first === undefined) return
+  const column = columnOf(text, first.key.range[0])
+  const indent = ' '.repeat(column)
+  const value = first.value
+  const inner = isMap(value) && !value.flow ? columnOf(text, (value as YAMLMap.Parsed).range[0]) - column : 0
+  const step = inner > 0 ? ' '.repeat(inner) : STEP
+  const behind = lineAfter(text, (last.value ?? last.key).range[1])
+  const at = afterComments(text, behind, column)
+  const inserted = block(indent, step)
+  const isSpaced =
+    /\n[ \t]*\r?\n$/.test(text.slice(0, first.key.range[0]).replace(/[^\n]*$/, '')) || hasBlank(text, section)
+  if (isSpaced) yield insertAt(text, at, { inserted: end + inserted, end })
+  yield insertAt(text, at, { inserted, end })
+  yield insertAt(text, behind, { inserted, end })
+}
+
+/** Whether blank lines stand between the servers that are there. */
+function hasBlank(text: string, { items }: YAMLMap.Parsed): boolean {
+  const [first, second] = items
+  return (
+    first !== undefined &&
+    second !== undefined &&
+    /\n[ \t]*\r?\n/.test(text.slice(first.key.range[0], second.key.range[0]))
+  )
+}
+
+function afterComments(text: string, from: number, column: number): number {
+  let at = from
+  for (let look = from; look < text.length; ) {
+    const next = nextLine(text, look)
+    const line = text.slice(look, next)
+    if (line.trim() !== '' && !new RegExp(`^ {${Math.max(1, column)},}#`).test(line)) break
+    if (line.trim() !== '') at = next
+    look = next
+  }
+  return at
+}
+
+const columnOf = (text: string, offset: number): number => offset - (text.lastIndexOf('\n', offset - 1) + 1)
+
+/** Where the line after the one of an offset begins. A text in block style ends behind its line break. */
+function lineAfter(text: string, offset: number): number {
+  return offset > 0 && text[offset - 1] === '\n' ? offset : nextLine(text, offset)
+}
+
+function nextLine(text: string, offset: number): number {
+  const next = text.indexOf('\n', offset)
+  return next < 0 ? text.length : next + 1
+}
+
+function insertAt(
+  text: string,
+  at: number,
+  { inserted, end }: { readonly inserted: string; readonly end: string },
+): string {
+  const isOpen = at > 0 && text[at - 1] !== '\n'
+  return `${text.slice(0, at)}${isOpen ? end : ''}${inserted}${text.slice(at)}`
+}
+
+interface Flow {
+  readonly root: YAMLMap.Parsed
+  readonly section: ParsedNode | null | undefined
+  readonly servers: readonly NewServer[]
+}
+
+/** Within braces, which JSON has everywhere: each server on a line of its own, as JSON. */
+function* flowAttempts(text: string, { root, section, servers }: Flow): Iterable<string> {
+  const members = servers.map(({ id, entry }) => `${JSON.stringify(id)}: ${JSON.stringify(entry)}`)
+  const isFresh = section === undefined
+  if (!isFresh && !isMap(section)) return
+  const map = (section ?? root) as YAMLMap.Parsed
+  const indent = isFresh ? STEP : STEP + STEP
+  const inner = members.map((member) => `\n${indent}${isFresh ? STEP : ''}${member}`).join(',')
+  const added = isFresh ? `\n${indent}"mcp_servers": {${inner}\n${indent}}` : inner
+  const last = map.items.at(-1)
+  const behind = last === undefined ? map.range[0] + 1 : (last.value ?? last.key).range[1]
+  const close = map.range[1] - 1
+  const rest = text.slice(behind, close)
+  const comma = last === undefined || rest.includes(',') ? '' : ','
+  const at = rest.includes(',') ? behind + rest.indexOf(',') + 1 : behind
+  yield `${text.slice(0, at)}${comma}${added}${text.slice(at)}`
+  yield `${text.slice(0, at)}${comma}${added}\n${text.slice(at)}`
+}
