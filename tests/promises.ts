@@ -277,6 +277,15 @@ export const PROMISES = {
     text: 'One pure filter over every format: the same without a selection, and otherwise only less',
     state: 'built',
   },
+  'AG-18': {
+    text: 'agents, import and init: what is installed, the servers of all agents in one config, and the first minute',
+    state: 'built',
+  },
+  'AG-19': {
+    text: 'tools cost: what the definition of each tool costs an agent in every turn, by server and profile, as an estimate',
+    state: 'built',
+  },
+  'AG-20': { text: 'Names survive the rules of every agent: unique and intact', state: 'built' },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES

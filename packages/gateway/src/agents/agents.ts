@@ -9,6 +9,14 @@ export type {
 } from './agent-adapter.ts'
 export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 export { findProgram } from './find-program.ts'
+export {
+  type AddedServer,
+  type FoundServer,
+  type ImportPlan,
+  type ImportWish,
+  mergeServers,
+  type ServerSource,
+} from './import/import.ts'
 export { type AgentSight, lookAtAgents } from './look-at-agent.ts'
 export { type NativeReading, readAgent } from './read-agent.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'

@@ -32,3 +32,5 @@ export async function askTerminal(
     lines.close()
   }
 }
+
+export const isYes = (answer: string | undefined): boolean => /^y(es)?$/i.test(answer ?? '')

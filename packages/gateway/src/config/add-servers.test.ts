@@ -61,7 +61,6 @@ governance:
     ['with an entry that is empty', 'mcp_servers:\n  a:\n'],
     ['with anchors', 'mcp_servers:\n  a: &a\n    command: x\n  b: *a\n'],
     ['in braces', 'mcp_servers: { a: { command: x } }\ngateway: {}\n'],
-    ['with empty braces', 'mcp_servers: {}\n'],
     ['in JSON', '{\n  "mcpServers": {\n    "a": { "command": "x" }\n  },\n  "gateway": {}\n}\n'],
     ['in JSON without servers', '{\n  "gateway": { "port": 1 }\n}\n'],
     ['in empty JSON', '{}'],
@@ -75,6 +74,10 @@ governance:
     expect([...after.servers.keys()]).toEqual([...before.servers.keys(), 'files'])
     expect(Object.fromEntries(after.servers)).toEqual({ ...Object.fromEntries(before.servers), files: FILES.entry })
     expect(isSubsequenceInOnePlace(text, result)).toBe(true)
+  })
+
+  it('opens the braces of a section that is empty', () => {
+    expect(added('mcp_servers: {}   # none yet\naudit: {}\n')).toBe(`mcp_servers:   # none yet\n${BLOCK}audit: {}\n`)
   })
 
   it('writes JSON into JSON', () => {

@@ -48,31 +48,31 @@ function* attempts(text: string, servers: readonly NewServer[]): Iterable<string
   const end = text.includes('\r\n') ? '\r\n' : '\n'
   const block = (indent: string, step: string): string =>
     servers.map((server) => linesText(entryLines(server, step), indent, end)).join(end)
-  const document = parseYaml({ parse: parseDocument, text })
-  const root = document?.contents
-  if (!isMap(root)) {
-    const isOpen = text !== '' && !text.endsWith('\n')
-    const head = text.trim() === '' ? HEADER.replaceAll('\n', end) : ''
-    yield `${text}${isOpen ? end : ''}${head}mcp_servers:${end}${block(STEP, STEP)}`
-    return
-  }
-  const pair = sectionIn(root as YAMLMap.Parsed)
+  const root = parseYaml({ parse: parseDocument, text })?.contents
+  const pair = isMap(root) ? sectionIn(root as YAMLMap.Parsed) : undefined
   const section = pair?.value
-  if (root.flow || (isMap(section) && section.flow)) {
+  if (isMap(root) && (root.flow || (isMap(section) && section.flow))) {
+    if (!root.flow && isMap(section)) yield* withoutBraces(text, section as YAMLMap.Parsed, { block, end })
     yield* flowAttempts(text, { root: root as YAMLMap.Parsed, section, servers })
-    return
-  }
-  if (pair === undefined) {
-    const gap = /(?:^|\n)\r?\n$/.test(text) ? '' : end
-    yield `${text}${text.endsWith('\n') ? '' : end}${gap}mcp_servers:${end}${block(STEP, STEP)}`
-    return
-  }
-  if (!isMap(section)) {
-    const at = lineAfter(text, (pair.key as ParsedNode).range[1])
-    yield insertAt(text, at, { inserted: block(STEP, STEP), end })
-    return
-  }
-  yield* blockAttempts(text, section as YAMLMap.Parsed, { block, end })
+  } else if (pair === undefined) yield newSection(text, { block, end })
+  else if (isMap(section)) yield* blockAttempts(text, section as YAMLMap.Parsed, { block, end })
+  else yield insertAt(text, lineAfter(text, pair.key.range[1]), { inserted: block(STEP, STEP), end })
+}
+
+/** At the end, with a blank line before; the first in a file that says nothing is preceded by a header. */
+function newSection(text: string, { block, end }: Block): string {
+  const isNew = text.trim() === ''
+  const gap = isNew || /(?:^|\n)\r?\n$/.test(text) ? '' : end
+  const open = text === '' || text.endsWith('\n') ? '' : end
+  return `${text}${open}${isNew ? HEADER.replaceAll('\n', end) : gap}mcp_servers:${end}${block(STEP, STEP)}`
+}
+
+/** Nobody who wrote `{}` for none wants all of them between these braces. */
+function* withoutBraces(text: string, { items, range }: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
+  if (items.length > 0) return
+  const opened = text.slice(0, range[0]).trimEnd() + text.slice(range[1])
+  const key = text.slice(0, range[0]).trimEnd().length
+  yield insertAt(opened, lineAfter(opened, key), { inserted: block(STEP, STEP), end })
 }
 
 const sectionIn = (root: YAMLMap.Parsed): Pair<ParsedNode, ParsedNode | null> | undefined =>

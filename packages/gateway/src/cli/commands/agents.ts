@@ -1,7 +1,6 @@
-import { ADAPTERS, type AgentPlace, findAdapter, lookAtAgents } from '../../agents/agents.ts'
-import { userHomeOf } from '../../config/config.ts'
+import { ADAPTERS, findAdapter, lookAtAgents } from '../../agents/agents.ts'
+import { placeOf } from '../agent-place.ts'
 import { type AgentFileReport, type AgentReport, isThere, reportOf } from '../agent-report.ts'
-import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import type { Column } from '../table.ts'
@@ -34,13 +33,6 @@ export const agentsCommand = defineCommand<AgentsFlags, [string?]>({
     if (name !== undefined && first !== undefined) return showAgent(screen, first)
     listAgents(screen, flags.all ? reports : reports.filter(isThere))
   },
-})
-
-export const placeOf = ({ environment, cwd }: CliContext): AgentPlace => ({
-  environment,
-  platform: process.platform,
-  home: userHomeOf(environment),
-  cwd,
 })
 
 function listAgents(screen: Screen, agents: readonly AgentReport[]): void {

@@ -1,0 +1,121 @@
+import { basename } from 'node:path'
+import { expandVars } from '@sallyport/core'
+import { type EntryText, mapTexts } from './entry-texts.ts'
+import { type Entry, hasReference, textsOf, urlOf, wordsOf } from './found-server.ts'
+import { secretParts } from './secret-parts.ts'
+
+/** What makes two entries the same server, but for the version of its package. */
+export interface Likeness {
+  readonly key: string
+  /** Nothing where none is asked for, or the latest. */
+  readonly version: string | undefined
+}
+
+const HIDDEN = '\0'
+const REFERENCE = /(?<!\$)\$\{[^}]*\}/g
+
+/** The programs that fetch a package and run it, by the words that begin their lines. */
+const RUNNERS: readonly (readonly [registry: 'npm' | 'pypi', ...words: string[]])[] = [
+  ['npm', 'npx'],
+  ['npm', 'bunx'],
+  ['npm', 'pnpx'],
+  ['npm', 'pnpm', 'dlx'],
+  ['npm', 'yarn', 'dlx'],
+  ['npm', 'bun', 'x'],
+  ['npm', 'npm', 'exec'],
+  ['pypi', 'uvx'],
+  ['pypi', 'uv', 'tool', 'run'],
+  ['pypi', 'pipx', 'run'],
+]
+const MEANINGLESS = new Set(['-y', '--yes', '-q', '--quiet', '--silent', '--'])
+
+/** The same for the same command or URL, however it is written. A secret does not count, nor what hides it. */
+export function likenessOf(entry: Entry): Likeness {
+  const masked = mapTexts(entry, maskedText)
+  const url = urlOf(masked)
+  if (url !== undefined) return { key: JSON.stringify(['url', plainUrl(url)]), version: undefined }
+  const { words, version } = plainWords(wordsOf(masked))
+  return { key: JSON.stringify(['program', ...words, masked.cwd ?? '']), version }
+}
+
+function maskedText({ text, place }: EntryText): string {
+  let masked = text
+  for (const { start, end } of secretParts(text, place).toReversed())
+    masked = masked.slice(0, start) + HIDDEN + masked.slice(end)
+  return masked.replaceAll(REFERENCE, HIDDEN)
+}
+
+function plainUrl(text: string): string {
+  const plain = text.replace(/#.*$/s, '')
+  const [, scheme = '', host = '', rest = ''] = /^([a-z]+):\/\/([^/?]*)(.*)$/is.exec(plain) ?? []
+  const [path = '', query] = rest.split(/\?(.*)/s)
+  const port = scheme.toLowerCase() === 'https' ? /:443$/ : /:80$/
+  const place = `${scheme}://${host.replace(port, '')}`.toLowerCase()
+  return `${place}${path.replace(/\/+$/, '')}${query ? `?${query}` : ''}`
+}
+
+interface PlainWords {
+  readonly words: readonly string[]
+  readonly version: string | undefined
+}
+
+function plainWords(words: readonly string[]): PlainWords {
+  const [program = '', ...args] = words
+  const name = basename(program.replaceAll('\\', '/')).replace(/\.(?:cmd|exe|ps1)$/i, '')
+  const runner = RUNNERS.find(([, ...starts]) => starts.every((word, at) => word === (at === 0 ? name : args[at - 1])))
+  if (runner === undefined) return { words: [program, ...args].map(plainPath), version: undefined }
+  const [registry, ...starts] = runner
+  const rest = args.slice(starts.length - 1)
+  const first = rest.findIndex((word) => !MEANINGLESS.has(word))
+  const wanted = rest[first]
+  // A flag of the runner changes what is run.
+  if (wanted === undefined || wanted.startsWith('-')) return { words: [name, ...rest], version: undefined }
+  const [, packageName = wanted, version] = /^(@?[^@=]+)(?:==?|@)(.+)$/.exec(wanted) ?? []
+  const following = rest.slice(first + 1).map(plainPath)
+  return { words: [registry, packageName, ...following], version: version === 'latest' ? undefined : version }
+}
+
+const plainPath = (word: string): string => (/^[/~.]/.test(word) && word.length > 1 ? word.replace(/\/+$/, '') : word)
+
+export type Lookup = (variable: string) => string | undefined
+
+/**
+ * Whether two entries of one likeness say nothing that contradicts: the same program with another account or another
+ * database is another server. What stands behind a variable that is not set could be anything.
+ */
+export function agree(a: Entry, b: Entry, lookup: Lookup): boolean {
+  const urls: Pair = [urlOf(a) ?? '', urlOf(b) ?? '']
+  const pairs = [...sharedTexts(a, b, 'env'), ...sharedTexts(a, b, 'headers'), ...argumentPairs(a, b)]
+  return pairs.every((pair) => canBeSame(pair, lookup)) && (urls.some(hasReference) || haveSameSecrets(urls))
+}
+
+function canBeSame([one, other]: Pair, lookup: Lookup): boolean {
+  if (one === other) return true
+  if (!hasReference(one) && !hasReference(other)) return false
+  const [first, second] = [expandVars(one, lookup), expandVars(other, lookup)]
+  return !first.ok || !second.ok || first.value === second.value
+}
+
+const haveSameSecrets = (urls: Pair): boolean => {
+  const [one, other] = urls.map((url) =>
+    secretParts(url, { kind: 'url' }).map(({ start, end }) => url.slice(start, end)),
+  )
+  return one?.join('\n') === other?.join('\n')
+}
+
+type Pair = readonly [string, string]
+
+function sharedTexts(a: Entry, b: Entry, key: 'env' | 'headers'): readonly Pair[] {
+  const fold = (name: string): string => (key === 'headers' ? name.toLowerCase() : name)
+  const other = new Map(Object.entries(textsOf(b, key)).map(([name, text]) => [fold(name), text]))
+  return Object.entries(textsOf(a, key)).flatMap(([name, text]): Pair[] => {
+    const same = other.get(fold(name))
+    return same === undefined ? [] : [[text, same]]
+  })
+}
+
+/** Of entries of one likeness these differ in secrets and in how a package is asked for, and in nothing else. */
+function argumentPairs(a: Entry, b: Entry): readonly Pair[] {
+  const [ones, others] = [a, b].map((entry) => plainWords(wordsOf(entry)).words)
+  return (ones ?? []).map((word, at): Pair => [word, others?.[at] ?? ''])
+}

@@ -1,0 +1,186 @@
+import { expandVars } from '@sallyport/core'
+import { mapTexts } from './entry-texts.ts'
+import { type Entry, type FoundServer, hasReference, type ServerSource, textsOf } from './found-server.ts'
+import { type HiddenSecret, hideSecrets, VariableNames } from './hide-secrets.ts'
+import { agree, type Likeness, type Lookup, likenessOf } from './likeness.ts'
+import { isOwnGateway } from './own-gateway.ts'
+import { ServerNames } from './server-names.ts'
+
+/** A server that is to be added to config.yaml. */
+export interface AddedServer {
+  readonly id: string
+  readonly entry: Entry
+  /** Every place where it was found; the first gave it its name. */
+  readonly sources: readonly ServerSource[]
+  /** The id that it would have, were that not taken by another server. */
+  readonly renamedFrom?: string
+  readonly secrets: readonly HiddenSecret[]
+  /** The secrets that were found in it, hidden or not: whoever shows something of it masks them. */
+  readonly masked: readonly string[]
+  /** Variables that it refers to and that are not set: it is switched off until they are. */
+  readonly unset: readonly string[]
+  readonly notes: readonly string[]
+}
+
+export interface PresentServer extends ServerSource {
+  /** What it is called in config.yaml. */
+  readonly id: string
+}
+
+export interface SkippedServer extends ServerSource {
+  readonly why: string
+}
+
+export interface ImportPlan {
+  readonly added: readonly AddedServer[]
+  readonly present: readonly PresentServer[]
+  readonly skipped: readonly SkippedServer[]
+}
+
+export interface ImportWish {
+  readonly found: readonly FoundServer[]
+  /** What config.yaml has already, as it is written there. */
+  readonly existing: ReadonlyMap<string, Entry>
+  /** Where this gateway listens, so that it is not taken for a server. */
+  readonly port: number
+  readonly lookup: Lookup
+  readonly secrets: 'hide' | 'keep'
+  /** Whether servers count that stand in the folder in which people work. Whoever wrote that file may be anybody. */
+  readonly projects: 'take' | 'leave'
+}
+
+/** What becomes of the servers of all agents: one entry for each server, whatever they call it. */
+export function mergeServers(wish: ImportWish): ImportPlan {
+  const present: PresentServer[] = []
+  const skipped: SkippedServer[] = []
+  const groups: Group[] = []
+  const { lookup } = wish
+  const known = [...wish.existing].map(([id, entry]) => ({ id, members: [entry], likeness: likenessOf(entry) }))
+  for (const { server, ...source } of wish.found) {
+    const why = server.ok ? whyNot(server.config, source, wish) : server.why
+    if (why !== undefined || !server.ok) {
+      skipped.push({ ...source, why: why ?? '' })
+      continue
+    }
+    const likeness = likenessOf(server.config)
+    const candidate = { source, entry: server.config, likeness, notes: server.notes }
+    const same = known.find((one) => isSame(one, candidate, lookup))
+    if (same) present.push({ ...source, id: same.id })
+    else take(groups, candidate, lookup)
+  }
+  return { added: finish(groups, wish), present, skipped }
+}
+
+function whyNot(entry: Entry, { scope }: ServerSource, { port, projects }: ImportWish): string | undefined {
+  if (isOwnGateway(entry, port)) return 'it is this gateway.'
+  if (entry.enabled === false) return 'it is switched off there.'
+  if (scope !== 'project' || projects === 'take') return undefined
+  return 'it came with this folder, and may be anybody’s. Look at it, then take it with --project.'
+}
+
+interface Known {
+  /** Every entry that was found for it. */
+  readonly members: readonly Entry[]
+  readonly likeness: Likeness
+}
+
+interface Candidate {
+  readonly source: ServerSource
+  readonly entry: Entry
+  readonly likeness: Likeness
+  readonly notes: readonly string[]
+}
+
+function isSame({ members, likeness }: Known, { entry, likeness: its }: Candidate, lookup: Lookup): boolean {
+  const versions = new Set([likeness.version ?? its.version, its.version ?? likeness.version])
+  return likeness.key === its.key && versions.size === 1 && members.every((member) => agree(member, entry, lookup))
+}
+
+interface Group extends Known {
+  /** What they come to. */
+  readonly entry: Entry
+  readonly sources: readonly ServerSource[]
+  readonly notes: readonly string[]
+}
+
+function take(groups: Group[], candidate: Candidate, lookup: Lookup): void {
+  const { source, entry, likeness } = candidate
+  const at = groups.findIndex((group) => isSame(group, candidate, lookup))
+  const same = groups[at]
+  if (same === undefined) {
+    const notes = candidate.notes.map((note) => `${source.agent}: ${note}`)
+    groups.push({ entry, members: [entry], likeness, sources: [source], notes })
+    return
+  }
+  // A version that somebody pinned is kept.
+  const isPinned = same.likeness.version === undefined && likeness.version !== undefined
+  const [first, second] = isPinned ? [entry, same.entry] : [same.entry, entry]
+  groups[at] = {
+    entry: joined(first, second),
+    members: [...same.members, entry],
+    likeness: isPinned ? likeness : same.likeness,
+    sources: [...same.sources, source],
+    notes: [...same.notes, ...leftNotes(first, second, isPinned ? same.sources[0] : source)],
+  }
+}
+
+/** The first, with the variables and headers that only the second has; a reference counts more than a value. */
+function joined(first: Entry, second: Entry): Entry {
+  const env = joinedTexts(textsOf(first, 'env'), textsOf(second, 'env'), (name) => name)
+  const headers = joinedTexts(textsOf(first, 'headers'), textsOf(second, 'headers'), (name) => name.toLowerCase())
+  return {
+    ...first,
+    ...(env.size > 0 && { env: textMap(env) }),
+    ...(headers.size > 0 && { headers: textMap(headers) }),
+  }
+}
+
+type Texts = Readonly<Record<string, string>>
+
+const textMap = (texts: ReadonlyMap<string, string>): Texts => Object.fromEntries(texts)
+
+function joinedTexts(one: Texts, other: Texts, fold: (name: string) => string): ReadonlyMap<string, string> {
+  const all = new Map(Object.entries(one))
+  for (const [name, text] of Object.entries(other)) {
+    const known = [...all.keys()].find((key) => fold(key) === fold(name))
+    if (known === undefined || hasReference(text)) all.set(known ?? name, text)
+  }
+  return all
+}
+
+const MERGED_KEYS = new Set(['command', 'args', 'env', 'headers', 'url'])
+
+function leftNotes(first: Entry, second: Entry, source: ServerSource | undefined): readonly string[] {
+  const differing = Object.keys(second).filter(
+    (key) => !MERGED_KEYS.has(key) && JSON.stringify(first[key]) !== JSON.stringify(second[key]),
+  )
+  return differing.length === 0 ? [] : [`${source?.agent}: its own ${differing.join(', ')} was left.`]
+}
+
+function finish(groups: readonly Group[], wish: ImportWish): readonly AddedServer[] {
+  const names = new ServerNames(wish.existing.keys())
+  const used = new Set([...wish.existing.values()].flatMap((entry) => [...unsetIn(entry, () => undefined)]))
+  const variables = new VariableNames(wish.lookup, used)
+  return groups.map(({ entry, sources, notes }) => {
+    const [source] = sources as readonly [ServerSource]
+    const id = names.claim(source, entry)
+    const usual = new ServerNames([]).claim(source, entry)
+    const found = hideSecrets(entry, id, variables)
+    const masked = found.secrets.map(({ value }) => value)
+    const hidden = wish.secrets === 'keep' ? { entry, secrets: [] } : found
+    const unset = [...unsetIn(hidden.entry, wish.lookup)]
+    return { id, ...hidden, masked, sources, ...(usual !== id && { renamedFrom: usual }), unset, notes }
+  })
+}
+
+/** The variables without which an entry cannot be used. */
+function unsetIn(entry: Entry, lookup: Lookup): ReadonlySet<string> {
+  const unset = new Set<string>()
+  mapTexts(entry, ({ text }) => {
+    const expansion = expandVars(text, lookup)
+    if (!expansion.ok)
+      for (const { kind, variable } of expansion.issues) if (kind === 'unset' && variable) unset.add(variable)
+    return text
+  })
+  return unset
+}

@@ -1,0 +1,11 @@
+import type { AgentPlace } from '../agents/agents.ts'
+import { userHomeOf } from '../config/config.ts'
+import type { CliContext } from './cli-context.ts'
+
+/** Where the agents of whoever runs the command keep their files. */
+export const placeOf = ({ environment, cwd }: CliContext): AgentPlace => ({
+  environment,
+  platform: process.platform,
+  home: userHomeOf(environment),
+  cwd,
+})

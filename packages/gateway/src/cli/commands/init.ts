@@ -1,0 +1,68 @@
+import { findAdapter } from '../../agents/agents.ts'
+import { profileKey } from '../../config/config.ts'
+import { defineCommand } from '../define-command.ts'
+import { type FirstProfile, pickProfile, runLine } from '../first-profile.ts'
+import { type ImportOutcome, importServers } from '../import-servers.ts'
+import { importReport } from '../import-text.ts'
+import { createScreen, type Screen } from '../screen.ts'
+
+interface InitFlags {
+  readonly from?: readonly string[]
+  readonly yes?: boolean
+  readonly profile?: string
+}
+
+export const initCommand = defineCommand<InitFlags>({
+  brief: 'The first minute: find your agents, import their servers, and say how to run one',
+  description: 'It can be run again at any time: what is there already is kept as it is.',
+  examples: [
+    ['init', 'Look, then be asked about each step'],
+    ['init --from claude --yes', 'Take over the servers of one agent without being asked'],
+    ['init --yes --profile codex.reviewer', 'And make a profile for another'],
+  ],
+  flags: {
+    from: {
+      kind: 'parsed',
+      parse: (name: string) => findAdapter(name).id,
+      optional: true,
+      variadic: true,
+      placeholder: 'agent',
+      brief: 'Only look at this agent; may be repeated',
+    },
+    yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask' },
+    profile: {
+      kind: 'parsed',
+      parse: String,
+      optional: true,
+      placeholder: 'agent.variant',
+      brief: 'The profile to run; it is made where there is none',
+    },
+  },
+  run: async (context, flags) => {
+    const screen = createScreen(context, flags)
+    const outcome = await importServers(context, flags, screen)
+    const first = await pickProfile(context, flags, { outcome, screen })
+    if (screen.json) return screen.dataJson(reportOf(outcome, first))
+    tell(screen, outcome, first)
+  },
+})
+
+function reportOf(outcome: ImportOutcome, first: FirstProfile | undefined) {
+  const { found, draft, isWritten } = outcome
+  return {
+    agents: found.agents,
+    import: { ...importReport(draft, found.broken), written: isWritten },
+    ...(first && { profile: profileKey(first.ref.agent, first.ref.variant), run: runLine(first) }),
+  }
+}
+
+function tell(screen: Screen, { found, draft, isWritten }: ImportOutcome, first: FirstProfile | undefined): void {
+  const { added } = draft.plan
+  if (found.agents.length === 0) screen.say('No agent was found. `sallyport agents --all` shows those that are known.')
+  if (isWritten) screen.say(`${added.length} of the servers of your agents are in ${draft.path} now.`)
+  else if (draft.before === undefined)
+    screen.say(`There is no ${draft.path} yet: write servers into it, or run \`sallyport init\` again.`)
+  if (first === undefined) return screen.say('Look around without any of it: sallyport serve --demo')
+  screen.say('Run it:')
+  screen.data(`${runLine(first)}\n`)
+}

@@ -1,0 +1,87 @@
+import { closest } from '@sallyport/core'
+import { type AgentAdapter, findAdapter, findProgram } from '../agents/agents.ts'
+import { ProfileDesk, type ProfileRef, profileKey } from '../config/config.ts'
+import { placeOf } from './agent-place.ts'
+import type { CliContext } from './cli-context.ts'
+import type { ImportOutcome } from './import-servers.ts'
+import { profileRef } from './profile-sight.ts'
+import type { Screen } from './screen.ts'
+import { askTerminal, isTerminal } from './terminal-question.ts'
+
+export interface ProfileChoice {
+  readonly yes?: boolean
+  readonly profile?: string
+}
+
+export interface FirstProfile {
+  readonly agent: AgentAdapter
+  readonly ref: ProfileRef
+}
+
+/** The agent that is to be run, and the profile that it gets. Nothing where no agent is known. */
+export async function pickProfile(
+  context: CliContext,
+  choice: ProfileChoice,
+  { outcome, screen }: { readonly outcome: ImportOutcome; readonly screen: Screen },
+): Promise<FirstProfile | undefined> {
+  const ref = choice.profile === undefined ? undefined : profileRef(choice.profile)
+  const asks = !choice.yes && isTerminal(context)
+  const agent = ref ? findAdapter(ref.agent) : await pickAgent(context, outcome.found.agents, asks ? 'ask' : 'first')
+  if (agent === undefined) return undefined
+  const picked = { agent, ref: { agent: agent.id, variant: ref?.variant ?? 'default' } }
+  const desk = new ProfileDesk({ home: outcome.draft.home, state: outcome.draft.state })
+  const known = (await desk.read()).profiles.get(profileKey(picked.ref.agent, picked.ref.variant))
+  // What somebody decided before is not asked again, and never overwritten.
+  if (known?.selectedMcpTools !== undefined) return picked
+  const selectors = asks ? await pickServers(context, serversOf(outcome), screen) : undefined
+  const isNamed = ref !== undefined && known === undefined
+  if (selectors !== undefined || isNamed)
+    await desk.set(picked.ref, { ...(selectors && { selectedMcpTools: selectors }) })
+  return picked
+}
+
+/** How it is started; for those without a program of their own, how they are told of the gateway. */
+export function runLine({ agent, ref }: FirstProfile): string {
+  const variant = ref.variant.toLowerCase() === 'default' ? '' : ` --profile ${ref.variant.toLowerCase()}`
+  return agent.program === undefined ? `sallyport connect ${agent.id}${variant}` : `sallyport run ${agent.id}${variant}`
+}
+
+async function pickAgent(
+  context: CliContext,
+  found: readonly string[],
+  how: 'ask' | 'first',
+): Promise<AgentAdapter | undefined> {
+  const place = placeOf(context)
+  const canRun = ({ program }: AgentAdapter): boolean =>
+    program !== undefined && findProgram(program, place) !== undefined
+  const agents = found.map(findAdapter)
+  const sorted = [...agents.filter(canRun), ...agents.filter((agent) => !canRun(agent))]
+  if (how === 'first' || sorted.length < 2) return sorted[0]
+  const list = sorted.map(({ id, title }, index) => `  ${index + 1}  ${title} (${id})\n`).join('')
+  const answer = await askTerminal(`\nWhich agent do you want to run?\n${list}Number or name [1]: `, context)
+  if (!answer) return sorted[0]
+  return sorted[Number(answer) - 1] ?? findAdapter(answer)
+}
+
+function serversOf({ draft, isWritten }: ImportOutcome): readonly string[] {
+  return [...draft.existing, ...(isWritten ? draft.plan.added.map(({ id }) => id) : [])]
+}
+
+/** Which servers the profile selects; nothing for all of them. */
+async function pickServers(
+  context: CliContext,
+  servers: readonly string[],
+  screen: Screen,
+): Promise<readonly string[] | undefined> {
+  if (servers.length === 0) return undefined
+  screen.say(`\nServers: ${servers.join(', ')}`)
+  for (;;) {
+    const answer = await askTerminal('Which may it use? Names with spaces between, or Enter for all: ', context)
+    const words = answer?.split(/[\s,]+/).filter(Boolean) ?? []
+    if (words.length === 0) return undefined
+    const unknown = words.find((word) => !servers.includes(word))
+    if (unknown === undefined) return words
+    const meant = closest(unknown, servers)
+    screen.say(`There is no server "${unknown}".${meant === undefined ? '' : ` Did you mean "${meant}"?`}`)
+  }
+}

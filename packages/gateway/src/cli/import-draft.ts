@@ -1,0 +1,158 @@
+import { join } from 'node:path'
+import { type Json, SallyportError } from '@sallyport/core'
+import { type AddedServer, type ImportPlan, type ImportWish, mergeServers } from '../agents/agents.ts'
+import {
+  addServers,
+  DEFAULT_SETTINGS,
+  type Environment,
+  type Home,
+  type HomeContent,
+  loadSettings,
+  locateHome,
+  locateState,
+  type NewServer,
+  readHome,
+  renewTrust,
+  withFile,
+  writtenServers,
+} from '../config/config.ts'
+import { makeFolder, replaceFile } from '../disk/disk.ts'
+import type { CliContext } from './cli-context.ts'
+import type { FoundServers } from './found-servers.ts'
+import type { GlobalFlags } from './global-flags.ts'
+
+/** What an import would make of config.yaml. Nothing is written yet. */
+export interface ImportDraft {
+  readonly plan: ImportPlan
+  /** The servers that the file has already. */
+  readonly existing: readonly string[]
+  readonly home: Home
+  readonly state: string
+  readonly file: 'config.yaml' | 'config.json'
+  readonly path: string
+  /** Undefined where there is no file yet. */
+  readonly before: Buffer | undefined
+  readonly after: string
+}
+
+export interface DraftWish extends Pick<ImportWish, 'secrets' | 'projects'> {
+  readonly found: FoundServers
+}
+
+export async function draftImport(context: CliContext, flags: GlobalFlags, wish: DraftWish): Promise<ImportDraft> {
+  const { environment, cwd } = context
+  const home = locateHome({ flag: flags.home, environment, cwd })
+  const state = locateState({ flag: flags.state, environment, cwd })
+  const content = await readHome(home.path)
+  const file = !content.files.has('config.yaml') && content.files.has('config.json') ? 'config.json' : 'config.yaml'
+  const path = join(home.path, file)
+  const before = content.files.get(file)
+  const text = before?.toString('utf8')
+  const existing = writtenServers(path, text ?? '')
+  if (!existing.ok) throw new SallyportError('CONFIG_INVALID', existing.why, { hint: 'Correct it, then import again.' })
+  const merged = mergeServers({
+    found: wish.found.servers,
+    existing: existing.servers,
+    port: await portOf(content, environment),
+    lookup: (name) => environment[name],
+    secrets: wish.secrets,
+    projects: wish.projects,
+  })
+  const plan = await withoutRefused(merged, { home: home.path, environment })
+  const after = addServers(text, plan.added.map(newServer))
+  if (!after.ok)
+    throw new SallyportError('CONFIG_INVALID', `Nothing can be added to ${path}: ${after.why}.`, {
+      hint: 'Write its mcp_servers with one server on each line, or see what to add with --dry-run on another --home.',
+    })
+  await requireUsable(after.text, { content, file, environment, unset: plan.added.flatMap(({ unset }) => unset) })
+  return { plan, existing: [...existing.servers.keys()], home, state, file, path, before, after: after.text }
+}
+
+/** Writes it, unless somebody else has changed the file meanwhile. */
+export async function writeImport({ home, state, file, path, before, after }: ImportDraft): Promise<void> {
+  makeFolder(home.path)
+  const isWanted = async (): Promise<boolean> => {
+    const now = (await readHome(home.path)).files.get(file)
+    return now === undefined ? before === undefined : before?.equals(now) === true
+  }
+  if (!(await replaceFile(path, after, { isWanted })))
+    throw new SallyportError('USAGE', `${path} was changed meanwhile; it is as it was.`, { hint: 'Import again.' })
+  await renewTrust({ home, state }, file, { before, after: Buffer.from(after) })
+}
+
+/** A server that waits for a variable is switched off: with an unset one nothing of the config would be in force. */
+function newServer({ id, entry, sources, unset }: AddedServer): NewServer {
+  const from = `from ${[...new Set(sources.map(({ agent }) => agent))].join(', ')}`
+  const waits = `switched off until ${unset.join(' and ')} ${unset.length === 1 ? 'is' : 'are'} set`
+  const off: Readonly<Record<string, Json>> = unset.length === 0 ? {} : { enabled: false }
+  return { id, entry: { ...entry, ...off }, comment: [unset.length === 0 ? from : `${from}; ${waits}`] }
+}
+
+async function portOf(content: HomeContent, environment: Environment): Promise<number> {
+  try {
+    return (await loadSettings({ home: content.path, environment, content })).settings.gateway.port
+  } catch {
+    return DEFAULT_SETTINGS.gateway.port
+  }
+}
+
+interface Reading {
+  readonly home: string
+  readonly environment: Environment
+}
+
+/** One that the gateway would not take spoils no other: then each is read alone. */
+async function withoutRefused(plan: ImportPlan, reading: Reading): Promise<ImportPlan> {
+  if ((await refusalOf(plan.added, reading)) === undefined) return plan
+  const added: AddedServer[] = []
+  const skipped = [...plan.skipped]
+  for (const server of plan.added) {
+    const why = await refusalOf([server], reading)
+    if (why === undefined) added.push(server)
+    else skipped.push(...server.sources.map((source) => ({ ...source, why })))
+  }
+  return { ...plan, added, skipped }
+}
+
+async function refusalOf(servers: readonly AddedServer[], reading: Reading): Promise<string | undefined> {
+  const alone = addServers(
+    undefined,
+    servers.map(({ id, entry }) => ({ id, entry, comment: [] })),
+  )
+  if (!alone.ok) return 'it cannot be written as YAML.'
+  const nothing = { path: reading.home, files: new Map(), digest: '', configDigest: '' }
+  const content = withFile(nothing, 'config.yaml', Buffer.from(alone.text))
+  const unset = servers.flatMap((server) => server.unset)
+  try {
+    await loadSettings({ home: reading.home, environment: withStandIns(reading.environment, unset), content })
+    return undefined
+  } catch (error) {
+    if (!(error instanceof SallyportError)) throw error
+    const [, issue = error.code] = error.message.split('\n')
+    return `the gateway would not take it: ${issue.trim().replace(/^\S+:\d+:\d+ /, '')}`
+  }
+}
+
+interface Usability {
+  readonly content: HomeContent
+  readonly file: 'config.yaml' | 'config.json'
+  readonly environment: Environment
+  readonly unset: readonly string[]
+}
+
+/** What was in force before must not be lost by what is added. */
+async function requireUsable(text: string, { content, file, environment, unset }: Usability): Promise<void> {
+  const home = content.path
+  const wasUsable = await loadSettings({ home, environment, content }).then(
+    () => true,
+    () => false,
+  )
+  if (!wasUsable) return
+  const changed = withFile(content, file, Buffer.from(text))
+  await loadSettings({ home, environment: withStandIns(environment, unset), content: changed })
+}
+
+const withStandIns = (environment: Environment, unset: readonly string[]): Environment => ({
+  ...environment,
+  ...Object.fromEntries(unset.map((name) => [name, 'stand-in'])),
+})

@@ -1,0 +1,70 @@
+import { lineDiff, maskSecrets } from '@sallyport/core'
+import type { AddedServer, ServerSource } from '../agents/agents.ts'
+import type { BrokenFile } from './found-servers.ts'
+import type { ImportDraft } from './import-draft.ts'
+import type { Screen } from './screen.ts'
+import { visibleLine, visibleLines } from './terminal-text.ts'
+
+/** Everything about an import that a program may want to know, and no secret. */
+export function importReport({ plan, path }: ImportDraft, broken: readonly BrokenFile[]) {
+  return {
+    file: path,
+    added: plan.added.map(({ id, sources, renamedFrom, secrets, unset, notes }) => ({
+      ...{ id, sources, notes, unset },
+      ...(renamedFrom !== undefined && { renamedFrom }),
+      variables: secrets.map(({ variable, at }) => ({ variable, at })),
+    })),
+    present: plan.present,
+    skipped: plan.skipped,
+    broken,
+  }
+}
+
+/** The lines that are to be added. What stands around them may hold secrets and is not shown. */
+export function printDiff(screen: Screen, { before, after, path, plan }: ImportDraft): void {
+  const lines = lineDiff((before?.toString('utf8') ?? '').split('\n'), after.split('\n'))
+  const added = lines.filter(({ mark }) => mark === '+').map(({ text }) => `+ ${text}`)
+  const masked = plan.added.flatMap((server) => server.masked)
+  screen.data(`${screen.style.bold(visibleLine(path))}\n`)
+  for (const line of maskSecrets(added.join('\n'), masked).split('\n'))
+    screen.data(`${screen.style.green(visibleLines(line))}\n`)
+}
+
+/** What was merged, renamed and left, and why; what has to be set. */
+export function sayPlan(screen: Screen, { plan }: ImportDraft, broken: readonly BrokenFile[]): void {
+  for (const { file, agent, why } of broken)
+    screen.say(`✗ ${agent}: ${visibleLine(why.includes(file) ? why : `${file}: ${why}`)}`)
+  for (const server of plan.added) for (const line of addedLines(server)) screen.say(line)
+  const present = [...new Set(plan.present.map(({ id }) => id))]
+  if (present.length > 0) screen.say(`= already there: ${present.join(', ')}`)
+  for (const { why, ...source } of plan.skipped) screen.say(`- ${nameOf(source)} is left out: ${visibleLine(why)}`)
+  for (const line of variableLines(plan.added)) screen.say(line)
+}
+
+const nameOf = ({ agent, name }: ServerSource): string => visibleLine(`${name} of ${agent}`)
+
+function addedLines({ id, sources, renamedFrom, notes }: AddedServer): readonly string[] {
+  const others = sources.slice(1).map(nameOf)
+  const merged = others.length === 0 ? '' : `, the same as ${others.join(', ')}`
+  const renamed = renamedFrom === undefined ? '' : ` (another server is called ${renamedFrom})`
+  const [first] = sources as readonly [ServerSource]
+  return [`+ ${id}: ${nameOf(first)}${merged}${renamed}`, ...notes.map((note) => `    ${visibleLine(note)}`)]
+}
+
+/** The lines that set what was kept out of the file. The values stay where they are. */
+function variableLines(added: readonly AddedServer[]): readonly string[] {
+  const lines = new Map<string, string>()
+  for (const { id, secrets, unset, sources } of added) {
+    for (const variable of unset) {
+      const place = secrets.find((secret) => secret.variable === variable)?.at
+      const where =
+        place === undefined ? `for ${id}` : `${place} of ${nameOf(sources[0] as ServerSource)}, in ${sources[0]?.file}`
+      if (!lines.has(variable)) lines.set(variable, `  export ${variable}='…'   # ${visibleLine(where)}`)
+    }
+  }
+  if (lines.size === 0) return []
+  return [
+    'Set these where the gateway runs, then remove `enabled: false` from the servers that need them:',
+    ...lines.values(),
+  ]
+}
