@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** How one agent shows the tools of a server to its model, as it was seen to do. */
+/**
+ * How one agent shows the tools of a server to its model. Prefixes, characters and limits are as they were seen; how a
+ * hash is made is not, and where nobody saw what a clash does (amp, droid), a tool is lost.
+ */
 interface NameRules {
   readonly prefix: string
   /** What it makes of a tool's name. */
