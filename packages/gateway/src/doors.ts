@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { SallyportError } from '@sallyport/core'
+import { type Principal, SallyportError } from '@sallyport/core'
 import { isLoopback, narrowPrincipal, ProfileDesk } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
 import { readingsOf } from './readings.ts'
@@ -14,8 +14,9 @@ import {
   openHttpServer,
   problemOf,
   type Routes,
+  SOCKET_PROTOCOLS,
 } from './serve/serve.ts'
-import { standingPrincipal } from './sessions/sessions.ts'
+import { bearerOf, standingPrincipal, watchToken } from './sessions/sessions.ts'
 import { VERSION } from './version.ts'
 
 export interface Port {
@@ -33,6 +34,7 @@ export class Doors {
   readonly #admin: Routes['admin']
   #socket: GatewaySocket | undefined
   #visitors = 0
+  #closing = false
   #onEmpty: (() => void) | undefined
 
   constructor(gateway: Gateway, onBug: Routes['onBug']) {
@@ -59,13 +61,14 @@ export class Doors {
   async openSocket(): Promise<void> {
     this.#socket = await openGatewaySocket({
       state: this.#gateway.state,
-      judge: (request) => this.#judgeHome(request),
+      judge: (request) => this.#judgeHome(request) ?? this.#judgeToken(request),
       onRequest: (request, response) =>
         void this.#admin(request, response, standingPrincipal('operator')).catch((error) =>
           this.#broke(error, response),
         ),
-      onLines: (stream) => this.#serveLines(stream),
+      onLines: (stream, request) => this.#serveLines(stream, request),
       onPort: (stream, request) => void this.#lendPort(stream, request),
+      onRun: (stream, request) => this.#keepRun(stream, request),
     })
   }
 
@@ -101,6 +104,7 @@ export class Doors {
 
   async close(): Promise<void> {
     this.#onEmpty = undefined
+    this.#closing = true
     await Promise.all([...this.#listeners].map((listener) => listener.close()))
     await this.#socket?.close()
   }
@@ -119,18 +123,42 @@ export class Doors {
     )
   }
 
-  #serveLines(stream: Duplex): void {
+  /** Who comes over the socket is the local agent, unless a token says whom they speak for. */
+  #judgeToken({ headers }: IncomingMessage): SallyportError | undefined {
+    if (headers.upgrade !== SOCKET_PROTOCOLS.lines || this.#principalOf(headers.authorization)) return undefined
+    return new SallyportError('UNAUTHENTICATED', 'The token of this window is not known here, or no longer counts.', {
+      hint: 'A run ends its token with itself. For other windows, make one with `sallyport connect`.',
+    })
+  }
+
+  #principalOf(authorization: string | undefined): Principal | undefined {
+    if (authorization === undefined) return standingPrincipal('agent')
+    const principal = this.#gateway.tokens.verify(bearerOf(authorization))?.principal
+    // The admin plane is not entered by lines: an operator's token has no business there.
+    return principal?.role === 'agent' ? principal : undefined
+  }
+
+  #serveLines(stream: Duplex, { headers: { authorization } }: IncomingMessage): void {
+    const principal = this.#principalOf(authorization)
+    if (principal === undefined) return void stream.destroy()
     const { methods, hub, settings, onConversation } = this.#gateway
     const client = new LineClient({
       stream,
-      principal: standingPrincipal('agent'),
+      principal,
       methods,
       hub,
       maxMessageBytes: settings.gateway.maxBodyBytes,
       onConversation,
     })
     this.#visitors++
-    void client.serve().finally(() => this.#left())
+    const unwatch =
+      authorization === undefined
+        ? () => {}
+        : watchToken(this.#gateway.tokens, bearerOf(authorization), () => stream.destroy())
+    void client.serve().finally(() => {
+      unwatch()
+      this.#left()
+    })
   }
 
   /** A `serve` that found this gateway running: it gets its port for as long as it stays. */
@@ -150,6 +178,19 @@ export class Doors {
       const known = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
       stream.end(`${JSON.stringify(problemOf(known))}\n`)
     }
+  }
+
+  /** A `run`: the gateway stays for as long as it does, and its token ends with it, however it ends. */
+  #keepRun(stream: Duplex, request: IncomingMessage): void {
+    this.#visitors++
+    const token = String(request.headers['x-sallyport-token'] ?? '')
+    stream.once('end', () => stream.end()).resume()
+    stream.once('close', () => {
+      // When it is we who go, the run goes on: the next gateway finds the token where it was. One that a failing disk
+      // keeps from being revoked is left to the sweep at the next run.
+      if (!this.#closing) void this.#gateway.tokens.revoke(token).catch(() => {})
+      this.#left()
+    })
   }
 
   #left(): void {

@@ -7,7 +7,10 @@ import { SILENCE, silentGateway } from './silent-gateway.ts'
 
 export interface ConnectionOptions {
   readonly state: string
-  readonly home: string
+  /** Whoever names one is refused by the gateway of another. */
+  readonly home?: string | undefined
+  /** Whom the connection speaks for; the local agent without one. */
+  readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   /** Who gives it goes on waiting for a gateway that says nothing; to anybody else that is a failure. */
   readonly onSilence?: (error: SallyportError) => void
@@ -30,7 +33,8 @@ export function connectTo(
   const headers = {
     connection: 'upgrade',
     upgrade: SOCKET_PROTOCOLS[purpose],
-    'x-sallyport-home': encodeURIComponent(options.home),
+    ...(options.home !== undefined && { 'x-sallyport-home': encodeURIComponent(options.home) }),
+    ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
     ...options.headers,
   }
   return new Promise((resolve, reject) => {

@@ -8,6 +8,7 @@ export interface ServeFlags {
   readonly stdio?: boolean
   readonly demo?: boolean
   readonly background?: boolean
+  readonly launch?: string
 }
 
 export const serveCommand = defineCommand<ServeFlags>({
@@ -54,6 +55,14 @@ export const serveCommand = defineCommand<ServeFlags>({
       withNegated: false,
       hidden: true,
       brief: 'Serve the windows that join, and end after the last one',
+    },
+    launch: {
+      kind: 'parsed',
+      parse: String,
+      optional: true,
+      hidden: true,
+      placeholder: 'folder',
+      brief: 'Be a window of the run with this folder',
     },
   },
   run: async (context, flags) => {

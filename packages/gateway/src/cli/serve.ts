@@ -1,15 +1,17 @@
-import { closeSync, writeSync } from 'node:fs'
+import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import { PACKAGE_ROOT } from '../package-root.ts'
 import { problemOf } from '../serve/problem.ts'
-import { REPORT_DESCRIPTOR, startBackgroundGateway } from './background-gateway.ts'
+import { REPORT_DESCRIPTOR } from './background-gateway.ts'
 import type { CliContext } from './cli-context.ts'
-import { findHome } from './find-home.ts'
+import { findHome, stateOf } from './find-home.ts'
 import { connectTo, JOIN_PATIENCE, JOIN_PAUSE } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
+import { joinGateway } from './join-gateway.ts'
+import { LAUNCH_TOKEN_FILE } from './launch-token-file.ts'
 import type { ServeFlags } from './serve-command.ts'
 import { relayStdio } from './stdio-relay.ts'
 
@@ -49,22 +51,41 @@ async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise
 }
 
 async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
-  const { home, state } = await findHome(context, flags)
-  const { environment, cwd } = context
   const onLost = (reason: string): void => void context.process.stderr.write(`! ${reason}\n`)
-  const join = async (): Promise<Duplex> => {
+  const join = flags.launch === undefined ? await sharedJoin(context, flags, onLost) : launchedJoin(context, flags)
+  await relayStdio({ input: process.stdin, output: process.stdout, join, onLost, signal: context.signal })
+}
+
+/** A window of its own: whoever comes first starts the gateway. */
+async function sharedJoin(
+  context: CliContext,
+  flags: Flags,
+  onLost: (reason: string) => void,
+): Promise<() => Promise<Duplex>> {
+  const { home, state } = await findHome(context, flags)
+  const { SALLYPORT_TOKEN: token, ...environment } = context.environment
+  const onSilence = (error: SallyportError): void => onLost(error.text)
+  return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onSilence })
+}
+
+/** A window of a run. The run sees to it that a gateway is there: our own environment may hold the model's key. */
+function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> {
+  const state = stateOf(context, flags)
+  return async () => {
     for (const until = performance.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
-      const joined = await connectTo('lines', { state, home: home.path, onSilence: (error) => onLost(error.text) })
+      const joined = await connectTo('lines', { state, token: launchToken(String(flags.launch)) })
       if (joined) return joined
-      await startBackgroundGateway({
-        home: home.origin === 'project' ? undefined : home.path,
-        state,
-        cwd,
-        environment: { ...environment },
-      })
       if (performance.now() > until)
-        throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway on the state ${state} does not answer.`)
+        throw new SallyportError('GATEWAY_UNREACHABLE', `No gateway runs on the state ${state}.`)
     }
   }
-  await relayStdio({ input: process.stdin, output: process.stdout, join, onLost, signal: context.signal })
+}
+
+/** Read anew each time: once the run is over, so is its folder. */
+function launchToken(folder: string): string {
+  try {
+    return readFileSync(join(folder, LAUNCH_TOKEN_FILE), 'utf8').trim()
+  } catch (cause) {
+    throw new SallyportError('UNAUTHENTICATED', 'The run to which this window belongs is over.', { cause })
+  }
 }

@@ -58,6 +58,8 @@ async function joinAgain({ join, onLost, signal }: Pick<RelayOptions, 'join' | '
       return await join()
     } catch (error) {
       if (!(error instanceof SallyportError) || performance.now() > until || signal.aborted) throw error
+      // A token that was revoked never counts again.
+      if (error.code === 'UNAUTHENTICATED') throw error
       onLost(`The gateway cannot be joined yet: ${error.text}`)
     }
   }

@@ -14,6 +14,7 @@ async function opened() {
     onRequest: nobody,
     onLines: nobody,
     onPort: nobody,
+    onRun: nobody,
   })
   return { socket, path: join(state, 'gateway.sock') }
 }

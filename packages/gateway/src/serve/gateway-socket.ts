@@ -9,7 +9,7 @@ import { openSocketPlace, requireOwn, type SocketPlace } from './socket-place.ts
 export { connectSocket } from './socket-place.ts'
 
 /** What a connection to the gateway's own socket can become, besides HTTP. */
-export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port' } as const
+export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port', run: 'sallyport-run' } as const
 
 export interface GatewaySocketOptions {
   readonly state: string
@@ -19,6 +19,7 @@ export interface GatewaySocketOptions {
   /** Takes the connection over; the answer to the upgrade has been sent. */
   readonly onLines: (stream: Duplex, request: IncomingMessage) => void
   readonly onPort: (stream: Duplex, request: IncomingMessage) => void
+  readonly onRun: (stream: Duplex, request: IncomingMessage) => void
 }
 
 export interface GatewaySocket {
@@ -87,14 +88,20 @@ async function listenAt(server: Server, place: SocketPlace): Promise<bigint | un
 
 const inodeOf = (path: string): bigint | undefined => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino
 
-function upgrade(request: IncomingMessage, stream: Duplex, { judge, onLines, onPort }: GatewaySocketOptions): void {
+function upgrade(request: IncomingMessage, stream: Duplex, options: GatewaySocketOptions): void {
   const wanted = request.headers.upgrade
-  const take = wanted === SOCKET_PROTOCOLS.lines ? onLines : wanted === SOCKET_PROTOCOLS.port ? onPort : undefined
+  const take = takerOf(wanted, options)
   if (!take) return refuse(stream, new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`))
-  const refused = judge(request)
+  const refused = options.judge(request)
   if (refused) return refuse(stream, refused)
   stream.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${wanted}\r\n\r\n`)
   take(stream, request)
+}
+
+function takerOf(wanted: string | undefined, { onLines, onPort, onRun }: GatewaySocketOptions) {
+  if (wanted === SOCKET_PROTOCOLS.lines) return onLines
+  if (wanted === SOCKET_PROTOCOLS.port) return onPort
+  return wanted === SOCKET_PROTOCOLS.run ? onRun : undefined
 }
 
 /** As `sendProblem`, for a connection that was to become something else: Node gives it no response to write to. */

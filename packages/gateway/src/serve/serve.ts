@@ -1,7 +1,7 @@
 export { createAdmin } from './admin.ts'
 export type { AdminContext } from './admin-context.ts'
 export { ChangeHub } from './change-hub.ts'
-export { type GatewaySocket, openGatewaySocket } from './gateway-socket.ts'
+export { type GatewaySocket, openGatewaySocket, SOCKET_PROTOCOLS } from './gateway-socket.ts'
 export { HttpMcp } from './http-mcp.ts'
 export { type HttpListener, openHttpServer, type Routes } from './http-server.ts'
 export { createIds, type Ids } from './ids.ts'

@@ -5,3 +5,4 @@ export { type LocalTokens, type MintedToken, type MintRequest, openLocalTokens }
 export { clearedCookie, createLogins, type Logins, sessionCookie } from './login.ts'
 export { standingPrincipal } from './standing-token.ts'
 export type { TokenRecord } from './token-record.ts'
+export { bearerOf, watchToken } from './token-watch.ts'
