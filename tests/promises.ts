@@ -286,6 +286,27 @@ export const PROMISES = {
     state: 'built',
   },
   'AG-20': { text: 'Names survive the rules of every agent: unique and intact', state: 'built' },
+  'AG-13': {
+    text: 'An agent can be run with its own servers, as far as its profile selects them, by its own flag or environment',
+    state: 'built',
+  },
+  'AG-14': {
+    text: 'run starts the real CLI with the gateway as its only MCP server, and starts and stops the gateway where none runs',
+    state: 'built',
+  },
+  'AG-15': {
+    text: 'A run leaves no file and no token behind; exit code, signals, terminal, input, folder and environment are the agent’s own',
+    state: 'built',
+  },
+  'AG-16': {
+    text: 'Where an agent cannot be held to our server it is said; connect prints the entry to paste',
+    state: 'built',
+  },
+  'AG-17': {
+    text: 'A run makes the gateway the one that approves, and keeps the model’s key from the servers behind it',
+    state: 'partial',
+    missing: 'an answer that asks to repeat the call, for agents that would not wait for an approval',
+  },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES

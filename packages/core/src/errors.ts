@@ -53,6 +53,7 @@ export const ERRORS = {
   NAME_AMBIGUOUS: kind([400, -32602, 2]),
   SERVER_UNKNOWN: kind([404, -32602, 3]),
   AGENT_UNKNOWN: kind([404, -32602, 3]),
+  AGENT_MISSING: kind([404, -32602, 3]),
   RESOURCE_UNKNOWN: kind([404, -32602, 3]),
   PROMPT_UNKNOWN: kind([404, -32602, 3]),
   TRACE_UNKNOWN: kind([404, -32602, 3]),

@@ -18,5 +18,8 @@ export {
   type ServerSource,
 } from './import/import.ts'
 export { type AgentSight, lookAtAgents } from './look-at-agent.ts'
+export type { AgentOverlay, GatewayWindow, Overlay, OwnFile } from './agent-overlay.ts'
+export { overlayOf } from './overlays.ts'
+export { writeOverlay } from './write-overlay.ts'
 export { type NativeReading, readAgent } from './read-agent.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'

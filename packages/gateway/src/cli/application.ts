@@ -15,6 +15,8 @@ type Target = Command<CliContext> | RouteMap<CliContext>
 /** Each command is loaded only when it is meant: the start of `serve --stdio` is somebody's waiting time. */
 const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   serve: async () => (await import('./serve-command.ts')).serveCommand,
+  run: async () => (await import('./commands/run.ts')).runCommand,
+  connect: async () => (await import('./commands/connect.ts')).connectCommand,
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
   tools: async () => (await import('./commands/tools.ts')).toolsCommands,
   init: async () => (await import('./commands/init.ts')).initCommand,
@@ -40,6 +42,7 @@ export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS)
 
 const EXAMPLES: readonly Example[] = [
   ['serve', 'Start the gateway with its web UI on 127.0.0.1:4747'],
+  ['run claude -- -p "what changed?"', 'Start an agent with the gateway as its only MCP server'],
   ['serve --stdio', 'Speak MCP on stdin and stdout: the line for an agent’s configuration'],
   ['tools', 'List the tools of all servers'],
   ['call github/list_issues --args \'{"repo":"me/it"}\'', 'Call one of them, under the same rules as an agent'],

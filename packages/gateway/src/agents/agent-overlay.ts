@@ -1,0 +1,60 @@
+import type { JsonObject } from '@sallyport/core'
+import type { AgentPlace, NativeConfig, NativeFile, NativeServer } from './agent-adapter.ts'
+
+/** A stdio server that is a window of the gateway. Nothing secret is in it. */
+export interface GatewayWindow {
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/** What a file of the agent's own says. */
+export interface OwnFile {
+  readonly file: NativeFile
+  readonly config: NativeConfig
+}
+
+export interface OverlayRequest {
+  /** The folder of the run, private and gone after it. */
+  readonly folder: string
+  readonly place: AgentPlace
+  /** The servers that the agent is to have, in its own shape, and no others. */
+  readonly servers: readonly NativeServer[]
+  /** Those among them that are ours: the gateway approves their calls, and nobody needs to be asked before. */
+  readonly ours: readonly string[]
+  /** In the order in which the agent reads them. */
+  readonly native: readonly OwnFile[]
+  /** The arguments of the user. */
+  readonly args: readonly string[]
+}
+
+/** A folder of the user's that is shown to the agent in another place, by links, without some of its entries. */
+export interface Mirror {
+  readonly source: string
+  readonly path: string
+  readonly except: readonly string[]
+}
+
+/** How the agent is started so that it has the servers of the request. Paths are relative to the folder of the run. */
+export interface Overlay {
+  readonly args: readonly string[]
+  /** Added to the user's; undefined takes a variable away. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly files: Readonly<Record<string, JsonObject>>
+  readonly mirrors: readonly Mirror[]
+  /** What a person should know before the run. */
+  readonly notes: readonly string[]
+}
+
+/** The means by which an agent gets other servers for one run. */
+export interface AgentOverlay {
+  /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
+  readonly reserved: readonly string[]
+  /** Our window as the agent writes a server, with what lets calls wait for a person (AG-17). */
+  entry(window: GatewayWindow): JsonObject
+  overlay(request: OverlayRequest): Overlay
+}
+
+/** How long an agent is told to wait for a call: longer than any approval should take. */
+export const CALL_PATIENCE_S = 3_600
+
+export const START_PATIENCE_S = 60

@@ -1,0 +1,38 @@
+import type { JsonObject } from '@sallyport/core'
+import type { NativeServer } from '../agent-adapter.ts'
+import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
+import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
+import { tomlValue } from './toml-value.ts'
+
+/**
+ * What `-c` says is merged with what the files say, member by member. So the user's servers are switched off one by
+ * one, and of a server that stays only what differs is said: its keys must not get into a command line.
+ */
+export const codexOverlay: AgentOverlay = {
+  reserved: ['--ignore-user-config'],
+  entry: (window) => ({
+    ...window,
+    // An optional server is missing from the first turn when it needs a moment.
+    required: true,
+    startup_timeout_sec: START_PATIENCE_S,
+    tool_timeout_sec: CALL_PATIENCE_S,
+    default_tools_approval_mode: 'approve',
+  }),
+  overlay: (request) => {
+    const off = unwantedNames(request).map((name): NativeServer => ({ name, entry: { enabled: false } }))
+    const on = request.servers.map(({ name, entry }) => ({ name, entry: changesOf(entry, ownEntry(request, name)) }))
+    const table = byName([...on, ...off])
+    return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...request.args] })
+  },
+}
+
+function ownEntry({ native }: OverlayRequest, name: string): JsonObject {
+  const found = native.flatMap(({ config }) => config.servers).findLast((server) => server.name === name)
+  return found?.entry ?? {}
+}
+
+function changesOf(entry: JsonObject, own: JsonObject): JsonObject {
+  const same = (key: string): boolean =>
+    Object.hasOwn(own, key) && JSON.stringify(own[key]) === JSON.stringify(entry[key])
+  return Object.fromEntries(Object.entries(entry).filter(([key]) => !same(key)))
+}

@@ -1,0 +1,24 @@
+import { join } from 'node:path'
+import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
+import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
+
+const FILE = 'mcp-config.json'
+
+/** What is added is merged with the user's file, whose other servers are switched off by name. */
+export const copilotOverlay: AgentOverlay = {
+  reserved: ['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server'],
+  entry: (window) => ({ type: 'local', ...window, tools: ['*'], timeout: CALL_PATIENCE_S * 1_000 }),
+  overlay: (request) => {
+    const { folder, servers, ours, args } = request
+    return createOverlay({
+      args: [
+        `--additional-mcp-config=@${join(folder, FILE)}`,
+        '--disable-builtin-mcps',
+        ...unwantedNames(request).map((name) => `--disable-mcp-server=${name}`),
+        ...ours.map((name) => `--allow-tool=${name}`),
+        ...args,
+      ],
+      files: { [FILE]: { mcpServers: byName(servers) } },
+    })
+  },
+}

@@ -1,0 +1,34 @@
+import { SallyportError } from '@sallyport/core'
+import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
+import { createOverlay } from '../overlay-parts.ts'
+
+/** The commands of goose that start servers and can be told which. */
+const COMMANDS = new Set(['run', 'session', 's'])
+
+/** `--no-profile` leaves the user's extensions out; ours is added by a flag, which only some commands have. */
+export const gooseOverlay: AgentOverlay = {
+  reserved: ['--with-extension', '--with-streamable-http-extension', '--with-remote-extension', '--no-profile'],
+  entry: ({ command, args }) => ({ type: 'stdio', cmd: command, args, timeout: CALL_PATIENCE_S, enabled: true }),
+  overlay: ({ servers, ours, args }) => {
+    if (servers.some(({ name }) => !ours.includes(name))) throw notByFlag()
+    const [command = 'session', ...rest] = args
+    if (!COMMANDS.has(command))
+      throw new SallyportError('USAGE', `goose ${command} cannot be told which servers to start.`, {
+        hint: 'Use `sallyport run goose -- run …` or `sallyport run goose -- session …`.',
+      })
+    const extensions = servers.flatMap(({ name, entry }) => [
+      '--with-extension',
+      `${name}:${[entry.cmd, ...(entry.args as readonly unknown[])].map((word) => quoted(String(word))).join(' ')}`,
+    ])
+    return createOverlay({ args: [command, '--no-profile', ...extensions, ...rest] })
+  },
+}
+
+/** A flag would show the variables of an extension to every user of the machine. */
+const notByFlag = (): SallyportError =>
+  new SallyportError('USAGE', 'goose cannot be given a part of its own extensions for one run.', {
+    hint: 'Run it without --native: `sallyport import` brings its extensions behind the gateway.',
+  })
+
+/** goose splits the text as a shell does. */
+const quoted = (word: string): string => (/^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -1,0 +1,9 @@
+import type { AgentOverlay } from '../agent-overlay.ts'
+import { createOpencodeOverlay } from '../opencode-overlay.ts'
+
+export const kiloOverlay: AgentOverlay = createOpencodeOverlay({
+  title: 'Kilo',
+  folder: 'kilo',
+  files: ['config.json', 'kilo.json', 'kilo.jsonc', 'opencode.json', 'opencode.jsonc'],
+  prefix: 'KILO',
+})

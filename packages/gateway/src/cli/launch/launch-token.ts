@@ -1,0 +1,59 @@
+import type { LocalTokens } from '../../sessions/sessions.ts'
+import type { GatewayClient, TokenWish } from '../gateway-client.ts'
+import { abandonedRuns, type RunFolder, removeRunFolder } from './run-folder.ts'
+
+export interface LaunchIdentity {
+  readonly agent: string
+  readonly profile: string
+  /** Narrows the profile further, for this run alone. */
+  readonly tools: readonly string[] | undefined
+}
+
+export interface LaunchToken {
+  readonly id: string
+  /** The clear text. */
+  readonly token: string
+}
+
+/** The session of a run is its own, and what it leaves behind is found by it. */
+const sessionOf = ({ id }: RunFolder): string => `run:${id}`
+
+export async function mintLaunchToken(
+  client: GatewayClient,
+  run: RunFolder,
+  { agent, profile, tools }: LaunchIdentity,
+): Promise<LaunchToken> {
+  const wish: TokenWish = { agent, profile, session: sessionOf(run), ...(tools && { tools }) }
+  const { token, record } = await client.mintToken(wish)
+  return { id: record.id, token }
+}
+
+/** Also when the gateway is gone: the files are the truth. */
+export async function endLaunchToken(client: GatewayClient, state: string, id: string): Promise<void> {
+  const told = await client.revokeToken(id).catch(() => undefined)
+  if (told !== undefined) return
+  const tokens = await openTokens(state)
+  await tokens.revoke(id).finally(() => tokens.close())
+}
+
+/** What runs left behind that were killed. First the token and then the folder by which it is found. */
+export async function sweepRuns(state: string): Promise<void> {
+  const abandoned = abandonedRuns(state)
+  if (abandoned.length === 0) return
+  const tokens = await openTokens(state)
+  try {
+    for (const run of abandoned) {
+      const left = tokens.list().filter(({ session }) => session === sessionOf(run))
+      for (const { id } of left) await tokens.revoke(id)
+      removeRunFolder(run)
+    }
+  } finally {
+    tokens.close()
+  }
+}
+
+/** Loaded when it is needed: every run waits for what it does not need. */
+async function openTokens(state: string): Promise<LocalTokens> {
+  const { openLocalTokens } = await import('../../sessions/sessions.ts')
+  return openLocalTokens({ state })
+}

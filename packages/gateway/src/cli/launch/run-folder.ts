@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { causeCode, makePrivateFolder, stateUnusable } from '../../disk/disk.ts'
+import { birthOf, type ProcessBirth } from './process-birth.ts'
+
+/** The folder of one run: it holds the overlay, and its name says whose it is. */
+export interface RunFolder {
+  readonly id: string
+  readonly path: string
+}
+
+interface Owner extends ProcessBirth {
+  readonly pid: number
+  readonly id: string
+}
+
+/** The owner stands in the name, so that no folder is ever without one, however its maker dies. */
+const NAME = /^(?<pid>\d+)\.(?<at>\d+)\.(?<space>\d+)\.(?<boot>[0-9a-f]+)\.(?<id>[0-9a-f]{12})$/
+
+const folderOf = (state: string): string => join(state, 'runs')
+
+/** Where a run of this process will have its files. */
+export function nameRunFolder(state: string): RunFolder {
+  const birth = birthOf(process.pid)
+  if (birth === undefined) throw new SallyportError('INTERNAL', 'This process could not find out when it was started.')
+  const id = randomBytes(6).toString('hex')
+  const path = join(folderOf(state), `${process.pid}.${birth.at}.${birth.space}.${birth.boot}.${id}`)
+  return { id, path }
+}
+
+export function makeRunFolder({ path }: RunFolder): void {
+  makePrivateFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (cause) {
+    throw stateUnusable(path, cause)
+  }
+}
+
+/** What runs left behind whose process is gone. The folder of a run that lives is never among them. */
+export function abandonedRuns(state: string): readonly RunFolder[] {
+  return namesIn(folderOf(state)).flatMap((name) => {
+    const owner = ownerIn(name)
+    return owner === undefined || mayLive(owner) ? [] : [{ id: owner.id, path: join(folderOf(state), name) }]
+  })
+}
+
+/** Links are removed and never followed. */
+export function removeRunFolder({ path }: RunFolder): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (cause) {
+    if (causeCode(cause) === 'ENOENT') return []
+    throw stateUnusable(folder, cause)
+  }
+}
+
+function ownerIn(name: string): Owner | undefined {
+  const parts = NAME.exec(name)?.groups
+  if (parts === undefined) return undefined
+  const { pid = '', at = '', space = '', boot = '', id = '' } = parts
+  return { pid: Number(pid), at, space, boot, id }
+}
+
+/** Of a process in another container of this machine nothing can be known, so its folder stays. */
+function mayLive(owner: Owner): boolean {
+  const ours = birthOf(process.pid)
+  if (ours === undefined || owner.boot !== ours.boot) return false
+  return owner.space !== ours.space || birthOf(owner.pid)?.at === owner.at
+}

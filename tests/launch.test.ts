@@ -1,0 +1,256 @@
+import { once } from 'node:events'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { LaunchBench } from './launch-bench.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { readRecords } from './run-gateway.ts'
+import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
+
+const undo: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+})
+
+function bench(config?: object): LaunchBench {
+  const made = new LaunchBench(config)
+  undo.push(() => made.close())
+  return made
+}
+
+const noTokens = (at: LaunchBench): Promise<unknown> =>
+  eventually(
+    () => at.tokens(),
+    (tokens) => tokens.length === 0,
+  )
+
+describe(`${promise('AG-14')} an agent that is run`, () => {
+  it('has the gateway as its only server, and its tools in the first turn', async () => {
+    const run = bench().start(['exit=0'])
+    expect(await run.end()).toBe(0)
+    const { servers, argv } = await run.seen()
+    expect(Object.keys(servers)).toEqual(['gw'])
+    expect(servers.gw).toEqual(expect.arrayContaining(['one_echo']))
+    expect(argv).toContain('--strict-mcp-config')
+  })
+
+  it('finds none of the user’s files changed by it, not even their times', async () => {
+    const at = bench()
+    const before = at.userFiles()
+    expect(await at.start(['exit=0']).end()).toBe(0)
+    expect(at.userFiles()).toEqual(before)
+  })
+
+  it('ends the gateway that was started for it, and nothing of it is left', async () => {
+    const at = bench()
+    expect(await at.start(['exit=0']).end()).toBe(0)
+    await at.untilEmpty()
+    expect(at.runs()).toEqual([])
+    expect(at.tokens()).toEqual([])
+  })
+
+  it('calls tools as the agent and the profile that the run names', async () => {
+    const at = bench()
+    const run = at.start(['call'], { flags: ['--profile', 'reviewer'], env: { FAKE_TOOL: 'one_echo' } })
+    await run.end()
+    const [record] = readRecords(at.place.state).filter(({ type }) => type === 'TOOL_CALL_STARTED')
+    expect(record).toMatchObject({ agent: 'claude-code', profile: 'reviewer', session: expect.stringMatching(/^run:/) })
+  })
+
+  it('shares one gateway with twenty others that start at the same instant', async () => {
+    const at = bench()
+    const before = at.userFiles()
+    const runs = Array.from({ length: 20 }, (_, number) => at.start([`exit=${number}`]))
+    expect(await Promise.all(runs.map((run) => run.end()))).toEqual(runs.map((_, number) => number))
+    for (const run of runs) expect(Object.keys((await run.seen()).servers)).toEqual(['gw'])
+    await at.untilEmpty()
+    expect(at.runs()).toEqual([])
+    expect(at.tokens()).toEqual([])
+    expect(at.userFiles()).toEqual(before)
+  }, 120_000)
+
+  it('keeps its tools when the gateway dies and another has to be started', async () => {
+    const at = bench()
+    const run = at.start(['again'])
+    const { pid } = await run.seen()
+    const [gateway = 0] = await eventually(
+      () => gatewayPids(at),
+      (pids) => pids.length === 1,
+    )
+    process.kill(gateway, 'SIGKILL')
+    await eventually(
+      () => gatewayPids(at),
+      (pids) => pids.length === 1 && pids[0] !== gateway,
+    )
+    process.kill(pid, 'SIGUSR2')
+    expect(await run.end()).toBe(0)
+    expect((await run.seen()).again).toBeGreaterThan(0)
+    expect(at.tokens()).toEqual([])
+  })
+})
+
+const gatewayPids = (at: LaunchBench): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        return line.includes('--background') && line.includes(at.place.state)
+      } catch {
+        return false
+      }
+    })
+
+describe(`${promise('AG-15')} a run`, () => {
+  it('hands the working folder, the arguments, the environment and the input on as they are', async () => {
+    const at = bench()
+    const run = at.start(['--odd', 'a b', '--json', '', 'read'], { stdin: 'pipe', env: { MINE: 'and mine' } })
+    run.child.stdin?.end('what was piped\n')
+    expect(await run.end()).toBe(0)
+    const seen = await run.seen()
+    expect(seen.argv.slice(-5)).toEqual(['--odd', 'a b', '--json', '', 'read'])
+    expect(seen).toMatchObject({ cwd: at.project, input: 'what was piped\n', environment: { MINE: 'and mine' } })
+  })
+
+  it('keeps its files in a folder that nobody else can enter', async () => {
+    const at = bench()
+    const run = at.start(['wait'])
+    const { argv } = await run.seen()
+    const file = argv[0]?.slice('--mcp-config='.length) ?? ''
+    const modes = [file, join(file, '..'), join(file, '../token')].map((path) => statMode(path))
+    expect(modes).toEqual(['600', '700', '600'])
+    run.child.kill('SIGTERM')
+    await run.end()
+    expect(existsSync(join(file, '..'))).toBe(false)
+  })
+
+  it('shows its token in no command line and in no environment', async () => {
+    const at = bench()
+    const run = at.start(['wait'])
+    const { argv, environment } = await run.seen()
+    const token = readFileSync(join(argv[0]?.slice('--mcp-config='.length) ?? '', '../token'), 'utf8').trim()
+    expect(token).toMatch(/^spa_/)
+    expect(JSON.stringify([argv, environment, at.processes()])).not.toContain(token)
+    expect(readFileSync(argv[0]?.slice('--mcp-config='.length) ?? '', 'utf8')).not.toContain(token)
+    run.child.kill('SIGTERM')
+    await run.end()
+  })
+
+  it('ends with the exit code of the agent', async () => {
+    const at = bench()
+    expect(await at.start(['exit=73']).end()).toBe(73)
+  })
+
+  it('tells of an agent that was killed as a shell does, and puts everything away', async () => {
+    const at = bench()
+    const run = at.start(['wait'])
+    process.kill((await run.seen()).pid, 'SIGKILL')
+    expect(await run.end()).toBe(137)
+    expect(at.runs()).toEqual([])
+    expect(at.tokens()).toEqual([])
+  })
+
+  it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)('without a terminal passes %s on, once', async (signal) => {
+    const at = bench()
+    const run = at.start(['wait'], { through: (command) => ['setsid', '--wait', ...command] })
+    await run.seen()
+    const [pid = 0] = await eventually(
+      () => runPids(at),
+      (pids) => pids.length === 1,
+    )
+    process.kill(pid, signal)
+    expect(await run.end()).toBe(41)
+    expect((await run.seen()).signals).toEqual([signal])
+    expect(at.runs()).toEqual([])
+  })
+
+  it('that is killed loses its token at once, and its files at the next start', async () => {
+    const at = bench()
+    const before = at.userFiles()
+    const run = at.start(['rejected'])
+    const { pid } = await run.seen()
+    expect(at.runs()).toHaveLength(1)
+    const killed = once(run.child, 'exit')
+    run.child.kill('SIGKILL')
+    await killed
+    await noTokens(at)
+    // The agent outlives its run, but its window does not.
+    await eventually(
+      () => existsSync(`/proc/${pid}`),
+      (lives) => !lives,
+    )
+    expect(at.runs()).toHaveLength(1)
+    expect(await at.start(['exit=0']).end()).toBe(0)
+    expect(at.runs()).toEqual([])
+    expect(at.userFiles()).toEqual(before)
+  })
+
+  it('leaves the files of another run that lives alone, and those of a process that got its number', async () => {
+    const at = bench()
+    const living = at.start(['wait'])
+    await living.seen()
+    const [name = ''] = at.runs()
+    // The same pid, but another birth: the number was given to a process that came later.
+    const [pid, , ...rest] = name.split('.')
+    const dead = [pid, '1', ...rest.slice(0, -1), '0123456789ab'].join('.')
+    mkdirSync(join(at.place.state, 'runs', dead))
+    expect(await at.start(['exit=0']).end()).toBe(0)
+    expect(at.runs()).toEqual([name])
+    living.child.kill('SIGTERM')
+    expect(await living.end()).toBe(41)
+  })
+
+  it('sweeps without following links', async () => {
+    const at = bench()
+    mkdirSync(join(at.place.state, 'runs', '1.1.1.00.0123456789ab'), { recursive: true })
+    symlinkSync(at.userHome, join(at.place.state, 'runs', '1.1.1.00.0123456789ab', 'home'))
+    chmodSync(at.place.state, 0o700)
+    const before = at.userFiles()
+    expect(await at.start(['exit=0']).end()).toBe(0)
+    expect(at.runs()).toEqual([])
+    expect(at.userFiles()).toEqual(before)
+  })
+
+  it('gives the agent the terminal that it was started in', async () => {
+    const at = bench()
+    const run = at.start(['exit=9'], { through: inTerminal })
+    expect(await run.end()).toBe(9)
+    expect((await run.seen()).terminal).toEqual([true, true, true])
+  })
+
+  it('in a terminal lets Ctrl-C reach the agent once', async () => {
+    const at = bench()
+    const run = at.start(['wait'], { through: inTerminal, stdin: 'pipe' })
+    await run.seen()
+    run.child.stdin?.write('\u0003')
+    expect(await run.end()).toBe(41)
+    expect((await run.seen()).signals).toEqual(['SIGINT'])
+    expect(at.runs()).toEqual([])
+  })
+})
+
+const statMode = (path: string): string => (lstatSync(path).mode & 0o777).toString(8)
+
+/** A terminal of its own, without a package that would have to be compiled. */
+const inTerminal = (command: readonly string[]): readonly string[] => [
+  'script',
+  '-qec',
+  command.map(shellWord).join(' '),
+  '/dev/null',
+]
+
+const runPids = (at: LaunchBench): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+        return words[2] === 'run' && words.includes(at.place.state)
+      } catch {
+        return false
+      }
+    })
