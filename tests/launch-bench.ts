@@ -67,7 +67,11 @@ export class LaunchBench {
   constructor(config: object = {}) {
     this.place = makePlace()
     const server = { command: 'node', args: [EVERYTHING, `for=${this.place.state}`] }
-    this.place.writeConfig({ gateway: { linger: '100ms', startup_wait: '50s' }, mcp_servers: { one: server }, ...config })
+    this.place.writeConfig({
+      gateway: { linger: '100ms', startup_wait: '50s' },
+      mcp_servers: { one: server },
+      ...config,
+    })
     mkdirSync(this.#bin)
     copyFileSync(FAKE_AGENT, join(this.#bin, 'claude'))
     this.write('.claude.json', '{"mcpServers": {"own": {"command": "false"}}, "oauthAccount": {"uuid": "1"}}')
@@ -81,7 +85,15 @@ export class LaunchBench {
     writeFileSync(join(this.userHome, path), text)
   }
 
-  start(args: readonly string[], { flags = [], env = {}, stdin = 'ignore', detached, through }: StartOptions = {}): StartedRun {
+  /** By agent and variant, as profiles.json writes them. */
+  writeProfiles(executors: object): void {
+    writeFileSync(join(this.place.home, 'profiles.json'), JSON.stringify({ executors }))
+  }
+
+  start(
+    args: readonly string[],
+    { flags = [], env = {}, stdin = 'ignore', detached, through }: StartOptions = {},
+  ): StartedRun {
     const report = join(this.root, `report-${this.#reports++}`)
     const { home, state } = this.place
     const command = [process.execPath, MAIN, 'run', 'claude', '--home', home, '--state', state, ...flags, '--', ...args]
@@ -147,7 +159,8 @@ export class LaunchBench {
   }
 
   async close(): Promise<void> {
-    for (const { child } of this.#started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    for (const { child } of this.#started)
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     for (const pid of processesWith(this.root)) killQuietly(pid)
     await this.untilEmpty()
     rmSync(this.root, { recursive: true, force: true })

@@ -1,12 +1,15 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
 import { LaunchBench } from './launch-bench.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
+import { runCommand } from './run-command.ts'
 import { readRecords } from './run-gateway.ts'
-import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
+import { StdioClient } from './stdio-client.ts'
 
 const undo: (() => unknown)[] = []
 
@@ -53,10 +56,44 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
 
   it('calls tools as the agent and the profile that the run names', async () => {
     const at = bench()
+    at.writeProfiles({ CLAUDE_CODE: { REVIEWER: {} } })
     const run = at.start(['call'], { flags: ['--profile', 'reviewer'], env: { FAKE_TOOL: 'one_echo' } })
     await run.end()
     const [record] = readRecords(at.place.state).filter(({ type }) => type === 'TOOL_CALL_STARTED')
     expect(record).toMatchObject({ agent: 'claude-code', profile: 'reviewer', session: expect.stringMatching(/^run:/) })
+  })
+
+  it('has what its profile selects, beside another that has more', async () => {
+    const at = bench()
+    at.writeProfiles({ CLAUDE_CODE: { REVIEWER: { selected_mcp_tools: ['one/echo'] } } })
+    const runs = [at.start(['exit=0'], { flags: ['--profile', 'Reviewer'] }), at.start(['exit=0'])]
+    for (const run of runs) expect(await run.end()).toBe(0)
+    const [few, many] = await Promise.all(runs.map(async (run) => (await run.seen()).servers.gw))
+    expect(few).toEqual(['one_echo'])
+    expect(many?.length).toBeGreaterThan(1)
+  })
+
+  it('has less for one run, and never more', async () => {
+    const at = bench()
+    at.writeProfiles({ CLAUDE_CODE: { DEFAULT: { selected_mcp_tools: ['one', '!one/add'] } } })
+    const run = at.start(['exit=0'], { flags: ['--tools', 'one/echo', '--tools', 'one/add'] })
+    expect(await run.end()).toBe(0)
+    expect((await run.seen()).servers.gw).toEqual(['one_echo'])
+  })
+
+  it('is not started for a profile that nobody wrote', async () => {
+    const at = bench()
+    at.writeProfiles({ CLAUDE_CODE: { REVIEWER: { selected_mcp_tools: [] } } })
+    const run = at.start(['exit=0'], { flags: ['--profile', 'reviewr'] })
+    expect(await run.end()).toBe(3)
+    expect(run.stderr()).toContain('claude-code.reviewer')
+    expect(at.processes()).toEqual([])
+  })
+
+  it('cannot bring its own servers back', async () => {
+    const run = bench().start(['--mcp-config=other.json', 'exit=0'])
+    expect(await run.end()).toBe(2)
+    expect(run.stderr()).toContain('--mcp-config')
   })
 
   it('shares one gateway with twenty others that start at the same instant', async () => {
@@ -171,7 +208,7 @@ describe(`${promise('AG-15')} a run`, () => {
     const at = bench()
     const before = at.userFiles()
     const run = at.start(['rejected'])
-    const { pid } = await run.seen()
+    await run.seen()
     expect(at.runs()).toHaveLength(1)
     const killed = once(run.child, 'exit')
     run.child.kill('SIGKILL')
@@ -179,8 +216,8 @@ describe(`${promise('AG-15')} a run`, () => {
     await noTokens(at)
     // The agent outlives its run, but its window does not.
     await eventually(
-      () => existsSync(`/proc/${pid}`),
-      (lives) => !lives,
+      () => at.processes().filter((line) => line.includes('--launch')),
+      (windows) => windows.length === 0,
     )
     expect(at.runs()).toHaveLength(1)
     expect(await at.start(['exit=0']).end()).toBe(0)
@@ -254,3 +291,102 @@ const runPids = (at: LaunchBench): readonly number[] =>
         return false
       }
     })
+
+describe(`${promise('AG-13')} with --native`, () => {
+  const OWN = { docs: { command: 'node', args: ['docs.mjs'], env: { KEY: 'k' }, odd: 1 }, shell: { command: 'bash' } }
+
+  it('an agent has its own servers as its profile selects them, word for word, and needs no gateway', async () => {
+    const at = bench()
+    at.write('.claude.json', JSON.stringify({ mcpServers: OWN }))
+    at.writeProfiles({ CLAUDE_CODE: { DEFAULT: { selected_mcp_tools: ['docs'] } } })
+    const before = at.userFiles()
+    const printed = at.start(['x'], { flags: ['--native', '--print', '--json'] })
+    expect(await printed.end()).toBe(0)
+    const { files } = JSON.parse(printed.stdout())
+    expect(files['mcp.json'].mcpServers).toEqual({ docs: { ...OWN.docs, env: { KEY: '•••' } } })
+    expect(at.processes()).toEqual([])
+    expect(at.userFiles()).toEqual(before)
+  })
+
+  it('an agent without a selection has all of them, and nobody approves in its place', async () => {
+    const at = bench()
+    at.write('.claude.json', JSON.stringify({ mcpServers: OWN }))
+    const printed = at.start(['-p', 'x'], { flags: ['--native', '--print', '--json'] })
+    expect(await printed.end()).toBe(0)
+    const { files, command } = JSON.parse(printed.stdout())
+    expect(Object.keys(files['mcp.json'].mcpServers)).toEqual(['docs', 'shell', 'theirs'])
+    expect(command.join(' ')).not.toContain('allowedTools')
+  })
+
+  it('an agent is started with them, and the exit code is its own', async () => {
+    const at = bench()
+    at.write('.claude.json', '{}')
+    at.write('project/.mcp.json', '{}')
+    const run = at.start(['exit=5'], { flags: ['--native'] })
+    expect(await run.end()).toBe(5)
+    expect((await run.seen()).servers).toEqual({})
+    expect(at.runs()).toEqual([])
+    expect(at.processes()).toEqual([])
+  })
+})
+
+describe(`${promise('AG-17')} a run`, () => {
+  it('keeps the key of the model from the gateway and from its servers, and not from the agent', async () => {
+    const at = bench()
+    const run = at.start(['wait'], { env: { ANTHROPIC_API_KEY: 'the-key-of-the-model', PLAIN: 'not-secret' } })
+    expect((await run.seen()).environment.ANTHROPIC_API_KEY).toBe('the-key-of-the-model')
+    const [gateway = 0] = gatewayPids(at)
+    const environment = readFileSync(`/proc/${gateway}/environ`, 'utf8')
+    expect(environment).toContain('not-secret')
+    expect(environment).not.toContain('the-key-of-the-model')
+    run.child.kill('SIGTERM')
+    await run.end()
+  })
+
+  it('without a person lets the gateway approve, lets calls take their time, and has the tools there at once', async () => {
+    const printed = bench().start(['-p', 'hello'], { flags: ['--print', '--json'] })
+    expect(await printed.end()).toBe(0)
+    const { command, files } = JSON.parse(printed.stdout())
+    expect(command).toContain('--allowedTools=mcp__gw')
+    expect(files['mcp.json'].mcpServers.gw).toMatchObject({ alwaysLoad: true, timeout: 3_600_000 })
+  })
+
+  it('with a person leaves the agent’s own questions as they are', async () => {
+    const printed = bench().start([], { flags: ['--print', '--json'] })
+    expect(await printed.end()).toBe(0)
+    expect(JSON.parse(printed.stdout()).command.join(' ')).not.toContain('allowedTools')
+  })
+})
+
+describe(`${promise('AG-16')} an agent that cannot be held to our server`, () => {
+  it('is not started: the command that connects it is named instead', async () => {
+    const { home, state } = bench().place
+    const { code, stderr } = await runCommand(['run', 'cursor', '--home', home, '--state', state])
+    expect(code).toBe(2)
+    expect(stderr).toContain('sallyport connect cursor')
+  })
+
+  it('gets an entry to paste, whose token is in a variable and has the rights of the profile', async () => {
+    const at = bench()
+    const { home, state } = at.place
+    at.writeProfiles({ CURSOR: { REVIEWER: { selected_mcp_tools: ['one/echo'] } } })
+    const where = ['--home', home, '--state', state]
+    const before = at.userFiles()
+    const printed = await runCommand(['connect', 'cursor', '--profile', 'reviewer', ...where], { env: at.environment() })
+    expect(printed.code).toBe(0)
+    expect(at.userFiles()).toEqual(before)
+    const { gw } = JSON.parse(printed.stdout).mcpServers
+    expect(gw.env).toEqual({ SALLYPORT_TOKEN: '${env:SALLYPORT_TOKEN}' })
+    const token = /SALLYPORT_TOKEN=(spa_\S+)/.exec(printed.stderr)?.[1] ?? ''
+    expect(printed.stdout).not.toContain(token)
+    const env = { ...process.env, SALLYPORT_TOKEN: token }
+    const window = new StdioClient(spawn(gw.command, gw.args, { stdio: 'pipe', env }))
+    undo.push(() => window.kill())
+    await window.initialize()
+    expect(await window.toolNames()).toEqual(['one_echo'])
+    const [{ id = '' } = {}] = JSON.parse((await runCommand(['token', 'list', '--json', ...where])).stdout).tokens
+    await runCommand(['token', 'revoke', id, ...where])
+    await once(window.child, 'exit')
+    expect(window.stderr).toContain('no longer counts')
+  })
+})

@@ -1,4 +1,4 @@
-import { closeSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { findHome, stateOf } from './find-home.ts'
 import { connectTo, JOIN_PATIENCE, JOIN_PAUSE } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
 import { joinGateway } from './join-gateway.ts'
-import { LAUNCH_TOKEN_FILE } from './launch-token-file.ts'
+import { readLaunchToken, runLives } from './launch/run-folder.ts'
 import type { ServeFlags } from './serve-command.ts'
 import { relayStdio } from './stdio-relay.ts'
 
@@ -81,11 +81,9 @@ function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> 
   }
 }
 
-/** Read anew each time: once the run is over, so is its folder. */
+/** Looked at anew each time: a run that was killed ends its windows too. */
 function launchToken(folder: string): string {
-  try {
-    return readFileSync(join(folder, LAUNCH_TOKEN_FILE), 'utf8').trim()
-  } catch (cause) {
-    throw new SallyportError('UNAUTHENTICATED', 'The run to which this window belongs is over.', { cause })
-  }
+  const token = runLives(folder) ? readLaunchToken(folder) : undefined
+  if (token !== undefined) return token
+  throw new SallyportError('UNAUTHENTICATED', 'The run to which this window belongs is over.')
 }

@@ -14,9 +14,7 @@ export const claudeCodeOverlay: AgentOverlay = {
     const { folder, servers, ours, args } = request
     // Written with `=`: both flags take many values, and would take the user's prompt for one.
     const strict = [`--mcp-config=${join(folder, FILE)}`, '--strict-mcp-config']
-    const unasked = args.some((arg) => HEADLESS.has(arg))
-      ? ours.map((name) => `--allowedTools=mcp__${name}`)
-      : []
+    const unasked = args.some((arg) => HEADLESS.has(arg)) ? ours.map((name) => `--allowedTools=mcp__${name}`) : []
     return createOverlay({
       args: [...strict, ...unasked, ...args],
       files: { [FILE]: { mcpServers: byName(servers) } },

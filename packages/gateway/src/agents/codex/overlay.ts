@@ -2,7 +2,7 @@ import type { JsonObject } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
-import { tomlValue } from './toml-value.ts'
+import { tomlValue } from '../toml-value.ts'
 
 /**
  * What `-c` says is merged with what the files say, member by member. So the user's servers are switched off one by

@@ -24,11 +24,7 @@ export const qwenCodeOverlay: AgentOverlay = {
     if (UNGOVERNED.has(command)) throw ungoverned(command)
     if (HARMLESS.has(command)) return createOverlay({ args })
     return createOverlay({
-      args: [
-        `--mcp-config=${join(folder, FILE)}`,
-        ...allowedNames(request, HARMLESS),
-        ...args,
-      ],
+      args: [`--mcp-config=${join(folder, FILE)}`, ...allowedNames(request, HARMLESS), ...args],
       files: { [FILE]: { mcpServers: byName(servers) } },
     })
   },

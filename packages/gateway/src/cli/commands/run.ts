@@ -1,12 +1,5 @@
-import { SallyportError } from '@sallyport/core'
 import { defineCommand } from '../define-command.ts'
-
-interface RunFlags {
-  readonly profile?: string
-  readonly tools?: readonly string[]
-  readonly native?: boolean
-  readonly print?: boolean
-}
+import type { RunFlags } from '../launch/run.ts'
 
 export const runCommand = defineCommand<RunFlags, readonly string[]>({
   brief: 'Start an agent with the gateway as its only MCP server',
@@ -48,11 +41,7 @@ export const runCommand = defineCommand<RunFlags, readonly string[]>({
     parameter: { brief: 'The agent, then after -- its own arguments', placeholder: 'agent', parse: String },
   },
   run: async (context, flags, ...words) => {
-    const [agent = '', ...args] = words
-    const { findAdapter } = await import('../../agents/agents.ts')
-    const { profile = 'default', tools } = flags
-    const wish = { adapter: findAdapter(agent), profile, tools, args }
-    const { launch } = await import('../launch/launch.ts')
-    context.process.exitCode = await launch(context, flags, wish)
+    const { run } = await import('../launch/run.ts')
+    await run(context, flags, words)
   },
 })

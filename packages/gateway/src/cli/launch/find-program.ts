@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import type { AgentAdapter, AgentPlace } from '../../agents/agents.ts'
 

@@ -1,10 +1,12 @@
 import type { LocalTokens } from '../../sessions/sessions.ts'
-import type { GatewayClient, TokenWish } from '../gateway-client.ts'
-import { abandonedRuns, type RunFolder, removeRunFolder } from './run-folder.ts'
+import type { GatewayClient } from '../gateway-client.ts'
+import { abandonedRuns, notedToken, noteToken, type RunFolder, removeRunFolder } from './run-folder.ts'
 
 export interface LaunchIdentity {
   readonly agent: string
   readonly profile: string
+  /** The one that the runs of its profile share; one of its own without. */
+  readonly session: string | undefined
   /** Narrows the profile further, for this run alone. */
   readonly tools: readonly string[] | undefined
 }
@@ -15,16 +17,15 @@ export interface LaunchToken {
   readonly token: string
 }
 
-/** The session of a run is its own, and what it leaves behind is found by it. */
 const sessionOf = ({ id }: RunFolder): string => `run:${id}`
 
 export async function mintLaunchToken(
   client: GatewayClient,
   run: RunFolder,
-  { agent, profile, tools }: LaunchIdentity,
+  { agent, profile, session = sessionOf(run), tools }: LaunchIdentity,
 ): Promise<LaunchToken> {
-  const wish: TokenWish = { agent, profile, session: sessionOf(run), ...(tools && { tools }) }
-  const { token, record } = await client.mintToken(wish)
+  const { token, record } = await client.mintToken({ agent, profile, session, ...(tools && { tools }) })
+  noteToken(run, record.id)
   return { id: record.id, token }
 }
 
@@ -43,7 +44,8 @@ export async function sweepRuns(state: string): Promise<void> {
   const tokens = await openTokens(state)
   try {
     for (const run of abandoned) {
-      const left = tokens.list().filter(({ session }) => session === sessionOf(run))
+      const noted = notedToken(run)
+      const left = tokens.list().filter(({ id, session }) => id === noted || session === sessionOf(run))
       for (const { id } of left) await tokens.revoke(id)
       removeRunFolder(run)
     }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, makePrivateFolder, stateUnusable } from '../../disk/disk.ts'
 import { birthOf, type ProcessBirth } from './process-birth.ts'
@@ -19,6 +19,9 @@ interface Owner extends ProcessBirth {
 /** The owner stands in the name, so that no folder is ever without one, however its maker dies. */
 const NAME = /^(?<pid>\d+)\.(?<at>\d+)\.(?<space>\d+)\.(?<boot>[0-9a-f]+)\.(?<id>[0-9a-f]{12})$/
 
+const TOKEN_FILE = 'token'
+const TOKEN_ID_FILE = 'token-id'
+
 const folderOf = (state: string): string => join(state, 'runs')
 
 /** Where a run of this process will have its files. */
@@ -36,6 +39,44 @@ export function makeRunFolder({ path }: RunFolder): void {
     mkdirSync(path, { mode: 0o700 })
   } catch (cause) {
     throw stateUnusable(path, cause)
+  }
+}
+
+/** What its windows prove themselves with: a file, since command lines and environments are seen. */
+export function writeLaunchToken({ path }: RunFolder, token: string): void {
+  writeFileSync(join(path, TOKEN_FILE), `${token}\n`, { mode: 0o600, flag: 'wx' })
+}
+
+/** Undefined once the run is over, and its folder with it. */
+export function readLaunchToken(path: string): string | undefined {
+  try {
+    return readFileSync(join(path, TOKEN_FILE), 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether the process may live whose folder this is. */
+export function runLives(path: string): boolean {
+  const owner = ownerIn(basename(path))
+  return owner !== undefined && mayLive(owner)
+}
+
+/** Which token ends with the run, for whoever has to end it in its place. */
+export function noteToken({ path }: RunFolder, id: string): void {
+  try {
+    writeFileSync(join(path, TOKEN_ID_FILE), id, { mode: 0o600, flag: 'wx' })
+  } catch (cause) {
+    throw stateUnusable(path, cause)
+  }
+}
+
+export function notedToken({ path }: RunFolder): string | undefined {
+  try {
+    return readFileSync(join(path, TOKEN_ID_FILE), 'utf8')
+  } catch {
+    // It died before it had one.
+    return undefined
   }
 }
 

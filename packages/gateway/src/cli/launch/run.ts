@@ -1,0 +1,39 @@
+import { findAdapter } from '../../agents/agents.ts'
+import type { CliContext } from '../cli-context.ts'
+import { findHome } from '../find-home.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { type Launch, launchGoverned, launchNative } from './launch.ts'
+import { planLaunch } from './launch-plan.ts'
+import { printPlan } from './launch-print.ts'
+import { readLaunchProfile } from './launch-profile.ts'
+import { placeOf } from './place.ts'
+import { nameRunFolder } from './run-folder.ts'
+
+export interface RunFlags {
+  readonly profile?: string
+  readonly tools?: readonly string[]
+  readonly native?: boolean
+  readonly print?: boolean
+}
+
+/** Starts an agent, or shows how it would be started. */
+export async function run(context: CliContext, flags: RunFlags & GlobalFlags, words: readonly string[]): Promise<void> {
+  const [name = '', ...args] = words
+  const { profile: variant = 'default', tools, native, print } = flags
+  const adapter = findAdapter(name)
+  const { home, state } = await findHome(context, flags)
+  const { selection, session } = await readLaunchProfile({ home, state }, { agent: adapter.id, variant })
+  const folder = nameRunFolder(state)
+  const plan = await planLaunch({
+    ...{ adapter, state, args },
+    folder: folder.path,
+    place: placeOf(context),
+    native: native ? [selection, tools] : undefined,
+  })
+  if (print) return printPlan(context, flags, plan)
+  for (const note of plan.notes) context.process.stderr.write(`! ${note}\n`)
+  const launch: Launch = { context, home, state, plan, run: folder }
+  context.process.exitCode = native
+    ? await launchNative(launch)
+    : await launchGoverned(launch, { agent: adapter.id, profile: variant, session, tools })
+}
