@@ -19,12 +19,18 @@ export const codexOverlay: AgentOverlay = {
     default_tools_approval_mode: 'approve',
   }),
   overlay: (request) => {
-    const off = unwantedNames(request).map((name): NativeServer => ({ name, entry: { enabled: false } }))
+    const off = unwantedNames(request).map((name): NativeServer => ({ name, entry: switchedOff(ownEntry(request, name)) }))
     const on = request.servers.map(({ name, entry }) => ({ name, entry: changesOf(entry, ownEntry(request, name)) }))
     const table = byName([...on, ...off])
     return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...request.args] })
   },
 }
+
+/** Complete in itself: a server in a file that Codex does not read after all would otherwise be one without a transport. */
+const switchedOff = (own: JsonObject): JsonObject => ({
+  enabled: false,
+  ...(Object.hasOwn(own, 'url') ? { url: 'http://127.0.0.1/' } : { command: 'false' }),
+})
 
 function ownEntry({ native }: OverlayRequest, name: string): JsonObject {
   const found = native.flatMap(({ config }) => config.servers).findLast((server) => server.name === name)

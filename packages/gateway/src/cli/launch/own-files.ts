@@ -15,7 +15,8 @@ export async function readOwnFiles(adapter: AgentAdapter, place: AgentPlace): Pr
   for (const cwd of withParents(place.cwd)) {
     for (const reading of await readAgent(adapter, { ...place, cwd })) {
       const { path, scope, project } = reading.file
-      const key = JSON.stringify([path, scope, project])
+      // Seen from a folder below the home, the user's own file looks like one of a project.
+      const key = JSON.stringify([path, project])
       if (seen.has(key) || reading.state === 'missing') continue
       seen.add(key)
       if (reading.state === 'read') files.push(reading)
