@@ -130,13 +130,16 @@ export class LaunchBench {
 
   /** The commands that run on this state. */
   processes(): readonly string[] {
-    return processesWith(this.place.state).map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-      } catch {
-        return ''
-      }
-    })
+    return processesWith(this.place.state).map((pid) => wordsOf(pid).join(' '))
+  }
+
+  gateways(): readonly number[] {
+    return processesWith(this.place.state).filter((pid) => wordsOf(pid).includes('--background'))
+  }
+
+  /** The processes of `sallyport run` itself. */
+  launchers(): readonly number[] {
+    return processesWith(this.place.state).filter((pid) => wordsOf(pid)[1] === MAIN && wordsOf(pid)[2] === 'run')
   }
 
   /** Every file of the user, with its content and its times. */
@@ -165,6 +168,14 @@ export class LaunchBench {
     await this.untilEmpty()
     rmSync(this.root, { recursive: true, force: true })
     this.place.remove()
+  }
+}
+
+function wordsOf(pid: number): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return []
   }
 }
 

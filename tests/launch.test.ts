@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
 import { LaunchBench } from './launch-bench.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
-import { runCommand } from './run-command.ts'
 import { readRecords } from './run-gateway.ts'
-import { StdioClient } from './stdio-client.ts'
 
 const undo: (() => unknown)[] = []
 
@@ -113,12 +110,12 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     const run = at.start(['again'])
     const { pid } = await run.seen()
     const [gateway = 0] = await eventually(
-      () => gatewayPids(at),
+      () => at.gateways(),
       (pids) => pids.length === 1,
     )
     process.kill(gateway, 'SIGKILL')
     await eventually(
-      () => gatewayPids(at),
+      () => at.gateways(),
       (pids) => pids.length === 1 && pids[0] !== gateway,
     )
     process.kill(pid, 'SIGUSR2')
@@ -127,19 +124,6 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(at.tokens()).toEqual([])
   })
 })
-
-const gatewayPids = (at: LaunchBench): readonly number[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-        return line.includes('--background') && line.includes(at.place.state)
-      } catch {
-        return false
-      }
-    })
 
 describe(`${promise('AG-15')} a run`, () => {
   it('hands the working folder, the arguments, the environment and the input on as they are', async () => {
@@ -195,7 +179,7 @@ describe(`${promise('AG-15')} a run`, () => {
     const run = at.start(['wait'], { through: (command) => ['setsid', '--wait', ...command] })
     await run.seen()
     const [pid = 0] = await eventually(
-      () => runPids(at),
+      () => at.launchers(),
       (pids) => pids.length === 1,
     )
     process.kill(pid, signal)
@@ -278,115 +262,3 @@ const inTerminal = (command: readonly string[]): readonly string[] => [
   command.map(shellWord).join(' '),
   '/dev/null',
 ]
-
-const runPids = (at: LaunchBench): readonly number[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-        return words[2] === 'run' && words.includes(at.place.state)
-      } catch {
-        return false
-      }
-    })
-
-describe(`${promise('AG-13')} with --native`, () => {
-  const OWN = { docs: { command: 'node', args: ['docs.mjs'], env: { KEY: 'k' }, odd: 1 }, shell: { command: 'bash' } }
-
-  it('an agent has its own servers as its profile selects them, word for word, and needs no gateway', async () => {
-    const at = bench()
-    at.write('.claude.json', JSON.stringify({ mcpServers: OWN }))
-    at.writeProfiles({ CLAUDE_CODE: { DEFAULT: { selected_mcp_tools: ['docs'] } } })
-    const before = at.userFiles()
-    const printed = at.start(['x'], { flags: ['--native', '--print', '--json'] })
-    expect(await printed.end()).toBe(0)
-    const { files } = JSON.parse(printed.stdout())
-    expect(files['mcp.json'].mcpServers).toEqual({ docs: { ...OWN.docs, env: { KEY: '•••' } } })
-    expect(at.processes()).toEqual([])
-    expect(at.userFiles()).toEqual(before)
-  })
-
-  it('an agent without a selection has all of them, and nobody approves in its place', async () => {
-    const at = bench()
-    at.write('.claude.json', JSON.stringify({ mcpServers: OWN }))
-    const printed = at.start(['-p', 'x'], { flags: ['--native', '--print', '--json'] })
-    expect(await printed.end()).toBe(0)
-    const { files, command } = JSON.parse(printed.stdout())
-    expect(Object.keys(files['mcp.json'].mcpServers)).toEqual(['docs', 'shell', 'theirs'])
-    expect(command.join(' ')).not.toContain('allowedTools')
-  })
-
-  it('an agent is started with them, and the exit code is its own', async () => {
-    const at = bench()
-    at.write('.claude.json', '{}')
-    at.write('project/.mcp.json', '{}')
-    const run = at.start(['exit=5'], { flags: ['--native'] })
-    expect(await run.end()).toBe(5)
-    expect((await run.seen()).servers).toEqual({})
-    expect(at.runs()).toEqual([])
-    expect(at.processes()).toEqual([])
-  })
-})
-
-describe(`${promise('AG-17')} a run`, () => {
-  it('keeps the key of the model from the gateway and from its servers, and not from the agent', async () => {
-    const at = bench()
-    const run = at.start(['wait'], { env: { ANTHROPIC_API_KEY: 'the-key-of-the-model', PLAIN: 'not-secret' } })
-    expect((await run.seen()).environment.ANTHROPIC_API_KEY).toBe('the-key-of-the-model')
-    const [gateway = 0] = gatewayPids(at)
-    const environment = readFileSync(`/proc/${gateway}/environ`, 'utf8')
-    expect(environment).toContain('not-secret')
-    expect(environment).not.toContain('the-key-of-the-model')
-    run.child.kill('SIGTERM')
-    await run.end()
-  })
-
-  it('without a person lets the gateway approve, lets calls take their time, and has the tools there at once', async () => {
-    const printed = bench().start(['-p', 'hello'], { flags: ['--print', '--json'] })
-    expect(await printed.end()).toBe(0)
-    const { command, files } = JSON.parse(printed.stdout())
-    expect(command).toContain('--allowedTools=mcp__gw')
-    expect(files['mcp.json'].mcpServers.gw).toMatchObject({ alwaysLoad: true, timeout: 3_600_000 })
-  })
-
-  it('with a person leaves the agent’s own questions as they are', async () => {
-    const printed = bench().start([], { flags: ['--print', '--json'] })
-    expect(await printed.end()).toBe(0)
-    expect(JSON.parse(printed.stdout()).command.join(' ')).not.toContain('allowedTools')
-  })
-})
-
-describe(`${promise('AG-16')} an agent that cannot be held to our server`, () => {
-  it('is not started: the command that connects it is named instead', async () => {
-    const { home, state } = bench().place
-    const { code, stderr } = await runCommand(['run', 'cursor', '--home', home, '--state', state])
-    expect(code).toBe(2)
-    expect(stderr).toContain('sallyport connect cursor')
-  })
-
-  it('gets an entry to paste, whose token is in a variable and has the rights of the profile', async () => {
-    const at = bench()
-    const { home, state } = at.place
-    at.writeProfiles({ CURSOR: { REVIEWER: { selected_mcp_tools: ['one/echo'] } } })
-    const where = ['--home', home, '--state', state]
-    const before = at.userFiles()
-    const printed = await runCommand(['connect', 'cursor', '--profile', 'reviewer', ...where], { env: at.environment() })
-    expect(printed.code).toBe(0)
-    expect(at.userFiles()).toEqual(before)
-    const { gw } = JSON.parse(printed.stdout).mcpServers
-    expect(gw.env).toEqual({ SALLYPORT_TOKEN: '${env:SALLYPORT_TOKEN}' })
-    const token = /SALLYPORT_TOKEN=(spa_\S+)/.exec(printed.stderr)?.[1] ?? ''
-    expect(printed.stdout).not.toContain(token)
-    const env = { ...process.env, SALLYPORT_TOKEN: token }
-    const window = new StdioClient(spawn(gw.command, gw.args, { stdio: 'pipe', env }))
-    undo.push(() => window.kill())
-    await window.initialize()
-    expect(await window.toolNames()).toEqual(['one_echo'])
-    const [{ id = '' } = {}] = JSON.parse((await runCommand(['token', 'list', '--json', ...where])).stdout).tokens
-    await runCommand(['token', 'revoke', id, ...where])
-    await once(window.child, 'exit')
-    expect(window.stderr).toContain('no longer counts')
-  })
-})

@@ -229,6 +229,30 @@ export const PROMISES = {
     text: 'Figures for Prometheus; traces and metrics by OpenTelemetry where an exporter is set, with the trace passed on',
     state: 'built',
   },
+    state: 'built',
+  },
+  'AG-1': {
+    text: 'An adapter for each agent: where its own file is, what servers it names, and what they would be in our config',
+    state: 'built',
+  },
+  'AG-2': {
+    text: 'No process of ours opens an agent’s own file for writing',
+    state: 'built',
+  },
+  'AG-3': {
+    text: 'Files as they are in the world: comments, marks, odd names, thousands of servers, broken ones with line and column',
+    state: 'built',
+  },
+  'AG-4': {
+    text: 'Selected servers pass on verbatim, in the agent’s own shape; single tools by its own filter, else by the gateway',
+    state: 'partial',
+    missing: 'wrapping a server through the gateway in a launch',
+  },
+  'AG-5': { text: 'An agent without MCP has no servers, and that is no error', state: 'built' },
+  'AG-9': {
+    text: 'One pure filter over every format: the same without a selection, and otherwise only less',
+    state: 'built',
+  },
   'AG-6': {
     text: 'A profile is an agent and a variant, with a selection, a title, a token budget and a session; what else its file holds is kept',
     state: 'built',

@@ -22,6 +22,7 @@ export type { AgentOverlay, GatewayWindow, Overlay, OwnFile } from './agent-over
 export { overlayOf } from './overlays.ts'
 export { writeOverlay } from './write-overlay.ts'
 export { type ConnectEntry, connectEntry } from './connect-entry.ts'
+export { carryBack } from './carry-back.ts'
 export { type NativeReading, readAgent } from './read-agent.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'
 export { writeOverlay } from './write-overlay.ts'

@@ -5,6 +5,7 @@ import { clineOverlay } from './cline/overlay.ts'
 import { codexOverlay } from './codex/overlay.ts'
 import { continueOverlay } from './continue/overlay.ts'
 import { copilotOverlay } from './copilot/overlay.ts'
+import { crushOverlay } from './crush/overlay.ts'
 import { droidOverlay } from './droid/overlay.ts'
 import { geminiCliOverlay } from './gemini-cli/overlay.ts'
 import { gooseOverlay } from './goose/overlay.ts'
@@ -21,6 +22,7 @@ const OVERLAYS: ReadonlyMap<string, AgentOverlay> = new Map([
   ['codex', codexOverlay],
   ['continue', continueOverlay],
   ['copilot', copilotOverlay],
+  ['crush', crushOverlay],
   ['droid', droidOverlay],
   ['gemini-cli', geminiCliOverlay],
   ['goose', gooseOverlay],

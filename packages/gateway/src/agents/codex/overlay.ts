@@ -19,7 +19,9 @@ export const codexOverlay: AgentOverlay = {
     default_tools_approval_mode: 'approve',
   }),
   overlay: (request) => {
-    const off = unwantedNames(request).map((name): NativeServer => ({ name, entry: switchedOff(ownEntry(request, name)) }))
+    const off = unwantedNames(request).map(
+      (name): NativeServer => ({ name, entry: switchedOff(ownEntry(request, name)) }),
+    )
     const on = request.servers.map(({ name, entry }) => ({ name, entry: changesOf(entry, ownEntry(request, name)) }))
     const table = byName([...on, ...off])
     return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...request.args] })

@@ -1,4 +1,4 @@
-import { writeOverlay } from '../../agents/agents.ts'
+import { carryBack, writeOverlay } from '../../agents/agents.ts'
 import { stateUnusable } from '../../disk/disk.ts'
 import type { CliContext } from '../cli-context.ts'
 import { createSocketExchange } from '../exchange.ts'
@@ -76,7 +76,12 @@ async function start({ context, run, plan }: Launch, { signals, token }: Start):
   if (signals.early) return exitCodeFor(signals.early)
   const environment = { ...context.environment, ...plan.environment }
   const { program, args } = plan
-  return runAgent({ program, args, environment, cwd: context.cwd, signals })
+  try {
+    return await runAgent({ program, args, environment, cwd: context.cwd, signals })
+  } finally {
+    for (const path of carryBack(plan, run.path))
+      context.process.stderr.write(`! The agent wrote ${path}, which could not be kept.\n`)
+  }
 }
 
 function writeRun(run: RunFolder, plan: LaunchPlan, token: string | undefined): void {

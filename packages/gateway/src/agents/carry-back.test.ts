@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { carryBack } from './carry-back.ts'
+import { writeOverlay } from './write-overlay.ts'
+
+function opened(exceptions: readonly string[] = ['settings.json']) {
+  const root = mkdtempSync(join(tmpdir(), 'sallyport-carry-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const [user, folder] = [join(root, 'user'), join(root, 'run')]
+  mkdirSync(user)
+  mkdirSync(folder)
+  writeFileSync(join(user, 'auth.json'), 'old')
+  writeFileSync(join(user, 'settings.json'), 'own')
+  const overlay = {
+    files: { 'home/settings.json': { ours: true } },
+    mirrors: [{ source: user, path: 'home', except: exceptions }],
+  }
+  writeOverlay(overlay, folder)
+  return { user, folder, home: join(folder, 'home'), overlay }
+}
+
+it('a login that the agent renewed by putting a new file in its place is the user’s', () => {
+  const { user, folder, home, overlay } = opened()
+  writeFileSync(join(home, 'auth.json.new'), 'renewed')
+  renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
+  expect(carryBack(overlay, folder)).toEqual([])
+  expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
+})
+
+it('what the agent made new is the user’s too, files and folders', () => {
+  const { user, folder, home, overlay } = opened()
+  mkdirSync(join(home, 'history'))
+  writeFileSync(join(home, 'history', 'one'), '1')
+  expect(carryBack(overlay, folder)).toEqual([])
+  expect(readFileSync(join(user, 'history', 'one'), 'utf8')).toBe('1')
+})
+
+it('the file of the servers never goes back, whatever the agent made of it', () => {
+  const { user, folder, home, overlay } = opened()
+  writeFileSync(join(home, 'settings.json'), 'rewritten')
+  expect(carryBack(overlay, folder)).toEqual([])
+  expect(readFileSync(join(user, 'settings.json'), 'utf8')).toBe('own')
+})
+
+it('nor does a folder in which we wrote', () => {
+  const { user, folder } = opened()
+  mkdirSync(join(folder, 'data', 'settings'), { recursive: true })
+  const mirrors = [{ source: user, path: 'data', except: [] }]
+  expect(carryBack({ files: { 'data/settings/servers.json': {} }, mirrors }, folder)).toEqual([])
+  expect(readdirSync(user).sort()).toEqual(['auth.json', 'settings.json'])
+})
+
+it('what cannot be moved is told, and what is there stays', () => {
+  const { user, folder, home, overlay } = opened()
+  mkdirSync(join(user, 'cache'))
+  writeFileSync(join(user, 'cache', 'full'), '1')
+  mkdirSync(join(home, 'cache'))
+  expect(carryBack(overlay, folder)).toEqual([join(user, 'cache')])
+  expect(readdirSync(join(user, 'cache'))).toEqual(['full'])
+})
+
+it('an agent that did nothing leaves the user’s folder as it was', () => {
+  const { user, folder, overlay } = opened()
+  const before = readdirSync(user)
+  expect(carryBack(overlay, folder)).toEqual([])
+  expect(readdirSync(user)).toEqual(before)
+})

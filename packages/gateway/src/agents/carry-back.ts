@@ -1,0 +1,54 @@
+import { cpSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type { Mirror, Overlay } from './agent-overlay.ts'
+
+/**
+ * What an agent made new in a mirrored folder, or put in the place of a link (as most programs write a file), is moved to
+ * where it would have gone without us: else a login that was renewed in a run would be lost with it. Returns what failed.
+ */
+export function carryBack({ files, mirrors }: Pick<Overlay, 'files' | 'mirrors'>, folder: string): readonly string[] {
+  const ours = [...Object.keys(files), ...mirrors.map(({ path }) => path)]
+  return mirrors.flatMap((mirror) => {
+    const made = namesIn(join(folder, mirror.path)).filter((name) => isMade(mirror, name, folder))
+    return made
+      .filter((name) => !ours.some((path) => `${path}/`.startsWith(`${mirror.path}/${name}/`)))
+      .filter((name) => !moved(join(folder, mirror.path, name), join(mirror.source, name)))
+      .map((name) => join(mirror.source, name))
+  })
+}
+
+function isMade({ path, except }: Mirror, name: string, folder: string): boolean {
+  return !except.includes(name) && !lstatSync(join(folder, path, name)).isSymbolicLink()
+}
+
+function moved(from: string, to: string): boolean {
+  try {
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
+    renameSync(from, to)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EXDEV' && copied(from, to)
+  }
+}
+
+/** From another disk: beside the place first, so that nobody finds half of it. */
+function copied(from: string, to: string): boolean {
+  const beside = join(dirname(to), `.${basename(to)}.sallyport-${process.pid}`)
+  try {
+    cpSync(from, beside, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+    renameSync(beside, to)
+    return true
+  } catch {
+    rmSync(beside, { recursive: true, force: true })
+    return false
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // The agent may have removed its own home.
+    return []
+  }
+}

@@ -1,0 +1,22 @@
+import { join } from 'node:path'
+import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
+import { byName, createOverlay, notesOn, settingsWith } from '../overlay-parts.ts'
+
+const FILE = 'crush.json'
+
+/** A configuration folder of its own with everything of the user's linked but the file of the servers. */
+export const crushOverlay: AgentOverlay = {
+  reserved: [],
+  entry: (window) => ({ type: 'stdio', ...window, timeout: CALL_PATIENCE_S, disabled: false }),
+  overlay: (request) => {
+    const { environment, home } = request.place
+    const source = environment.CRUSH_GLOBAL_CONFIG || join(environment.XDG_CONFIG_HOME || join(home, '.config'), 'crush')
+    return createOverlay({
+      args: request.args,
+      environment: { CRUSH_GLOBAL_CONFIG: join(request.folder, 'config') },
+      files: { [`config/${FILE}`]: settingsWith(request, 'mcp', byName(request.servers)) },
+      mirrors: [{ source, path: 'config', except: [FILE] }],
+      notes: notesOn(request, 'project', 'names servers that Crush starts besides: they are not governed.'),
+    })
+  },
+}

@@ -1,0 +1,147 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { parse as parseToml } from 'smol-toml'
+import { describe, expect, it } from 'vitest'
+import type { AgentPlace } from './agent-adapter.ts'
+import type { Overlay, OwnFile } from './agent-overlay.ts'
+import { overlayOf } from './overlays.ts'
+import { ADAPTERS, findAdapter } from './registry.ts'
+
+const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/me', cwd: '/home/me/project' }
+const WINDOW = { command: '/usr/bin/node', args: ['/main.js', 'serve', '--stdio', '--launch', '/state/runs/1'] }
+const RUNNABLE = ADAPTERS.filter(({ id }) => overlayOf(id) !== undefined).map(({ id }) => id)
+
+interface Case {
+  readonly args?: readonly string[]
+  readonly native?: readonly OwnFile[]
+  readonly environment?: AgentPlace['environment']
+}
+
+function overlayFor(id: string, { args = [], native = [], environment = {} }: Case = {}): Overlay {
+  const overlay = overlayOf(id)
+  if (overlay === undefined) throw new Error(`${id} has no overlay`)
+  return overlay.overlay({
+    ...{ folder: '/state/runs/1', place: { ...PLACE, environment }, args, native },
+    servers: [{ name: 'gw', entry: overlay.entry(WINDOW) }],
+    ours: ['gw'],
+  })
+}
+
+/** The user's own file of an agent, with a server in it that has a key. */
+function ownFile(id: string, text: string, scope: 'user' | 'project' = 'user'): OwnFile {
+  const adapter = findAdapter(id)
+  const file = adapter.nativeFiles(PLACE).find((one) => one.scope === scope) ?? { path: '/none', scope }
+  return { file, config: adapter.getMcpConfig(text, file) }
+}
+
+const OWN: Readonly<Record<string, string>> = {
+  amp: '{"amp.mcpServers": {"own": {"command": "own-program", "env": {"KEY": "own-key"}}}, "amp.theme": "mine"}',
+  cline: '{"mcpServers": {"own": {"command": "own-program", "env": {"KEY": "own-key"}}}}',
+  codex: '[mcp_servers.own]\ncommand = "own-program"\nenv = { KEY = "own-key" }\n',
+  continue:
+    '{"name": "me", "models": ["mine"], "mcpServers": [{"name": "own", "command": "own-program", "env": {"KEY": "own-key"}}]}',
+  crush: '{"mcp": {"own": {"type": "stdio", "command": "own-program", "env": {"KEY": "own-key"}}}}',
+  goose: '{"extensions": {"own": {"type": "stdio", "cmd": "own-program", "envs": {"KEY": "own-key"}}}}',
+  kilo: '{"mcp": {"own": {"type": "local", "command": ["own-program"], "environment": {"KEY": "own-key"}}}, "theme": "mine"}',
+  opencode:
+    '{"mcp": {"own": {"type": "local", "command": ["own-program"], "environment": {"KEY": "own-key"}}}, "theme": "mine"}',
+}
+const JSON_OWN = '{"mcpServers": {"own": {"command": "own-program", "env": {"KEY": "own-key"}}}, "theme": "mine"}'
+
+describe.each(RUNNABLE)('the overlay of %s', (id) => {
+  const overlay = overlayFor(id, { native: [ownFile(id, OWN[id] ?? JSON_OWN)] })
+  const everything = JSON.stringify(overlay)
+
+  it('has our window, and nothing of the user’s servers but their names', () => {
+    expect(everything).toContain('--launch')
+    expect(everything).not.toMatch(/own-program|own-key/)
+  })
+
+  it('keeps the arguments of the user, in their order and at the end', () => {
+    const args = id === 'goose' ? ['run', '-t', 'do it'] : ['-x', 'do it']
+    expect(overlayFor(id, { args }).args.slice(-2)).toEqual(args.slice(-2))
+  })
+
+  it('writes only into the folder of the run', () => {
+    const paths = [...Object.keys(overlay.files), ...overlay.mirrors.map(({ path }) => path)]
+    expect(paths.filter((path) => path.startsWith('/') || path.includes('..'))).toEqual([])
+  })
+
+  it('links no file that it writes itself', () => {
+    for (const path of Object.keys(overlay.files)) {
+      const [name = '', ...folder] = path.split('/').reverse()
+      const mirror = overlay.mirrors.find((one) => one.path === folder.reverse().join('/'))
+      if (mirror) expect(mirror.except).toContain(name)
+    }
+  })
+})
+
+it.each(['amp', 'continue', 'gemini-cli', 'opencode', 'kilo', 'kimi', 'droid', 'cline'])(
+  'what else the user’s file of %s says stays',
+  (id) => {
+    const text = JSON.stringify({ ...JSON.parse(OWN[id] ?? JSON_OWN), mine: { kept: [1, 'two'] } })
+    const { files } = overlayFor(id, { native: [ownFile(id, text)] })
+    expect(Object.values(files)).toContainEqual(expect.objectContaining({ mine: { kept: [1, 'two'] } }))
+  },
+)
+
+describe('for Codex', () => {
+  const table = (native: readonly OwnFile[]): JsonObject => {
+    const [flag, value = ''] = overlayFor('codex', { native }).args
+    expect(flag).toBe('-c')
+    const parsed: unknown = parseToml(value).mcp_servers
+    if (!isJsonObject(parsed)) throw new Error('no table')
+    return parsed
+  }
+
+  it('names with dots, quotes and other signs are switched off as they are written', () => {
+    const text = ['a.b', 'say "hi"', 'back\\\\slash', 'ü', '__proto__', '\u007F']
+      .map((name) => `[mcp_servers.${JSON.stringify(name).replaceAll('\u007F', '\\u007F')}]\ncommand = "x"\n`)
+      .join('')
+    const parsed = table([ownFile('codex', text)])
+    for (const name of ['a.b', 'say "hi"', 'ü']) expect(parsed[name]).toEqual({ enabled: false, command: 'false' })
+    expect(Object.keys(parsed)).toHaveLength(7)
+  })
+
+  it('a server that is switched off stays one of its kind, and its address stays out of the command line', () => {
+    const text = '[mcp_servers.far]\nurl = "https://far.example/?key=secret"\n'
+    expect(table([ownFile('codex', text)]).far).toEqual({ enabled: false, url: 'http://127.0.0.1/' })
+  })
+
+  it('our server must be there in the first turn, may take its time, and is not asked about', () => {
+    expect(table([]).gw).toMatchObject({
+      required: true,
+      tool_timeout_sec: 3_600,
+      default_tools_approval_mode: 'approve',
+    })
+  })
+})
+
+describe('for OpenCode', () => {
+  it('files that the user names by variables are not read', () => {
+    const { environment } = overlayFor('opencode', { environment: { OPENCODE_CONFIG_CONTENT: '{}' } })
+    expect(environment).toMatchObject({ OPENCODE_CONFIG_CONTENT: undefined, OPENCODE_DISABLE_PROJECT_CONFIG: '1' })
+    expect(Object.hasOwn(environment, 'OPENCODE_CONFIG_CONTENT')).toBe(true)
+  })
+
+  it('a project’s file is left out, and that is said', () => {
+    const { notes } = overlayFor('opencode', { native: [ownFile('opencode', '{}', 'project')] })
+    expect(notes).toEqual([expect.stringContaining('/home/me/project/opencode.json')])
+  })
+})
+
+it('goose gets no command that would start its own extensions', () => {
+  expect(() => overlayFor('goose', { args: ['acp'] })).toThrow('cannot be told')
+  expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])
+})
+
+it('Qwen gets no command that would start its own servers, and its harmless ones as they are', () => {
+  expect(() => overlayFor('qwen-code', { args: ['serve'] })).toThrow('cannot be told')
+  expect(overlayFor('qwen-code', { args: ['mcp', 'list'] }).args).toEqual(['mcp', 'list'])
+})
+
+it('Copilot switches the user’s servers and its own off by name', () => {
+  const { args } = overlayFor('copilot', { native: [ownFile('copilot', JSON_OWN)] })
+  expect(args).toEqual(
+    expect.arrayContaining(['--disable-mcp-server=own', '--disable-builtin-mcps', '--allow-tool=gw']),
+  )
+})
