@@ -327,9 +327,8 @@ export const PROMISES = {
     state: 'built',
   },
   'AG-17': {
-    text: 'A run makes the gateway the one that approves, and keeps the model’s key from the servers behind it',
-    state: 'partial',
-    missing: 'an answer that asks to repeat the call, for agents that would not wait for an approval',
+    text: 'A run makes the gateway the one that approves and gives calls time; who cannot wait is told to repeat the call; servers do not get the model’s key',
+    state: 'built',
   },
 } as const satisfies Record<string, Promised>
 

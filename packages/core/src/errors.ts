@@ -92,6 +92,7 @@ export const ERRORS = {
   APPROVAL_REQUIRED: kind([403, -32000, 4], final),
   APPROVAL_DENIED: kind([403, -32000, 4], final),
   APPROVAL_EXPIRED: kind([403, -32000, 4], passing),
+  APPROVAL_PENDING: kind([403, -32000, 4], passing),
   AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
   RESULT_WITHHELD: kind([503, -32000, 5], final),
   LOG_ALTERED: kind([500, -32603, 6]),

@@ -1,6 +1,7 @@
 import type { SallyportError } from '@sallyport/core'
 import type { Catalog } from './catalog/catalog.ts'
 import { choicesFor, mayApprove, type Settings } from './config/config.ts'
+import { PatientApprovals } from './governance/governance.ts'
 import type { Governing } from './governing.ts'
 import { type CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import type { Ids } from './serve/serve.ts'
@@ -32,7 +33,8 @@ export function createDeciding(options: DecidingOptions): Deciding {
   const { governing, gauge, fleet, store, telemetry, ids, settings, onBug } = options
   const { rules, limits, approvals, modes, check, kept } = governing
   const pipeline = new Pipeline({
-    ...{ listings, gauge, approvals, check, kept, ids, onBug },
+    ...{ listings, gauge, check, kept, ids, onBug },
+    approvals: new PatientApprovals({ approvals }),
     tools: limits,
     rulesOf: rules.rulesOf,
     mayApprove: (principal) => mayApprove(settings().profiles, principal),

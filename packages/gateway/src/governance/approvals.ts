@@ -35,7 +35,7 @@ const MOST_OF_OWNER = 100
 const MOST_GRANTS = 10_000
 const MOST_REMEMBERED = 1_000
 
-interface Asking {
+export interface Asking {
   readonly cancellation: Cancellation
   /** It waits now, for whoever answers. */
   readonly onPending?: (approval: PendingApproval) => void
@@ -249,7 +249,7 @@ function keep<Value>(shelf: Map<string, Value>, [key, value]: readonly [string, 
 type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | 'definition'>
 
 /** An approval is good for one session, one tool as it is defined now, and these very arguments. */
-function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
+export function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
   const bound = canonicalJson([ownerOf(principal), principal.agent, principal.profile, tool, definition, args])
   return createHash('sha256').update(bound).digest('base64url')
 }
