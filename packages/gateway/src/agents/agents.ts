@@ -8,6 +8,9 @@ export type {
   NativeServer,
 } from './agent-adapter.ts'
 export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
+export type { AgentOverlay, GatewayWindow, Overlay, OwnFile } from './agent-overlay.ts'
+export { carryBack } from './carry-back.ts'
+export { type ConnectEntry, connectEntry } from './connect-entry.ts'
 export { findProgram } from './find-program.ts'
 export {
   type AddedServer,
@@ -18,11 +21,7 @@ export {
   type ServerSource,
 } from './import/import.ts'
 export { type AgentSight, lookAtAgents } from './look-at-agent.ts'
-export type { AgentOverlay, GatewayWindow, Overlay, OwnFile } from './agent-overlay.ts'
 export { overlayOf } from './overlays.ts'
-export { writeOverlay } from './write-overlay.ts'
-export { type ConnectEntry, connectEntry } from './connect-entry.ts'
-export { carryBack } from './carry-back.ts'
 export { type NativeReading, readAgent } from './read-agent.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'
 export { writeOverlay } from './write-overlay.ts'

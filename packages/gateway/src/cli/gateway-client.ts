@@ -91,8 +91,6 @@ export interface TokenWish {
   /** Selectors that narrow what the profile selects. */
   readonly tools?: readonly string[]
   readonly ttlMs?: number
-  /** Narrows the profile further. */
-  readonly tools?: readonly string[]
 }
 
 /** The gateway's API as the commands use it. Refusals and failures come as SallyportError. */

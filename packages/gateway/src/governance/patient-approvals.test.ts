@@ -35,7 +35,8 @@ function open({ patience }: { readonly patience: number | undefined }) {
   return { approvals, events, ask, untilPending }
 }
 
-const codeOf = (outcome: Grant | SallyportError): string => (outcome instanceof SallyportError ? outcome.code : 'granted')
+const codeOf = (outcome: Grant | SallyportError): string =>
+  outcome instanceof SallyportError ? outcome.code : 'granted'
 
 it(`${promise('AG-17')} a call that would outlast its client is answered that it waits, and the request goes on waiting`, async () => {
   const { approvals, ask } = open({ patience: 1 })

@@ -95,11 +95,7 @@ const isOver = (held: Held, { cancellation }: Asking): boolean =>
   cancellation.reason === undefined || held.cancellation.reason !== undefined
 
 /** The person's answer, or whatever ends the waiting before. The last call that is withdrawn withdraws the request. */
-function waitFor(
-  held: Held,
-  cancellation: Cancellation,
-  until: number,
-): Promise<Grant | SallyportError | 'impatient'> {
+function waitFor(held: Held, cancellation: Cancellation, until: number): Promise<Grant | SallyportError | 'impatient'> {
   held.waiting++
   return new Promise<Grant | SallyportError | 'impatient'>((resolve) => {
     const timer = setTimeout(() => resolve('impatient'), Math.max(0, until - performance.now()))

@@ -10,7 +10,8 @@ export const crushOverlay: AgentOverlay = {
   entry: (window) => ({ type: 'stdio', ...window, timeout: CALL_PATIENCE_S, disabled: false }),
   overlay: (request) => {
     const { environment, home } = request.place
-    const source = environment.CRUSH_GLOBAL_CONFIG || join(environment.XDG_CONFIG_HOME || join(home, '.config'), 'crush')
+    const source =
+      environment.CRUSH_GLOBAL_CONFIG || join(environment.XDG_CONFIG_HOME || join(home, '.config'), 'crush')
     return createOverlay({
       args: request.args,
       environment: { CRUSH_GLOBAL_CONFIG: join(request.folder, 'config') },

@@ -3,13 +3,13 @@ import {
   type AgentAdapter,
   type AgentOverlay,
   type AgentPlace,
+  findProgram,
   type NativeServer,
   type Overlay,
   type OwnFile,
   overlayOf,
 } from '../../agents/agents.ts'
 import { MAIN_FILE } from '../../package-root.ts'
-import { findProgram } from './find-program.ts'
 import { readOwnFiles } from './own-files.ts'
 import { selectOwnServers } from './own-servers.ts'
 
@@ -37,7 +37,7 @@ export async function planLaunch(options: PlanOptions): Promise<LaunchPlan> {
   const { adapter, place, folder, state, args, native } = options
   const overlay = requireOverlay(adapter)
   refuseReserved(adapter, overlay, args)
-  const program = findProgram(adapter, place)
+  const program = requireProgram(adapter, place)
   const own = await readOwnFiles(adapter, place)
   const request = { folder, place, args, native: own.files }
   if (native !== undefined) {
@@ -60,6 +60,14 @@ function requireOverlay({ id, title }: AgentAdapter): AgentOverlay {
   if (overlay !== undefined) return overlay
   throw new SallyportError('USAGE', `${title} cannot be given other servers for one run.`, {
     hint: `\`sallyport connect ${id}\` prints the entry to paste into its own file.`,
+  })
+}
+
+function requireProgram({ title, program = '' }: AgentAdapter, place: AgentPlace): string {
+  const found = findProgram(program, place)
+  if (found !== undefined) return found
+  throw new SallyportError('AGENT_MISSING', `${title} is not installed here: no "${program}" was found in PATH.`, {
+    hint: 'Install it, or add its folder to PATH.',
   })
 }
 
