@@ -8,7 +8,7 @@ export type {
   NativeServer,
 } from './agent-adapter.ts'
 export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
-export type { AgentOverlay, GatewayWindow, Overlay, OwnFile } from './agent-overlay.ts'
+export type { AgentOverlay, Overlay, OwnFile } from './agent-overlay.ts'
 export { carryBack } from './carry-back.ts'
 export { type ConnectEntry, connectEntry } from './connect-entry.ts'
 export { findProgram } from './find-program.ts'

@@ -14,7 +14,7 @@ export const byName = (servers: readonly NativeServer[]): JsonObject =>
 export const namesOf = (servers: readonly NativeServer[]): readonly string[] => servers.map(({ name }) => name)
 
 /** The names that the agent's own files use, each once. */
-export function ownNames({ native }: OverlayRequest): readonly string[] {
+function ownNames({ native }: OverlayRequest): readonly string[] {
   return [...new Set(native.flatMap(({ config }) => namesOf(config.servers)))]
 }
 
