@@ -105,24 +105,27 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(at.userFiles()).toEqual(before)
   }, 120_000)
 
-  it('keeps its tools when the gateway dies and another has to be started', async () => {
-    const at = bench()
-    const run = at.start(['again'])
-    const { pid } = await run.seen()
-    const [gateway = 0] = await eventually(
-      () => at.gateways(),
-      (pids) => pids.length === 1,
-    )
-    process.kill(gateway, 'SIGKILL')
-    await eventually(
-      () => at.gateways(),
-      (pids) => pids.length === 1 && pids[0] !== gateway,
-    )
-    process.kill(pid, 'SIGUSR2')
-    expect(await run.end()).toBe(0)
-    expect((await run.seen()).again).toBeGreaterThan(0)
-    expect(at.tokens()).toEqual([])
-  })
+  it.each(['SIGKILL', 'SIGTERM'] as const)(
+    'keeps its tools when %s ends the gateway and another has to be started',
+    async (signal) => {
+      const at = bench()
+      const run = at.start(['again'])
+      const { pid } = await run.seen()
+      const [gateway = 0] = await eventually(
+        () => at.gateways(),
+        (pids) => pids.length === 1,
+      )
+      process.kill(gateway, signal)
+      await eventually(
+        () => at.gateways(),
+        (pids) => pids.length === 1 && pids[0] !== gateway,
+      )
+      process.kill(pid, 'SIGUSR2')
+      expect(await run.end()).toBe(0)
+      expect((await run.seen()).again).toBeGreaterThan(0)
+      expect(at.tokens()).toEqual([])
+    },
+  )
 })
 
 describe(`${promise('AG-15')} a run`, () => {
