@@ -93,6 +93,23 @@ describe(`${promise('AG-16')} an agent that cannot be held to our server`, () =>
     expect(stderr).toContain('sallyport connect cursor')
   })
 
+  it('that uses no MCP servers at all has nothing to be connected with', async () => {
+    const { home, state } = bench().place
+    for (const command of ['run', 'connect']) {
+      const { code, stderr } = await runCommand([command, 'aider', '--home', home, '--state', state])
+      expect(code).toBe(2)
+      expect(stderr).toContain('uses no MCP servers')
+    }
+  })
+
+  it('and is not installed can be looked at, but not be started', async () => {
+    const { home, state } = bench().place
+    const args = ['run', 'goose', '--home', home, '--state', state]
+    const env = { PATH: '/nowhere' }
+    expect(await runCommand([...args, '--print'], { env })).toMatchObject({ code: 0 })
+    expect(await runCommand(args, { env })).toMatchObject({ code: 3 })
+  })
+
   it('gets an entry to paste, whose token is in a variable and has the rights of the profile', async () => {
     const at = bench()
     const { home, state } = at.place

@@ -5,6 +5,7 @@ import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
+import { requireMcp } from './launch-plan.ts'
 import { readLaunchProfile } from './launch-profile.ts'
 import { placeOf } from './place.ts'
 
@@ -18,6 +19,7 @@ const VARIABLE = 'SALLYPORT_TOKEN'
 export async function connect(context: CliContext, flags: ConnectFlags & GlobalFlags, agent: string): Promise<void> {
   const screen = createScreen(context, flags)
   const adapter = findAdapter(agent)
+  requireMcp(adapter)
   const variant = flags.profile ?? 'default'
   const found = await findHome(context, flags)
   await readLaunchProfile(found, { agent: adapter.id, variant })

@@ -29,21 +29,24 @@ export interface LaunchPlan extends Overlay {
   readonly program: string
 }
 
+/** A plan for an agent that may not be installed. */
+export type DraftPlan = Overlay & Partial<LaunchPlan>
+
 /** The name of our server: short, and without signs that agents fold or cut. */
 const ALIAS = 'gw'
 
 /** How an agent is started so that it has the right servers. Nothing is written yet. */
-export async function planLaunch(options: PlanOptions): Promise<LaunchPlan> {
+export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
   const { adapter, place, folder, state, args, native } = options
   const overlay = requireOverlay(adapter)
   refuseReserved(adapter, overlay, args)
-  const program = requireProgram(adapter, place)
+  const program = findProgram(adapter.program ?? '', place)
   const own = await readOwnFiles(adapter, place)
   const request = { folder, place, args, native: own.files }
   if (native !== undefined) {
     const { servers, notes } = selectOwnServers(adapter, own.files, native)
     const made = overlay.overlay({ ...request, servers, ours: [] })
-    return { ...made, program, notes: [...own.notes, ...notes, ...made.notes] }
+    return { ...made, ...(program !== undefined && { program }), notes: [...own.notes, ...notes, ...made.notes] }
   }
   const window = {
     command: process.execPath,
@@ -52,10 +55,12 @@ export async function planLaunch(options: PlanOptions): Promise<LaunchPlan> {
   const name = freeName(own.files)
   const servers: readonly NativeServer[] = [{ name, entry: overlay.entry(window) }]
   const made = overlay.overlay({ ...request, servers, ours: [name] })
-  return { ...made, program, notes: [...own.notes, ...made.notes] }
+  return { ...made, ...(program !== undefined && { program }), notes: [...own.notes, ...made.notes] }
 }
 
-function requireOverlay({ id, title }: AgentAdapter): AgentOverlay {
+function requireOverlay(adapter: AgentAdapter): AgentOverlay {
+  requireMcp(adapter)
+  const { id, title } = adapter
   const overlay = overlayOf(id)
   if (overlay !== undefined) return overlay
   throw new SallyportError('USAGE', `${title} cannot be given other servers for one run.`, {
@@ -63,12 +68,9 @@ function requireOverlay({ id, title }: AgentAdapter): AgentOverlay {
   })
 }
 
-function requireProgram({ title, program = '' }: AgentAdapter, place: AgentPlace): string {
-  const found = findProgram(program, place)
-  if (found !== undefined) return found
-  throw new SallyportError('AGENT_MISSING', `${title} is not installed here: no "${program}" was found in PATH.`, {
-    hint: 'Install it, or add its folder to PATH.',
-  })
+export function requireMcp({ title, supportsMcp }: AgentAdapter): void {
+  if (!supportsMcp)
+    throw new SallyportError('USAGE', `${title} uses no MCP servers: there is nothing to connect it with.`)
 }
 
 /** Some agents add our entry to the user's of the same name, and the mixture would be neither. */

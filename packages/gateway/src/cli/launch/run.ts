@@ -1,4 +1,5 @@
-import { findAdapter } from '../../agents/agents.ts'
+import { SallyportError } from '@sallyport/core'
+import { type AgentAdapter, findAdapter } from '../../agents/agents.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
@@ -30,10 +31,17 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
     place: placeOf(context),
     native: native ? [selection, tools] : undefined,
   })
-  if (print) return printPlan(context, flags, plan)
+  const { program = adapter.program ?? adapter.id } = plan
+  if (print) return printPlan(context, flags, { ...plan, program })
+  if (plan.program === undefined) throw notInstalled(adapter)
   for (const note of plan.notes) context.process.stderr.write(`! ${note}\n`)
-  const launch: Launch = { context, home, state, plan, run: folder }
+  const launch: Launch = { context, home, state, plan: { ...plan, program }, run: folder }
   context.process.exitCode = native
     ? await launchNative(launch)
     : await launchGoverned(launch, { agent: adapter.id, profile: variant, session, tools })
 }
+
+const notInstalled = ({ title, program }: AgentAdapter): SallyportError =>
+  new SallyportError('AGENT_MISSING', `${title} is not installed here: no "${program}" was found in PATH.`, {
+    hint: 'Install it, or add its folder to PATH.',
+  })
