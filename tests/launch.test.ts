@@ -247,11 +247,16 @@ describe(`${promise('AG-15')} a run`, () => {
 
   it('in a terminal lets Ctrl-C reach the agent once', async () => {
     const at = bench()
-    const run = at.start(['wait'], { through: inTerminal, stdin: 'pipe' })
+    const run = at.start(['gather'], { through: inTerminal, stdin: 'pipe' })
     await run.seen()
     run.child.stdin?.write('\u0003')
-    expect(await run.end()).toBe(41)
-    expect((await run.seen()).signals).toEqual(['SIGINT'])
+    await eventually(
+      async () => (await run.seen()).signals,
+      (signals) => signals.length > 0,
+    )
+    for (const pid of at.launchers()) process.kill(pid, 'SIGTERM')
+    expect(await run.end()).toBe(42)
+    expect((await run.seen()).signals).toEqual(['SIGINT', 'SIGTERM'])
     expect(at.runs()).toEqual([])
   })
 })
