@@ -1,5 +1,6 @@
 import { type AgentAdapter, type ConnectEntry, connectEntry, findAdapter } from '../../agents/agents.ts'
 import { MAIN_FILE } from '../../package-root.ts'
+import { placeOf } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
@@ -7,7 +8,6 @@ import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 import { requireMcp } from './launch-plan.ts'
 import { readLaunchProfile } from './launch-profile.ts'
-import { placeOf } from './place.ts'
 
 export interface ConnectFlags {
   readonly profile?: string

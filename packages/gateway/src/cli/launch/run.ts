@@ -1,5 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import { type AgentAdapter, findAdapter } from '../../agents/agents.ts'
+import { placeOf } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
@@ -7,7 +8,6 @@ import { type Launch, launchGoverned, launchNative } from './launch.ts'
 import { planLaunch } from './launch-plan.ts'
 import { printPlan } from './launch-print.ts'
 import { readLaunchProfile } from './launch-profile.ts'
-import { placeOf } from './place.ts'
 import { nameRunFolder } from './run-folder.ts'
 
 export interface RunFlags {
