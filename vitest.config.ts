@@ -1,8 +1,10 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts'],
+    // Needs agent CLIs that are too large for every run: `npm run test:agents`.
+    exclude: [...configDefaults.exclude, 'tests/agents/real-agents.test.ts'],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -24,6 +24,7 @@ const recordingOf = (client: string, carrier: string): readonly Json[] =>
   readLines(join(RECORDINGS, `${client}.${carrier}.jsonl`))
 
 const ECHO = '{"message":"hi"}'
+const META = 'io.modelcontextprotocol/'
 const metaOf = ({ params }: Json): Json => params?._meta ?? {}
 /** All that may come unasked. */
 const EXPECTED = /^notifications\/(subscriptions\/acknowledged|(tools|prompts|resources)\/list_changed)$/
@@ -52,10 +53,21 @@ function expectCallAtServer(call: Json): void {
   const { progressToken, ...meta } = metaOf(call)
   const told = readLines(toldFile).findLast(({ method }) => method === 'tools/call') ?? {}
   // The server is a legacy one, to which the envelope of the modern era means nothing.
-  const own = Object.entries(meta).filter(([name]) => !name.startsWith('io.modelcontextprotocol/'))
+  const own = Object.entries(meta).filter(([name]) => !name.startsWith(META))
   expect(metaOf(told)).toMatchObject(Object.fromEntries(own))
   if (progressToken !== undefined) expect(metaOf(told).progressToken).not.toBe(progressToken)
   expect(told.params).toMatchObject({ name: 'echo', arguments: { message: 'hi' } })
+}
+
+/** Each is taken at its word about the revision that it speaks, and finds the tool that it calls. */
+function expectAnswerOfItsEra({ method, params }: Json, answer: Json | undefined): void {
+  const { result } = answer ?? {}
+  if (method === 'initialize') expect(result.protocolVersion).toBe(params.protocolVersion)
+  if (method === 'server/discover')
+    expect(result.supportedVersions).toContain(metaOf({ params })[`${META}protocolVersion`])
+  if (method !== 'tools/list') return
+  expect(result.tools.map(({ name }: Json) => name)).toContain('everything_echo')
+  expect('resultType' in result).toBe(`${META}protocolVersion` in metaOf({ params }))
 }
 
 describe(`${promise('GW-16')} what an agent says over stdio`, () => {
@@ -71,8 +83,12 @@ describe(`${promise('GW-16')} what an agent says over stdio`, () => {
   it.each(clientsOver('stdio'))('is understood: %s', async (client) => {
     const window = openWindow(gateway)
     const recording = recordingOf(client, 'stdio')
-    for (const message of recording.slice(0, -1)) expect((await say(window, message))?.error).toBeUndefined()
     const call = recording.at(-1) ?? {}
+    for (const message of recording.slice(0, -1)) {
+      const answer = await say(window, message)
+      expect(answer?.error).toBeUndefined()
+      expectAnswerOfItsEra(message, answer)
+    }
     expect(await say(window, call)).toMatchObject({ result: { content: [{ text: ECHO }] } })
     expectCallAtServer(call)
     expect(window.heard.filter(({ id, method }) => id === undefined && !EXPECTED.test(method))).toEqual([])
@@ -109,7 +125,11 @@ describe(`${promise('GW-16')} what an agent says over HTTP`, () => {
       const isStream = request.verb === 'GET' || method === 'subscriptions/listen'
       if (isStream) expect(response.headers.get('content-type')).toBe('text/event-stream')
       else if (id === undefined) expect(await response.text()).toBe('')
-      else expect((await response.json()) as Json).toMatchObject({ id, result: expect.anything() })
+      else {
+        const answer = (await response.json()) as Json
+        expect(answer).toMatchObject({ id, result: expect.anything() })
+        expectAnswerOfItsEra(request.message, answer)
+      }
       if (method === 'tools/call') expectCallAtServer(request.message)
     }
     over.abort()

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname, join } from 'node:path'
+import type { Outcome } from '../run-command.ts'
+import type { AgentPlace } from './agent-place.ts'
+
+export interface AgentRun {
+  readonly command: readonly string[]
+  readonly place: AgentPlace
+  /** Where the CLI's program is. */
+  readonly bin: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** No CLI takes that long for a turn; one that does hangs. */
+const PATIENCE = 120_000
+/** Only where no namespace keeps them on loopback: nothing listens there. */
+const NOWHERE = { HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1,localhost' }
+
+/** Runs a command to its end in a place of its own: nothing of this machine's user, nobody to ask. */
+export async function runAgent({ command, place, bin, environment }: AgentRun): Promise<Outcome> {
+  const [program = '', ...args] = command
+  const child = spawn(program, args, {
+    cwd: place.work,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    env: { ...plainEnvironment(place, bin), ...environment },
+  })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      said[name] += text
+    })
+  }
+  const giveUp = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), PATIENCE)
+  const [code] = await once(child, 'close')
+  clearTimeout(giveUp)
+  return { code, ...said }
+}
+
+function plainEnvironment({ root, home }: AgentPlace, bin: string): Record<string, string> {
+  return {
+    PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
+    ...{ HOME: home, TMPDIR: join(root, 'tmp'), LANG: 'C.UTF-8', TERM: 'dumb', NO_COLOR: '1' },
+    SALLYPORT_MARK: process.env.SALLYPORT_MARK ?? '',
+    ...(process.env.SALLYPORT_AGENTS_NETWORK === 'loopback' ? {} : NOWHERE),
+  }
+}

@@ -1,0 +1,23 @@
+import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+
+export const claudeCode: AgentCli = {
+  id: 'claude-code',
+  mcpFile: '.claude.json',
+  // It counts its starts in there, and much else.
+  rewritesFile: true,
+  files: ({ servers }) => ({
+    '.claude.json': json({
+      hasCompletedOnboarding: true,
+      mcpServers: mapServers(servers, (server) => ({ type: 'stdio', ...server })),
+    }),
+  }),
+  environment: (model) => ({
+    ANTHROPIC_BASE_URL: model,
+    ANTHROPIC_API_KEY: 'none',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  }),
+  headless: (prompt) => ['-p', prompt],
+  unasked: ['--allowedTools', 'mcp__gw'],
+  toolName: (tool) => `mcp__gw__${tool}`,
+}

@@ -1,0 +1,19 @@
+import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+
+export const copilot: AgentCli = {
+  id: 'copilot',
+  mcpFile: '.copilot/mcp-config.json',
+  files: ({ servers }) => ({
+    '.copilot/mcp-config.json': json({
+      mcpServers: mapServers(servers, (server) => ({ type: 'local', ...server, tools: ['*'] })),
+    }),
+  }),
+  environment: (model) => ({
+    COPILOT_OFFLINE: 'true',
+    COPILOT_PROVIDER_BASE_URL: `${model}/v1`,
+    COPILOT_MODEL: 'scripted',
+  }),
+  headless: (prompt) => ['-p', prompt],
+  unasked: ['--allow-all-tools'],
+  toolName: (tool) => `gw-${tool}`,
+}

@@ -1,0 +1,21 @@
+import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+
+export const geminiCli: AgentCli = {
+  id: 'gemini-cli',
+  mcpFile: '.gemini/settings.json',
+  files: ({ servers }) => ({
+    '.gemini/settings.json': json({
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      privacy: { usageStatisticsEnabled: false },
+      mcpServers: mapServers(servers, (server) => ({ ...server, trust: true })),
+    }),
+  }),
+  environment: (model) => ({
+    GOOGLE_GEMINI_BASE_URL: model,
+    GEMINI_API_KEY: 'none',
+    // In a folder that nobody trusted it starts no server at all.
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+  }),
+  headless: (prompt) => ['-m', 'gemini-2.5-flash', '-p', prompt],
+  toolName: (tool) => `mcp_gw_${tool}`,
+}

@@ -1,0 +1,24 @@
+import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+
+export const goose: AgentCli = {
+  id: 'goose',
+  mcpFile: '.config/goose/config.yaml',
+  files: ({ servers }) => ({
+    // JSON is YAML.
+    '.config/goose/config.yaml': json({
+      extensions: mapServers(servers, ({ command, args }) => ({
+        ...{ enabled: true, type: 'stdio', name: 'own', description: 'own', timeout: 60 },
+        ...{ cmd: command, args },
+      })),
+    }),
+  }),
+  environment: (model) => ({
+    GOOSE_PROVIDER: 'openai',
+    GOOSE_MODEL: 'scripted',
+    GOOSE_DISABLE_KEYRING: '1',
+    OPENAI_HOST: model,
+    OPENAI_API_KEY: 'none',
+  }),
+  headless: (prompt) => ['run', '-t', prompt],
+  toolName: (tool) => `gw__${tool}`,
+}

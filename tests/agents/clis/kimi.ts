@@ -1,0 +1,16 @@
+import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+
+export const kimi: AgentCli = {
+  id: 'kimi',
+  mcpFile: '.kimi-code/mcp.json',
+  files: ({ servers }) => ({ '.kimi-code/mcp.json': json({ mcpServers: mapServers(servers, (server) => server) }) }),
+  environment: (model) => ({
+    KIMI_MODEL_NAME: 'scripted',
+    KIMI_MODEL_API_KEY: 'none',
+    KIMI_MODEL_PROVIDER_TYPE: 'openai',
+    KIMI_MODEL_BASE_URL: `${model}/v1`,
+    KIMI_CODE_NO_AUTO_UPDATE: '1',
+  }),
+  headless: (prompt) => ['-p', prompt],
+  toolName: (tool) => `mcp__gw__${tool}`,
+}

@@ -1,0 +1,24 @@
+import { type AgentCli, type AgentSetting, json, mapServers } from '../agent-cli.ts'
+
+/** Kilo is a fork of it, and reads the same. */
+export const opencodeConfig = ({ model, servers }: AgentSetting): string =>
+  json({
+    model: 'scripted/scripted',
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${model}/v1`, apiKey: 'none' },
+        models: { scripted: { name: 'Scripted' } },
+      },
+    },
+    mcp: mapServers(servers, ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true })),
+  })
+
+export const opencode: AgentCli = {
+  id: 'opencode',
+  mcpFile: '.config/opencode/opencode.json',
+  files: (setting) => ({ '.config/opencode/opencode.json': opencodeConfig(setting) }),
+  environment: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
+  headless: (prompt) => ['run', prompt],
+  toolName: (tool) => `gw_${tool}`,
+}

@@ -1,0 +1,23 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import packages from './packages.json' with { type: 'json' }
+
+/** An agent CLI as run.mjs has put it into the cache. */
+export interface InstalledAgent {
+  readonly version: string
+  /** The folder in which its program has its usual name. */
+  readonly bin: string
+  readonly program: string
+}
+
+type AgentId = keyof typeof packages
+
+/** Undefined unless the pinned version is there. */
+export function findInstalled(id: string): InstalledAgent | undefined {
+  const pinned = packages[id as AgentId]
+  const folder = join(process.env.SALLYPORT_AGENTS_CACHE ?? '', id)
+  const about = join(folder, 'node_modules', pinned.package, 'package.json')
+  if (!existsSync(about) || JSON.parse(readFileSync(about, 'utf8')).version !== pinned.version) return undefined
+  const bin = join(folder, 'bin')
+  return { version: pinned.version, bin, program: join(bin, pinned.program) }
+}
