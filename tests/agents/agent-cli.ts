@@ -1,8 +1,14 @@
-/** A stdio server as a user would write it into an agent's own file. */
-export interface OwnServer {
+export interface LocalServer {
   readonly command: string
   readonly args: readonly string[]
 }
+
+export interface RemoteServer {
+  readonly url: string
+}
+
+/** A server that a user would write into an agent's own file. */
+export type OwnServer = LocalServer | RemoteServer
 
 export interface AgentSetting {
   /** Where the scripted model listens. */
@@ -33,9 +39,15 @@ export interface AgentCli {
 /** Numbered lines are easier to compare in a failure than one long one. */
 export const json = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`
 
-export function mapServers<Entry>(
-  servers: AgentSetting['servers'],
-  entry: (server: OwnServer) => Entry,
-): Readonly<Record<string, Entry>> {
-  return Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, entry(server)]))
+/** How an agent writes a server. */
+export interface EntryShapes {
+  local(server: LocalServer): object
+  remote(server: RemoteServer): object
+}
+
+export const entryOf = (server: OwnServer, { local, remote }: EntryShapes): object =>
+  'url' in server ? remote(server) : local(server)
+
+export function mapServers(servers: AgentSetting['servers'], shapes: EntryShapes): Readonly<Record<string, object>> {
+  return Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, entryOf(server, shapes)]))
 }

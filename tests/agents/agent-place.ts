@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { REPOSITORY } from '../run-gateway.ts'
-import type { AgentCli, AgentSetting, OwnServer } from './agent-cli.ts'
+import type { AgentCli, AgentSetting, LocalServer } from './agent-cli.ts'
 
 /** A home and a folder to work in that only one CLI knows. */
 export interface AgentPlace {
@@ -47,7 +47,7 @@ export const fixture = (name: string): string => join(REPOSITORY, 'tests/fixture
 
 /** A server of the user's own that nobody is to see: it leaves a trace as soon as it is spoken to. */
 export interface Decoy {
-  readonly server: OwnServer
+  readonly server: LocalServer
   readonly tools: readonly string[]
   wasUsed(): boolean
 }

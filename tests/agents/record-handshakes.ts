@@ -2,12 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createLocalEverything } from '../everything-server.ts'
-import { MAIN, REPOSITORY, runGateway } from '../run-gateway.ts'
-import type { AgentCli } from './agent-cli.ts'
+import { MAIN, REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
+import type { AgentCli, OwnServer } from './agent-cli.ts'
 import { fixture, makeAgentPlace, newRoot } from './agent-place.ts'
 import { runAgent } from './agent-run.ts'
 import { AGENT_CLIS } from './clis/clis.ts'
-import { findInstalled } from './installed-agent.ts'
+import { findInstalled, type InstalledAgent } from './installed-agent.ts'
+import { openRecordingProxy } from './recording-proxy.ts'
 import { DONE } from './scripted-answer.ts'
 import { openScriptedModel } from './scripted-model.ts'
 
@@ -15,24 +16,48 @@ type Json = Record<string, any>
 
 const HANDSHAKES = join(REPOSITORY, 'tests/fixtures/handshakes')
 const wanted = (process.env.SALLYPORT_AGENTS ?? '').split(',')
+const clis = AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cli.id, cli] as const)
 
-describe.each(AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cli.id, cli] as const))(
-  '%s',
-  (id, cli) => {
-    it('says hello and calls a tool', async () => {
-      const installed = findInstalled(id)
-      if (!installed) throw new Error(`${id} is not installed.`)
-      const { messages, stdout } = await record(cli, installed)
-      expect(stdout).toContain(DONE)
-      const text = messages.map((message) => `${JSON.stringify(message)}\n`).join('')
-      writeFileSync(join(HANDSHAKES, `${id}-${installed.version}.stdio.jsonl`), text)
-    })
+/** A way to a gateway on which everything that the client says is kept. */
+interface Wiretap {
+  readonly server: OwnServer
+  heard(): string
+}
+
+type TapCarrier = (gateway: RunningGateway, folder: string) => Promise<Wiretap>
+
+const CARRIERS: Readonly<Record<string, TapCarrier>> = {
+  stdio: async ({ home, state }, folder) => {
+    const told = join(folder, 'told.jsonl')
+    const serve = [MAIN, 'serve', '--stdio', '--home', home, '--state', state]
+    return {
+      server: { command: process.execPath, args: [fixture('recording-pipe.mjs'), told, ...serve] },
+      heard: () => readFileSync(told, 'utf8'),
+    }
   },
-)
+  http: async ({ mcp }) => {
+    const proxy = await openRecordingProxy(mcp)
+    onTestFinished(() => proxy.close())
+    return {
+      server: { url: proxy.url },
+      heard: () => proxy.requests.map((request) => JSON.stringify(request)).join('\n'),
+    }
+  },
+}
 
-/** The CLI with a gateway among its own servers, whose stdin is kept. */
-async function record(cli: AgentCli, { bin, program }: { readonly bin: string; readonly program: string }) {
-  // Goose leaves arguments out that a tool's schema does not name.
+describe.each(clis)('%s', (id, cli) => {
+  it.each(Object.entries(CARRIERS))('says hello and calls a tool over %s', async (carrier, tap) => {
+    const installed = findInstalled(id)
+    if (!installed) throw new Error(`${id} is not installed.`)
+    const lines = await record(cli, installed, tap)
+    const file = `${id}-${installed.version}.${carrier}.jsonl`
+    writeFileSync(join(HANDSHAKES, file), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  })
+})
+
+/** The CLI with a gateway among its own servers. */
+async function record(cli: AgentCli, { bin, program }: InstalledAgent, tap: TapCarrier): Promise<readonly Json[]> {
+  // Goose leaves arguments out that a tool's schema does not name: this server's does.
   const everything = createLocalEverything()
   onTestFinished(() => everything.close())
   const gateway = await runGateway({ config: { mcp_servers: { everything: everything.entry } } })
@@ -40,31 +65,29 @@ async function record(cli: AgentCli, { bin, program }: { readonly bin: string; r
   const model = await openScriptedModel()
   onTestFinished(() => model.close())
   const root = newRoot()
-  const told = join(root, 'told.jsonl')
-  const serve = [MAIN, 'serve', '--stdio', '--home', gateway.home, '--state', gateway.state]
-  const gw = { command: process.execPath, args: [fixture('recording-pipe.mjs'), told, ...serve] }
-  const place = makeAgentPlace(cli, { model: model.url, servers: { gw } }, root)
+  const { server, heard } = await tap(gateway, root)
+  const place = makeAgentPlace(cli, { model: model.url, servers: { gw: server } }, root)
   onTestFinished(() => place.remove())
   const command = [program, ...cli.headless('[[call everything_echo {"message":"hi"}]]'), ...(cli.unasked ?? [])]
   const outcome = await runAgent({ command, place, bin, environment: cli.environment(model.url) })
-  if (!outcome.stdout.includes(DONE)) console.error(outcome, JSON.stringify(model.requests), model.unknown)
-  return { ...outcome, messages: anonymous(readFileSync(told, 'utf8'), root) }
+  expect(outcome.stdout, JSON.stringify({ outcome, requests: model.requests }, undefined, 1)).toContain(DONE)
+  return anonymous(heard(), root)
 }
 
-/** Without what is of this machine or of this run, up to the call; answers to what the gateway asks are not its words. */
+/** Without what is of this machine or of this run, up to the call; answers to what the gateway asks are left out. */
 function anonymous(text: string, root: string): readonly Json[] {
-  const messages: readonly Json[] = text
+  const lines: readonly Json[] = text
     .replaceAll(root, '/home/user')
-    .replace(
-      /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g,
-      '00000000-0000-4000-8000-000000000000',
-    )
+    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, NIL)
     .replace(/\b(call|toolu|fc)_[0-9a-f]{32}\b/g, '$1_0001')
     .replace(/\b20\d{6}_\d+\b/g, '20260101_1')
     .replace(/\b1[78]\d{11}\b/g, '1700000000000')
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
-  const calls = messages.findIndex(({ method }) => method === 'tools/call')
-  return messages.slice(0, calls + 1).filter(({ method }) => method !== undefined)
+  const messageOf = (line: Json): Json => (line.verb === undefined ? line : (line.message ?? { method: line.verb }))
+  const call = lines.findIndex((line) => messageOf(line).method === 'tools/call')
+  return lines.slice(0, call + 1).filter((line) => messageOf(line).method !== undefined)
 }
+
+const NIL = '00000000-0000-4000-8000-000000000000'

@@ -8,7 +8,10 @@ export const claudeCode: AgentCli = {
   files: ({ servers }) => ({
     '.claude.json': json({
       hasCompletedOnboarding: true,
-      mcpServers: mapServers(servers, (server) => ({ type: 'stdio', ...server })),
+      mcpServers: mapServers(servers, {
+        local: (server) => ({ type: 'stdio', ...server }),
+        remote: (server) => ({ type: 'http', ...server }),
+      }),
     }),
   }),
   environment: (model) => ({

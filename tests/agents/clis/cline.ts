@@ -1,12 +1,16 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
 
+const SHAPES: EntryShapes = {
+  local: (server) => server,
+  remote: (server) => ({ type: 'streamableHttp', ...server }),
+}
 const SETTINGS = '.cline/data/settings'
 
 export const cline: AgentCli = {
   id: 'cline',
   mcpFile: `${SETTINGS}/cline_mcp_settings.json`,
   files: ({ model, servers }) => ({
-    [`${SETTINGS}/cline_mcp_settings.json`]: json({ mcpServers: mapServers(servers, (server) => server) }),
+    [`${SETTINGS}/cline_mcp_settings.json`]: json({ mcpServers: mapServers(servers, SHAPES) }),
     [`${SETTINGS}/providers.json`]: json({
       version: 1,
       lastUsedProvider: 'openai-compatible',

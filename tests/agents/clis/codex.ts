@@ -1,4 +1,4 @@
-import type { AgentCli, AgentSetting } from '../agent-cli.ts'
+import { type AgentCli, type AgentSetting, type EntryShapes, entryOf } from '../agent-cli.ts'
 
 const configToml = ({ model, servers }: AgentSetting): string => `
 model = "scripted"
@@ -9,13 +9,17 @@ name = "scripted"
 base_url = "${model}/v1"
 wire_api = "responses"
 ${Object.entries(servers)
-  .map(([name, { command, args }]) => serverToml(name, command, args))
+  .map(([name, server]) => serverToml(name, entryOf(server, SHAPES)))
   .join('')}`
 
-const serverToml = (name: string, command: string, args: readonly string[]): string => `
+const SHAPES: EntryShapes = { local: (server) => server, remote: (server) => server }
+
+/** JSON texts and arrays of them are TOML. */
+const serverToml = (name: string, entry: object): string => `
 [mcp_servers.${name}]
-command = ${JSON.stringify(command)}
-args = ${JSON.stringify(args)}
+${Object.entries(entry)
+  .map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+  .join('\n')}
 required = true
 default_tools_approval_mode = "approve"
 `

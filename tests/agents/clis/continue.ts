@@ -1,4 +1,9 @@
-import { type AgentCli, json } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, entryOf, json } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => server,
+  remote: (server) => ({ type: 'streamable-http', ...server }),
+}
 
 export const continueCli: AgentCli = {
   id: 'continue',
@@ -7,7 +12,7 @@ export const continueCli: AgentCli = {
     '.continue/config.yaml': json({
       ...{ name: 'own', version: '1.0.0', schema: 'v1' },
       models: [{ name: 'Scripted', provider: 'openai', model: 'scripted', apiBase: `${model}/v1`, apiKey: 'none' }],
-      mcpServers: Object.entries(servers).map(([name, server]) => ({ name, ...server })),
+      mcpServers: Object.entries(servers).map(([name, server]) => ({ name, ...entryOf(server, SHAPES) })),
     }),
   }),
   environment: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),

@@ -5,7 +5,10 @@ export const copilot: AgentCli = {
   mcpFile: '.copilot/mcp-config.json',
   files: ({ servers }) => ({
     '.copilot/mcp-config.json': json({
-      mcpServers: mapServers(servers, (server) => ({ type: 'local', ...server, tools: ['*'] })),
+      mcpServers: mapServers(servers, {
+        local: (server) => ({ type: 'local', ...server, tools: ['*'] }),
+        remote: (server) => ({ type: 'http', ...server, tools: ['*'] }),
+      }),
     }),
   }),
   environment: (model) => ({

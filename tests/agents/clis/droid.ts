@@ -5,7 +5,10 @@ export const droid: AgentCli = {
   mcpFile: '.factory/mcp.json',
   files: ({ model, servers }) => ({
     '.factory/mcp.json': json({
-      mcpServers: mapServers(servers, (server) => ({ type: 'stdio', ...server, disabled: false })),
+      mcpServers: mapServers(servers, {
+        local: (server) => ({ type: 'stdio', ...server, disabled: false }),
+        remote: (server) => ({ type: 'http', ...server, disabled: false }),
+      }),
     }),
     '.factory/settings.json': json({
       customModels: [

@@ -7,7 +7,10 @@ export const geminiCli: AgentCli = {
     '.gemini/settings.json': json({
       security: { auth: { selectedType: 'gemini-api-key' } },
       privacy: { usageStatisticsEnabled: false },
-      mcpServers: mapServers(servers, (server) => ({ ...server, trust: true })),
+      mcpServers: mapServers(servers, {
+        local: (server) => ({ ...server, trust: true }),
+        remote: ({ url }) => ({ httpUrl: url, trust: true }),
+      }),
     }),
   }),
   environment: (model) => ({

@@ -1,15 +1,17 @@
 import { type AgentCli, json, mapServers } from '../agent-cli.ts'
 
+const EXTENSION = { enabled: true, name: 'own', description: 'own', timeout: 60 }
+
 export const goose: AgentCli = {
   id: 'goose',
   mcpFile: '.config/goose/config.yaml',
   files: ({ servers }) => ({
     // JSON is YAML.
     '.config/goose/config.yaml': json({
-      extensions: mapServers(servers, ({ command, args }) => ({
-        ...{ enabled: true, type: 'stdio', name: 'own', description: 'own', timeout: 60 },
-        ...{ cmd: command, args },
-      })),
+      extensions: mapServers(servers, {
+        local: ({ command, args }) => ({ ...EXTENSION, type: 'stdio', cmd: command, args }),
+        remote: ({ url }) => ({ ...EXTENSION, type: 'streamable_http', uri: url }),
+      }),
     }),
   }),
   environment: (model) => ({

@@ -1,9 +1,14 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => server,
+  remote: (server) => ({ type: 'http', ...server }),
+}
 
 export const kimi: AgentCli = {
   id: 'kimi',
   mcpFile: '.kimi-code/mcp.json',
-  files: ({ servers }) => ({ '.kimi-code/mcp.json': json({ mcpServers: mapServers(servers, (server) => server) }) }),
+  files: ({ servers }) => ({ '.kimi-code/mcp.json': json({ mcpServers: mapServers(servers, SHAPES) }) }),
   environment: (model) => ({
     KIMI_MODEL_NAME: 'scripted',
     KIMI_MODEL_API_KEY: 'none',

@@ -11,7 +11,10 @@ export const opencodeConfig = ({ model, servers }: AgentSetting): string =>
         models: { scripted: { name: 'Scripted' } },
       },
     },
-    mcp: mapServers(servers, ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true })),
+    mcp: mapServers(servers, {
+      local: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
+      remote: (server) => ({ type: 'remote', ...server, oauth: false, enabled: true }),
+    }),
   })
 
 export const opencode: AgentCli = {

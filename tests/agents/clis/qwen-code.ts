@@ -7,7 +7,10 @@ export const qwenCode: AgentCli = {
     '.qwen/settings.json': json({
       security: { auth: { selectedType: 'openai' } },
       privacy: { usageStatisticsEnabled: false },
-      mcpServers: mapServers(servers, (server) => ({ ...server, trust: true })),
+      mcpServers: mapServers(servers, {
+        local: (server) => ({ ...server, trust: true }),
+        remote: ({ url }) => ({ httpUrl: url, trust: true }),
+      }),
     }),
   }),
   environment: (model) => ({ OPENAI_BASE_URL: `${model}/v1`, OPENAI_API_KEY: 'none', OPENAI_MODEL: 'scripted' }),
