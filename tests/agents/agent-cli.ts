@@ -23,7 +23,11 @@ export interface AgentCli {
   readonly id: string
   /** The files below its home, by path: its settings, the model, the user's own servers. */
   files(setting: AgentSetting): Readonly<Record<string, string>>
-  /** The file among them that holds the servers. */
+  /** The file in the folder that it works in with servers of the project, for agents that start those unasked. */
+  projectFile?(servers: AgentSetting['servers']): Readonly<Record<string, string>>
+  /** It starts those whatever it is told; then `run` warns of them. */
+  readonly startsProjectServers?: boolean
+  /** The file among those of its home that holds the servers. */
   readonly mcpFile: string
   environment(model: string): Readonly<Record<string, string>>
   /** One run without a person. */

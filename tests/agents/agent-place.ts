@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -10,34 +9,38 @@ export interface AgentPlace {
   readonly root: string
   readonly home: string
   readonly work: string
-  /** The bytes and the time of a file below the home. */
+  addToProject(files: Readonly<Record<string, string>>): void
   stateOf(path: string): FileState
   remove(): void
 }
 
+/** A file below the home, as it is now. */
 export interface FileState {
-  readonly sha256: string
+  readonly text: string
   readonly mtimeMs: number
 }
 
 export function makeAgentPlace(cli: AgentCli, setting: AgentSetting, root = newRoot()): AgentPlace {
   const home = join(root, 'home')
   for (const folder of [home, join(root, 'work'), join(root, 'tmp')]) mkdirSync(folder)
-  for (const [path, content] of Object.entries(cli.files(setting))) {
-    mkdirSync(dirname(join(home, path)), { recursive: true })
-    writeFileSync(join(home, path), content, { mode: 0o600 })
-  }
+  writeFiles(home, cli.files(setting))
   return {
     root,
     home,
     work: join(root, 'work'),
+    addToProject: (files) => writeFiles(join(root, 'work'), files),
     stateOf: (path) => ({
-      sha256: createHash('sha256')
-        .update(readFileSync(join(home, path)))
-        .digest('hex'),
+      text: readFileSync(join(home, path), 'utf8'),
       mtimeMs: statSync(join(home, path)).mtimeMs,
     }),
     remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }),
+  }
+}
+
+function writeFiles(folder: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), content, { mode: 0o600 })
   }
 }
 
@@ -45,19 +48,15 @@ export const newRoot = (): string => mkdtempSync(join(tmpdir(), 'sallyport-agent
 
 export const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
 
-/** A server of the user's own that nobody is to see: it leaves a trace as soon as it is spoken to. */
+/** A server that nobody is to see: it leaves a trace as soon as it is spoken to. */
 export interface Decoy {
+  readonly name: string
   readonly server: LocalServer
-  readonly tools: readonly string[]
   wasUsed(): boolean
 }
 
-export function makeDecoy(folder: string): Decoy {
-  const trace = join(folder, 'decoy-was-told')
-  const args = [fixture('recording-pipe.mjs'), trace, fixture('mirror-server.mjs'), join(folder, 'decoy-calls')]
-  return {
-    server: { command: process.execPath, args },
-    tools: ['mirror', 'hang'],
-    wasUsed: () => existsSync(trace),
-  }
+export function makeDecoy(folder: string, name: string): Decoy {
+  const trace = join(folder, `${name}-was-told`)
+  const args = [fixture('recording-pipe.mjs'), trace, fixture('mirror-server.mjs'), join(folder, `${name}-calls`)]
+  return { name, server: { command: process.execPath, args }, wasUsed: () => existsSync(trace) }
 }

@@ -59,13 +59,15 @@ export function answerByScript(conversation: Conversation): ModelAnswer {
   return { text: [DONE, ...results.map(({ tool, text }) => `${tool} => ${text}`), ...said].join('\n') }
 }
 
-function progressOf({ entries }: Conversation) {
+/** How far the newest script has come; searches for tools are no part of it. */
+export function progressOf({ entries }: Pick<Conversation, 'entries'>) {
   const at = entries.findLastIndex((entry) => 'user' in entry && parseScript(entry.user).length > 0)
   const script = entries[at]
   const results = entries.slice(at + 1).flatMap((entry) => ('result' in entry ? entry.result : []))
   return {
     turns: script && 'user' in script ? parseScript(script.user) : [],
     results: results.filter(({ tool }) => !SEARCH.test(tool)),
+    searches: results.filter(({ tool }) => SEARCH.test(tool)),
   }
 }
 
@@ -92,11 +94,16 @@ const fold = (name: string): string =>
     .replace(/^_|_$/g, '')
 
 function findTool(tools: readonly OfferedTool[], wanted: string): OfferedTool | undefined {
-  if (wanted.startsWith('!')) return { name: wanted.slice(1) }
+  if (wanted.startsWith('!')) return splitName(wanted.slice(1))
   const words = fold(wanted)
   return tools
     .filter((tool) => fold(fullName(tool)) === words || fold(fullName(tool)).endsWith(`_${words}`))
     .sort((one, other) => fullName(one).length - fullName(other).length)[0]
+}
+
+function splitName(full: string): OfferedTool {
+  const [name = '', namespace] = full.split('/').reverse()
+  return namespace === undefined ? { name } : { name, namespace }
 }
 
 /** Tools that a client mentions in a text. */

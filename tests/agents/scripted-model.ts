@@ -5,14 +5,18 @@ import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ANSWER_WRITERS, sendJson } from './model-answers.ts'
 import { type ModelApi, REQUEST_READERS } from './model-requests.ts'
-import { answerByScript, fullName, type ModelAnswer, type ToolResult } from './scripted-answer.ts'
+import { answerByScript, fullName, type ModelAnswer, progressOf, type ToolResult } from './scripted-answer.ts'
 
 /** A request for a completion, and what was answered. */
 export interface ModelRequest {
   readonly api: ModelApi
   /** Everything that the client offered, its own tools included. */
   readonly tools: readonly string[]
+  /** What the calls of the script came to. */
   readonly results: readonly ToolResult[]
+  /** What the client answered when it was searched for tools that it holds back. */
+  readonly searches: readonly ToolResult[]
+  readonly body: string
   readonly answer: ModelAnswer
 }
 
@@ -97,8 +101,8 @@ export class ScriptedModel {
   async #decide(api: ModelApi, body: Record<string, unknown>, text: string): Promise<ModelAnswer> {
     const read = REQUEST_READERS[api](body)
     const answer = answerByScript({ ...read, everything: text.replace(/\\[nrt]/g, ' ') })
-    const results = read.entries.flatMap((entry) => ('result' in entry ? entry.result : []))
-    const request = { api, tools: read.tools.map(fullName), results, answer }
+    const { results, searches } = progressOf(read)
+    const request = { api, tools: read.tools.map(fullName), results, searches, answer, body: text }
     this.requests.push(request)
     await this.#before(request)
     if ('calls' in answer) await delay(Math.max(0, ...answer.calls.map(({ waitMs = 0 }) => waitMs)))

@@ -1,4 +1,9 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => ({ type: 'stdio', ...server }),
+  remote: (server) => ({ type: 'http', ...server }),
+}
 
 export const claudeCode: AgentCli = {
   id: 'claude-code',
@@ -6,14 +11,10 @@ export const claudeCode: AgentCli = {
   // It counts its starts in there, and much else.
   rewritesFile: true,
   files: ({ servers }) => ({
-    '.claude.json': json({
-      hasCompletedOnboarding: true,
-      mcpServers: mapServers(servers, {
-        local: (server) => ({ type: 'stdio', ...server }),
-        remote: (server) => ({ type: 'http', ...server }),
-      }),
-    }),
+    '.claude.json': json({ hasCompletedOnboarding: true, mcpServers: mapServers(servers, SHAPES) }),
   }),
+  // Without a person it starts these without being asked to trust them.
+  projectFile: (servers) => ({ '.mcp.json': json({ mcpServers: mapServers(servers, SHAPES) }) }),
   environment: (model) => ({
     ANTHROPIC_BASE_URL: model,
     ANTHROPIC_API_KEY: 'none',

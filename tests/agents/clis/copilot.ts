@@ -1,14 +1,16 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => ({ type: 'local', ...server, tools: ['*'] }),
+  remote: (server) => ({ type: 'http', ...server, tools: ['*'] }),
+}
 
 export const copilot: AgentCli = {
   id: 'copilot',
   mcpFile: '.copilot/mcp-config.json',
   files: ({ servers }) => ({
     '.copilot/mcp-config.json': json({
-      mcpServers: mapServers(servers, {
-        local: (server) => ({ type: 'local', ...server, tools: ['*'] }),
-        remote: (server) => ({ type: 'http', ...server, tools: ['*'] }),
-      }),
+      mcpServers: mapServers(servers, SHAPES),
     }),
   }),
   environment: (model) => ({

@@ -1,14 +1,16 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => ({ type: 'stdio', ...server, disabled: false }),
+  remote: (server) => ({ type: 'http', ...server, disabled: false }),
+}
 
 export const droid: AgentCli = {
   id: 'droid',
   mcpFile: '.factory/mcp.json',
   files: ({ model, servers }) => ({
     '.factory/mcp.json': json({
-      mcpServers: mapServers(servers, {
-        local: (server) => ({ type: 'stdio', ...server, disabled: false }),
-        remote: (server) => ({ type: 'http', ...server, disabled: false }),
-      }),
+      mcpServers: mapServers(servers, SHAPES),
     }),
     '.factory/settings.json': json({
       customModels: [
@@ -19,8 +21,10 @@ export const droid: AgentCli = {
       ],
     }),
   }),
+  projectFile: (servers) => ({ '.factory/mcp.json': json({ mcpServers: mapServers(servers, SHAPES) }) }),
+  startsProjectServers: true,
   environment: () => ({ FACTORY_API_KEY: 'none' }),
-  headless: (prompt) => ['exec', '--model', 'custom:scripted-0', prompt],
-  unasked: ['--skip-permissions-unsafe'],
+  // It has no switch for one server: what it may do unasked is said for all tools at once.
+  headless: (prompt) => ['exec', '--auto', 'high', '--model', 'custom:scripted-0', prompt],
   toolName: (tool) => `gw___${tool}`,
 }

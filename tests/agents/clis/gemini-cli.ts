@@ -1,4 +1,9 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => ({ ...server, trust: true }),
+  remote: ({ url }) => ({ httpUrl: url, trust: true }),
+}
 
 export const geminiCli: AgentCli = {
   id: 'gemini-cli',
@@ -7,12 +12,10 @@ export const geminiCli: AgentCli = {
     '.gemini/settings.json': json({
       security: { auth: { selectedType: 'gemini-api-key' } },
       privacy: { usageStatisticsEnabled: false },
-      mcpServers: mapServers(servers, {
-        local: (server) => ({ ...server, trust: true }),
-        remote: ({ url }) => ({ httpUrl: url, trust: true }),
-      }),
+      mcpServers: mapServers(servers, SHAPES),
     }),
   }),
+  projectFile: (servers) => ({ '.gemini/settings.json': json({ mcpServers: mapServers(servers, SHAPES) }) }),
   environment: (model) => ({
     GOOGLE_GEMINI_BASE_URL: model,
     GEMINI_API_KEY: 'none',

@@ -1,4 +1,9 @@
-import { type AgentCli, type AgentSetting, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type AgentSetting, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+export const OPENCODE_SHAPES: EntryShapes = {
+  local: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
+  remote: (server) => ({ type: 'remote', ...server, oauth: false, enabled: true }),
+}
 
 /** Kilo is a fork of it, and reads the same. */
 export const opencodeConfig = ({ model, servers }: AgentSetting): string =>
@@ -11,16 +16,14 @@ export const opencodeConfig = ({ model, servers }: AgentSetting): string =>
         models: { scripted: { name: 'Scripted' } },
       },
     },
-    mcp: mapServers(servers, {
-      local: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
-      remote: (server) => ({ type: 'remote', ...server, oauth: false, enabled: true }),
-    }),
+    mcp: mapServers(servers, OPENCODE_SHAPES),
   })
 
 export const opencode: AgentCli = {
   id: 'opencode',
   mcpFile: '.config/opencode/opencode.json',
   files: (setting) => ({ '.config/opencode/opencode.json': opencodeConfig(setting) }),
+  projectFile: (servers) => ({ 'opencode.json': json({ mcp: mapServers(servers, OPENCODE_SHAPES) }) }),
   environment: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
   headless: (prompt) => ['run', prompt],
   toolName: (tool) => `gw_${tool}`,

@@ -1,16 +1,20 @@
-import { type AgentCli, json, mapServers } from '../agent-cli.ts'
+import { type AgentCli, type EntryShapes, json, mapServers } from '../agent-cli.ts'
+
+const SHAPES: EntryShapes = {
+  local: (server) => ({ ...server, trust: true }),
+  remote: ({ url }) => ({ httpUrl: url, trust: true }),
+}
 
 export const qwenCode: AgentCli = {
   id: 'qwen-code',
   mcpFile: '.qwen/settings.json',
+  // It notes the version of its settings in there.
+  rewritesFile: true,
   files: ({ servers }) => ({
     '.qwen/settings.json': json({
       security: { auth: { selectedType: 'openai' } },
       privacy: { usageStatisticsEnabled: false },
-      mcpServers: mapServers(servers, {
-        local: (server) => ({ ...server, trust: true }),
-        remote: ({ url }) => ({ httpUrl: url, trust: true }),
-      }),
+      mcpServers: mapServers(servers, SHAPES),
     }),
   }),
   environment: (model) => ({ OPENAI_BASE_URL: `${model}/v1`, OPENAI_API_KEY: 'none', OPENAI_MODEL: 'scripted' }),

@@ -1,0 +1,132 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually, processesWith } from '../processes.ts'
+import type { Outcome } from '../run-command.ts'
+import { MAIN, makePlace, type Place, REPOSITORY, readRecords } from '../run-gateway.ts'
+import type { AgentCli } from './agent-cli.ts'
+import { type AgentPlace, type FileState, makeAgentPlace, makeDecoy, newRoot } from './agent-place.ts'
+import { runAgent } from './agent-run.ts'
+import type { InstalledAgent } from './installed-agent.ts'
+import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
+
+/** What came of one run of an agent. */
+export interface DrivenAgent {
+  readonly outcome: Outcome
+  readonly requests: readonly ModelRequest[]
+  readonly records: readonly Record<string, any>[]
+  /** The file with the user's own servers. */
+  readonly ownFile: { readonly before: FileState; readonly after: FileState }
+  /** The servers of the user's own, and of the project, that were spoken to. */
+  readonly strangers: readonly string[]
+  /** Command lines of processes that know of its home, once those that were told to end had their time. */
+  readonly survivors: readonly string[]
+}
+
+/** What the profile selects; the second one is taken away in the middle of the run. */
+export const SELECTED = ['notes_create_note', 'notes_list_notes'] as const
+export const UNSELECTED = ['notes_delete_note', 'notes_read_note', 'notes_search_notes', 'sallyport_read_file'] as const
+/** Of the servers that the agent is not to have. */
+export const STRANGERS = ['decoy', 'neighbour'] as const
+export const DECOY_TOOLS = ['mirror', 'hang'] as const
+
+const SERVERS = join(REPOSITORY, 'packages/gateway/demo/servers')
+
+/** Each line is a turn of the model. The last two name tools that the agent may no longer, or never, have offered. */
+const scriptFor = ({ toolName }: AgentCli): string =>
+  [
+    `[[call ${SELECTED[0]} {"title":"driven","text":"by a script"}]]`,
+    `[[call ${SELECTED[1]} {}]]`,
+    `[[call !${toolName(UNSELECTED[0])} {"id":"n1"}]]`,
+    `[[call !${toolName(SELECTED[1])} {}]]`,
+  ].join('\n')
+
+/** So many results has the model seen when the second tool is taken away. */
+const RESULTS_BEFORE_CHANGE = 3
+
+/** Starts an agent with the profile `reviewer` by `sallyport run`, lets the script play, and looks at what is left. */
+export async function driveAgent(cli: AgentCli, { bin }: InstalledAgent): Promise<DrivenAgent> {
+  const gateway = makePlace({ mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } } })
+  select(gateway, cli, SELECTED)
+  const model = await openScriptedModel({
+    before: async ({ results }) => {
+      if (results.length === RESULTS_BEFORE_CHANGE) await narrow(gateway, cli)
+    },
+  })
+  const { place, strangers } = settle(cli, model.url)
+  const before = place.stateOf(cli.mcpFile)
+  const run = [process.execPath, MAIN, 'run', cli.id, '--profile', 'reviewer', '--home', gateway.home]
+  const command = [...run, '--state', gateway.state, '--', ...cli.headless(scriptFor(cli))]
+  try {
+    const outcome = await runAgent({ command, place, bin, environment: cli.environment(model.url) })
+    return {
+      outcome,
+      requests: model.requests,
+      survivors: await endSurvivors(place),
+      records: existsSync(join(gateway.state, 'logs')) ? readRecords(gateway.state) : [],
+      ownFile: { before, after: place.stateOf(cli.mcpFile) },
+      strangers: strangers(),
+    }
+  } finally {
+    await model.close()
+    place.remove()
+    gateway.remove()
+  }
+}
+
+/** Starts it by itself in the same place: the servers that it then uses are those that `run` keeps from it. */
+export async function strangersOfAlone(cli: AgentCli, { bin, program }: InstalledAgent): Promise<readonly string[]> {
+  const model = await openScriptedModel()
+  const { place, strangers } = settle(cli, model.url)
+  try {
+    const command = [program, ...cli.headless('[[say that is all]]')]
+    await runAgent({ command, place, bin, environment: cli.environment(model.url) })
+    await endSurvivors(place)
+    return strangers()
+  } finally {
+    await model.close()
+    place.remove()
+  }
+}
+
+interface Settled {
+  readonly place: AgentPlace
+  strangers(): readonly string[]
+}
+
+/** A place in which the user and the project have servers of their own. */
+function settle(cli: AgentCli, model: string): Settled {
+  const root = newRoot()
+  const decoy = makeDecoy(root, 'decoy')
+  const neighbour = makeDecoy(root, 'neighbour')
+  const place = makeAgentPlace(cli, { model, servers: { decoy: decoy.server } }, root)
+  place.addToProject(cli.projectFile?.({ neighbour: neighbour.server }) ?? {})
+  return { place, strangers: () => [decoy, neighbour].filter((one) => one.wasUsed()).map(({ name }) => name) }
+}
+
+/** An agent stands in the file in capitals. */
+function select({ home }: Place, { id }: AgentCli, tools: readonly string[]): void {
+  const selected = tools.map((tool) => tool.replace('_', '/'))
+  const executors = { [id.toUpperCase().replaceAll('-', '_')]: { REVIEWER: { selected_mcp_tools: selected } } }
+  writeFileSync(join(home, 'profiles.json'), JSON.stringify({ executors }))
+}
+
+async function narrow(gateway: Place, cli: AgentCli): Promise<void> {
+  select(gateway, cli, SELECTED.slice(0, 1))
+  await eventually(
+    () => readRecords(gateway.state),
+    (records) => records.some(({ type }) => type === 'PROFILES_CHANGED'),
+  )
+}
+
+/** A process that outlives its agent must not outlive the test. */
+async function endSurvivors({ root }: AgentPlace): Promise<readonly string[]> {
+  await eventually(
+    () => processesWith(root),
+    (pids) => pids.length === 0,
+  ).catch(() => {})
+  return processesWith(root).map((pid) => {
+    const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')
+    process.kill(pid, 'SIGKILL')
+    return commandLine
+  })
+}
