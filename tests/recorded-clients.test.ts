@@ -1,27 +1,15 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
+import { clientsOver, HttpReplay, readLines, recordingOf } from './recordings.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 import { openWindow, type StdioClient } from './stdio-client.ts'
 
 type Json = Record<string, any>
 
-/** What real clients sent until their first call was answered. Ids and times in them are made up. */
-const RECORDINGS = join(REPOSITORY, 'tests/fixtures/handshakes')
 const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
-const clientsOver = (carrier: string): readonly string[] =>
-  readdirSync(RECORDINGS)
-    .filter((file) => file.endsWith(`.${carrier}.jsonl`))
-    .map((file) => file.slice(0, -`.${carrier}.jsonl`.length))
-const readLines = (file: string): readonly Json[] =>
-  readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line))
-const recordingOf = (client: string, carrier: string): readonly Json[] =>
-  readLines(join(RECORDINGS, `${client}.${carrier}.jsonl`))
 
 const ECHO = '{"message":"hi"}'
 const META = 'io.modelcontextprotocol/'
@@ -108,23 +96,15 @@ describe(`${promise('GW-16')} what an agent says over stdio`, () => {
 
 describe(`${promise('GW-16')} what an agent says over HTTP`, () => {
   it.each(clientsOver('http'))('is understood: %s', async (client) => {
-    const over = new AbortController()
-    let session = ''
-    const say = async ({ verb, headers, message }: Json): Promise<Response> => {
-      const sent = { ...headers, authorization: `Bearer ${gateway.token('agent')}` }
-      if (sent['mcp-session-id'] !== undefined) sent['mcp-session-id'] = session
-      const body = message && { body: JSON.stringify(message) }
-      const response = await fetch(gateway.mcp, { method: verb, headers: sent, signal: over.signal, ...body })
-      session = response.headers.get('mcp-session-id') ?? session
-      // Droid looks first whether anybody is there, without a session.
-      if (verb === 'GET' && sent['mcp-session-id'] === undefined) expect(response.status).toBe(405)
-      else expect([verb, response.status]).toEqual([verb, expect.toSatisfy((status) => status < 300)])
-      return response
-    }
+    const replay = new HttpReplay(gateway.mcp, gateway.token('agent'))
     for (const request of recordingOf(client, 'http')) {
-      const response = await say(request)
+      const response = await replay.say(request)
+      // Droid looks first whether anybody is there, without a session.
+      const isProbe = request.verb === 'GET' && request.headers['mcp-session-id'] === undefined
+      if (isProbe) expect(response.status).toBe(405)
+      else expect([request.verb, response.status]).toEqual([request.verb, expect.toSatisfy((code) => code < 300)])
       const { id, method } = request.message ?? {}
-      const isStream = (request.verb === 'GET' && response.ok) || method === 'subscriptions/listen'
+      const isStream = (request.verb === 'GET' && !isProbe) || method === 'subscriptions/listen'
       if (isStream) expect(response.headers.get('content-type')).toBe('text/event-stream')
       else if (method !== undefined && id === undefined) expect(await response.text()).toBe('')
       else if (id !== undefined) {
@@ -134,6 +114,6 @@ describe(`${promise('GW-16')} what an agent says over HTTP`, () => {
       }
       if (method === 'tools/call') expectCallAtServer(request.message)
     }
-    over.abort()
+    replay.close()
   })
 })
