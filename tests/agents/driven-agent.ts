@@ -124,9 +124,14 @@ async function endSurvivors({ root }: AgentPlace): Promise<readonly string[]> {
     () => processesWith(root),
     (pids) => pids.length === 0,
   ).catch(() => {})
-  return processesWith(root).map((pid) => {
-    const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')
-    process.kill(pid, 'SIGKILL')
-    return commandLine
+  return processesWith(root).flatMap((pid) => {
+    try {
+      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')
+      process.kill(pid, 'SIGKILL')
+      return [commandLine]
+    } catch {
+      // It ended after all.
+      return []
+    }
   })
 }

