@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { hashedNames } from '@sallyport/core'
 import { eventually, processesWith } from '../processes.ts'
 import type { Outcome } from '../run-command.ts'
 import { MAIN, makePlace, type Place, REPOSITORY, readRecords } from '../run-gateway.ts'
 import type { AgentCli } from './agent-cli.ts'
-import { type AgentPlace, type FileState, makeAgentPlace, makeDecoy, newRoot } from './agent-place.ts'
+import { type AgentPlace, type FileState, fixture, makeAgentPlace, makeDecoy, newRoot } from './agent-place.ts'
 import { runAgent } from './agent-run.ts'
 import type { InstalledAgent } from './installed-agent.ts'
 import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
@@ -22,8 +24,14 @@ export interface DrivenAgent {
   readonly survivors: readonly string[]
 }
 
+/** No agent would show a model this name. */
+const ODD_TOOL = { server: 'odd', tool: `Überlong.tool/with ${'many '.repeat(20)}words` }
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+/** What the gateway makes of it: as long as its names can be. */
+const ODD_NAME = hashedNames(ODD_TOOL, digest)[0] as string
+
 /** What the profile selects; the second one is taken away in the middle of the run. */
-export const SELECTED = ['notes_create_note', 'notes_list_notes'] as const
+export const SELECTED = ['notes_create_note', 'notes_list_notes', ODD_NAME] as const
 export const UNSELECTED = ['notes_delete_note', 'notes_read_note', 'notes_search_notes', 'sallyport_read_file'] as const
 /** Of the servers that the agent is not to have. */
 export const STRANGERS = ['decoy', 'neighbour'] as const
@@ -36,17 +44,18 @@ const scriptFor = ({ toolName }: AgentCli): string =>
   [
     `[[call ${SELECTED[0]} {"title":"driven","text":"by a script"}]]`,
     `[[call ${SELECTED[1]} {}]]`,
+    `[[call ${SELECTED[2]} {}]]`,
     `[[call !${toolName(UNSELECTED[0])} {"id":"n1"}]]`,
     `[[call !${toolName(SELECTED[1])} {}]]`,
   ].join('\n')
 
 /** So many results has the model seen when the second tool is taken away. */
-const RESULTS_BEFORE_CHANGE = 3
+const RESULTS_BEFORE_CHANGE = 4
 
 /** Starts an agent with the profile `reviewer` by `sallyport run`, lets the script play, and looks at what is left. */
 export async function driveAgent(cli: AgentCli, { bin }: InstalledAgent): Promise<DrivenAgent> {
-  const gateway = makePlace({ mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } } })
-  select(gateway, cli, SELECTED)
+  const gateway = makeHome()
+  select(gateway, cli, ['notes/create_note', 'notes/list_notes', 'odd'])
   const model = await openScriptedModel({
     before: async ({ results }) => {
       if (results.length === RESULTS_BEFORE_CHANGE) await narrow(gateway, cli)
@@ -103,15 +112,27 @@ function settle(cli: AgentCli, model: string): Settled {
   return { place, strangers: () => [decoy, neighbour].filter((one) => one.wasUsed()).map(({ name }) => name) }
 }
 
+function makeHome(): Place {
+  const place = makePlace()
+  const tools = join(place.home, 'odd.json')
+  writeFileSync(tools, JSON.stringify([{ name: ODD_TOOL.tool, inputSchema: { type: 'object' } }]))
+  place.writeConfig({
+    mcp_servers: {
+      notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS },
+      odd: { command: 'node', args: [fixture('changing-server.mjs'), tools] },
+    },
+  })
+  return place
+}
+
 /** An agent stands in the file in capitals. */
-function select({ home }: Place, { id }: AgentCli, tools: readonly string[]): void {
-  const selected = tools.map((tool) => tool.replace('_', '/'))
+function select({ home }: Place, { id }: AgentCli, selected: readonly string[]): void {
   const executors = { [id.toUpperCase().replaceAll('-', '_')]: { REVIEWER: { selected_mcp_tools: selected } } }
   writeFileSync(join(home, 'profiles.json'), JSON.stringify({ executors }))
 }
 
 async function narrow(gateway: Place, cli: AgentCli): Promise<void> {
-  select(gateway, cli, SELECTED.slice(0, 1))
+  select(gateway, cli, ['notes/create_note', 'odd'])
   await eventually(
     () => readRecords(gateway.state),
     (records) => records.some(({ type }) => type === 'PROFILES_CHANGED'),

@@ -66,7 +66,9 @@ function fill(folder, packages) {
   mkdirSync(folder, { recursive: true })
   const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error']
   const { status, stderr } = spawnSync('npm', [...args, ...packages], { encoding: 'utf8' })
-  return status === 0 ? undefined : `npm could not install it: ${stderr.trim().split('\n')[0]}`
+  return status === 0
+    ? undefined
+    : `npm could not install it: ${stderr.split('\n').find((line) => !/error code/.test(line))}`
 }
 
 /** Platform packages bring programs under names of their own, or none at all. */
