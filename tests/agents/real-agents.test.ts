@@ -54,7 +54,7 @@ describe.each(clis)('%s', (id, cli) => {
     )
   })
 
-  it('plays the whole script and ends well', () => {
+  it(`${promise('AG-14')} plays the whole script and ends well`, () => {
     // What the model said last, since Gemini CLI at times loses it on the way to its output.
     const said = driven.requests.map(({ answer }) => ('text' in answer ? answer.text : ''))
     expect(said, storyOf(driven)).toContainEqual(expect.stringContaining(DONE))
@@ -75,7 +75,7 @@ describe.each(clis)('%s', (id, cli) => {
     expect(results[1]?.text).toContain('driven')
   })
 
-  it('calls a tool by the longest name that the gateway gives, of one that no agent could show', () => {
+  it(`${promise('AG-20')} calls a tool by the longest name that the gateway gives, of one that no agent could show`, () => {
     expect(results[2]?.text).toContain('called Überlong.tool/with many')
   })
 
@@ -93,19 +93,19 @@ describe.each(clis)('%s', (id, cli) => {
     else expect(results[4]?.text).toContain(`The profile ${id}.reviewer (profiles.json:1) does not select the tool`)
   })
 
-  it("starts neither the user's own servers nor, unless that was said, those of the project", () => {
+  it(`${promise('AG-14')} starts neither the user's own servers nor, unless that was said, those of the project`, () => {
     expect(alone).toEqual(cli.projectFile ? STRANGERS : STRANGERS.slice(0, 1))
     expect(driven.strangers).toEqual(cli.startsProjectServers ? ['neighbour'] : [])
     if (cli.startsProjectServers) expect(driven.outcome.stderr).toContain('they are not governed')
   })
 
-  it("leaves the file with the user's own servers as it was", () => {
+  it(`${promise('AG-14')} leaves the file with the user's own servers as it was`, () => {
     const { before, after } = driven.ownFile
     if (cli.rewritesFile) expect(JSON.parse(after.text).mcpServers).toEqual(JSON.parse(before.text).mcpServers)
     else expect(after).toEqual(before)
   })
 
-  it('leaves no process behind', () => {
+  it(`${promise('AG-15')} leaves no process behind`, () => {
     expect(driven.survivors).toEqual([])
   })
 })
