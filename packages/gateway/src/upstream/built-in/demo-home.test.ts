@@ -78,11 +78,9 @@ afterEach(async () => {
   for (const server of started.splice(0)) await server.close()
 })
 
-test('the demo’s config is read with one warning: that its profiles are not enforced yet', async () => {
+test('the demo’s config is read without a warning', async () => {
   const { settings, warnings } = await loadSettings({ home: DEMO, environment: {} })
-  expect(warnings.map(({ problem }) => problem)).toEqual([
-    'nothing of this is enforced in this version yet: profiles.json (all but client_approval).',
-  ])
+  expect(warnings).toEqual([])
   expect(settings.servers.map(({ id }) => id)).toEqual(['notes', 'clock'])
 })
 
