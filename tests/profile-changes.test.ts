@@ -116,16 +116,27 @@ describe(`${promise('AG-12')} a changed profile`, () => {
 
   it('that leaves the same tools is told to nobody', async () => {
     const own = await listen(legacyListener, 'reviewer')
-    const before = own.lists.length
-    writeProfiles(gateway, selecting(['files/re*', 'docs/*', '!docs/delete_*']))
-    await eventually(profileChanges, ({ length }) => length === 1)
-    expect(await own.call('files_read')).not.toContain('CALL_DENIED')
-    writeProfiles(gateway, selecting(['files/write']))
+    const lastIs = (names: string): Promise<unknown> =>
+      eventually(
+        () => own.lists.at(-1)?.join(),
+        (list) => list === names,
+      )
+    // What the servers offer is known once both lists were heard, and the stream on which news come is open.
     await eventually(
-      () => own.lists.length,
-      (heard) => heard > before,
+      async () => {
+        await change(selecting(['files/write']))
+        await change(selecting(['files/read', 'docs/search']))
+        return own.lists.map((list) => list.join())
+      },
+      (heard) => heard.includes('files_write'),
     )
-    expect(own.lists).toEqual([['files_write']])
+    await lastIs('docs_search,files_read')
+    const before = own.lists.length
+    await change(selecting(['files/re*', 'docs/*', '!docs/delete_*']))
+    expect(await own.call('files_read')).not.toContain('CALL_DENIED')
+    await change(selecting(['files/write']))
+    await lastIs('files_write')
+    expect(own.lists).toHaveLength(before + 1)
   })
 
   it('with a mistake changes nothing, and is told with its place', async () => {
