@@ -107,6 +107,21 @@ describe('for Codex', () => {
     expect(table([ownFile('codex', text)]).far).toEqual({ enabled: false, url: 'http://127.0.0.1/' })
   })
 
+  it('what would bring other servers is switched off, and cannot be switched on again behind it', () => {
+    expect(overlayFor('codex', { args: ['exec', 'mcp_servers'] }).args.slice(2)).toEqual([
+      ...['-c', 'features.apps=false', '-c', 'features.plugins=false', 'exec', 'mcp_servers'],
+    ])
+    for (const args of [
+      ['-c', 'mcp_servers.own.enabled=true'],
+      ['exec', '--config=mcp_servers={}'],
+      ['-cmcp_servers.x.command="x"'],
+      ['--enable', 'plugins'],
+      ['-c', 'features.apps=true'],
+    ])
+      expect(() => overlayFor('codex', { args })).toThrow('would change the servers of Codex')
+    expect(overlayFor('codex', { args: ['-c', 'model="o5"', '--', '-c', 'mcp_servers'] }).args).toContain('model="o5"')
+  })
+
   it('our server must be there in the first turn, may take its time, and is not asked about', () => {
     expect(table([]).gw).toMatchObject({
       required: true,
@@ -140,7 +155,8 @@ it('Qwen gets no command that would start its own servers, and its harmless ones
 })
 
 it('Copilot switches the user’s servers and its own off by name', () => {
-  const { args } = overlayFor('copilot', { native: [ownFile('copilot', JSON_OWN)] })
+  const { args, notes } = overlayFor('copilot', { native: [ownFile('copilot', JSON_OWN)] })
+  expect(notes).toEqual([expect.stringContaining('plugins')])
   expect(args).toEqual(
     expect.arrayContaining(['--disable-mcp-server=own', '--disable-builtin-mcps', '--allow-tool=gw']),
   )

@@ -68,6 +68,6 @@ export const codex = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: each of its own is switched off for the run with -c mcp_servers.<name>.enabled=false.',
+    text: 'Only our server: each of its own is switched off for the run with -c, and so are plugins and apps, which bring others.',
   },
 })

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@sallyport/core'
+import { type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
@@ -24,9 +24,34 @@ export const codexOverlay: AgentOverlay = {
     )
     const on = request.servers.map(({ name, entry }) => ({ name, entry: changesOf(entry, ownEntry(request, name)) }))
     const table = byName([...on, ...off])
-    return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...request.args] })
+    refuseOverrides(request.args)
+    const bringers = request.ours.length > 0 ? BRINGERS.flatMap((feature) => ['-c', `features.${feature}=false`]) : []
+    return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...bringers, ...request.args] })
   },
 }
+
+/** What brings servers that no file names. */
+const BRINGERS = ['apps', 'plugins']
+
+/** Of two `-c` the later one counts, and so does one of the user's behind ours. */
+function refuseOverrides(args: readonly string[]): void {
+  const end = args.indexOf('--')
+  const flags = args.slice(0, end < 0 ? undefined : end)
+  const clash = flags.find((arg, at) =>
+    OVERRIDE.test(/^(-c|--config|--enable)$/.test(flags[at - 1] ?? '') ? `-c${arg}` : arg),
+  )
+  if (clash === undefined) return
+  throw new SallyportError(
+    'USAGE',
+    `${quoteText(clash, 60)} would change the servers of Codex, which is what \`run\` is for.`,
+    {
+      hint: 'Leave it out, or start the agent without sallyport. Servers are added in config.yaml.',
+    },
+  )
+}
+
+const OVERRIDE =
+  /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins)\b|features\s*=)/
 
 /** Complete in itself: a server in a file that Codex does not read after all would otherwise be one without a transport. */
 const switchedOff = (own: JsonObject): JsonObject => ({

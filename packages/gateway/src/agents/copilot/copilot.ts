@@ -46,7 +46,7 @@ export const copilot = createAdapter({
     },
   },
   enforcement: {
-    level: 'strict',
-    text: 'Only our server: COPILOT_HOME replaces the user’s, --disable-mcp-server switches off the project’s.',
+    level: 'partial',
+    text: 'Our server instead of its own: --disable-mcp-server switches off those of the user and the project, --disable-builtin-mcps those of the agent. Those of plugins stay.',
   },
 })

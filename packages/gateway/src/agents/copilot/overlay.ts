@@ -3,6 +3,7 @@ import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
 
 const FILE = 'mcp-config.json'
+const PLUGINS = 'Servers of plugins of Copilot’s, if it has any, are started besides: they are not governed.'
 
 /** What is added is merged with the user's file, whose other servers are switched off by name. */
 export const copilotOverlay: AgentOverlay = {
@@ -19,6 +20,7 @@ export const copilotOverlay: AgentOverlay = {
         ...args,
       ],
       files: { [FILE]: { mcpServers: byName(servers) } },
+      notes: ours.length > 0 ? [PLUGINS] : [],
     })
   },
 }

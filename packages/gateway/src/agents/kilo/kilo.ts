@@ -19,6 +19,6 @@ export const kilo = createAdapter({
   entries: OPENCODE_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: KILO_CONFIG, an empty XDG_CONFIG_HOME and KILO_DISABLE_PROJECT_CONFIG hide the others.',
+    text: 'Only our server: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others.',
   },
 })

@@ -18,6 +18,6 @@ export const opencode = createAdapter({
   entries: OPENCODE_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: OPENCODE_CONFIG, an empty XDG_CONFIG_HOME and OPENCODE_DISABLE_PROJECT_CONFIG hide the others.',
+    text: 'Only our server: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others.',
   },
 })
