@@ -1,5 +1,5 @@
 import { closest } from '@sallyport/core'
-import { type AgentAdapter, findAdapter, findProgram } from '../agents/agents.ts'
+import { type AgentAdapter, findAdapter, findProgram, overlayOf } from '../agents/agents.ts'
 import { ProfileDesk, type ProfileRef, profileKey } from '../config/config.ts'
 import { placeOf } from './agent-place.ts'
 import type { CliContext } from './cli-context.ts'
@@ -40,10 +40,10 @@ export async function pickProfile(
   return picked
 }
 
-/** How it is started; for those without a program of their own, how they are told of the gateway. */
+/** How it is started; for those that cannot be told for one run, how they are connected for good. */
 export function runLine({ agent, ref }: FirstProfile): string {
   const variant = ref.variant.toLowerCase() === 'default' ? '' : ` --profile ${ref.variant.toLowerCase()}`
-  return agent.program === undefined ? `sallyport connect ${agent.id}${variant}` : `sallyport run ${agent.id}${variant}`
+  return `sallyport ${overlayOf(agent.id) ? 'run' : 'connect'} ${agent.id}${variant}`
 }
 
 async function pickAgent(
@@ -52,8 +52,8 @@ async function pickAgent(
   how: 'ask' | 'first',
 ): Promise<AgentAdapter | undefined> {
   const place = placeOf(context)
-  const canRun = ({ program }: AgentAdapter): boolean =>
-    program !== undefined && findProgram(program, place) !== undefined
+  const canRun = ({ id, program }: AgentAdapter): boolean =>
+    overlayOf(id) !== undefined && program !== undefined && findProgram(program, place) !== undefined
   const agents = found.map(findAdapter)
   const sorted = [...agents.filter(canRun), ...agents.filter((agent) => !canRun(agent))]
   if (how === 'first' || sorted.length < 2) return sorted[0]

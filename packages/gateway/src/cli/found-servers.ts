@@ -2,6 +2,7 @@ import {
   type AgentAdapter,
   type AgentPlace,
   type FoundServer,
+  findProgram,
   type NativeReading,
   readAgent,
 } from '../agents/agents.ts'
@@ -16,7 +17,7 @@ export interface BrokenFile {
 export interface FoundServers {
   readonly servers: readonly FoundServer[]
   readonly broken: readonly BrokenFile[]
-  /** The agents that have a file at all. */
+  /** The agents of which there is a file or a program. */
   readonly agents: readonly string[]
 }
 
@@ -30,9 +31,14 @@ export async function findServers(adapters: readonly AgentAdapter[], place: Agen
   return {
     servers: uniqueFiles(there).flatMap(({ adapter, reading }) => serversIn(adapter, reading)),
     broken: there.flatMap(({ adapter, reading }) => brokenIn(adapter, reading)),
-    agents: [...new Set(there.map(({ adapter }) => adapter.id))],
+    agents: able
+      .filter((adapter) => isInstalled(adapter, place) || there.some((one) => one.adapter === adapter))
+      .map(({ id }) => id),
   }
 }
+
+const isInstalled = ({ program }: AgentAdapter, place: AgentPlace): boolean =>
+  program !== undefined && findProgram(program, place) !== undefined
 
 interface AgentReading {
   readonly adapter: AgentAdapter

@@ -8,6 +8,8 @@ import { createUsageText } from './usage-text.ts'
 
 const EXIT_USAGE = 2
 const EXIT_FAILED = 1
+const RUN_STRAY_FLAG =
+  'Put -- before the agent’s own flags: `sallyport run claude -- -p "what changed?"`. See `sallyport run --help`.'
 
 /** Runs one command line. Resolves to the exit code; every message has been printed. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
@@ -20,7 +22,8 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   const only = isCommand(args[0]) ? args[0] : undefined
   let failed: unknown
   try {
-    const text = createUsageText({ view, help: `sallyport ${only ? `${only} ` : ''}--help` })
+    const strayFlag = only === 'run' ? RUN_STRAY_FLAG : undefined
+    const text = createUsageText({ view, help: `sallyport ${only ? `${only} ` : ''}--help`, strayFlag })
     const application = await createApplication(text, only)
     if (args[0] !== COMPLETE) await run(application, args, context)
     else process.stdout.write(await completionProposals(application, args.slice(1), context))

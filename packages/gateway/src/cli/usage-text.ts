@@ -1,7 +1,9 @@
 import { didYouMean, SallyportError } from '@sallyport/core'
 import {
+  AliasNotFoundError,
   type ApplicationText,
   ArgumentScannerError,
+  FlagNotFoundError,
   formatMessageForArgumentScannerError,
   text_en,
 } from '@stricli/core'
@@ -11,12 +13,14 @@ export interface UsageTextOptions {
   readonly view: ErrorView
   /** Where the reader finds more: `sallyport call --help`. */
   readonly help: string
+  /** What to do about a flag that is not ours, where it may be meant for another program. */
+  readonly strayFlag?: string | undefined
 }
 
 /** The library's messages in our words: what was got, what was meant, where to look. */
-export function createUsageText({ view, help }: UsageTextOptions): ApplicationText {
-  const usage = (message: string): string =>
-    describeError(new SallyportError('USAGE', message, { hint: `See \`${help}\`.` }), view)
+export function createUsageText({ view, help, strayFlag }: UsageTextOptions): ApplicationText {
+  const usage = (message: string, hint = `See \`${help}\`.`): string =>
+    describeError(new SallyportError('USAGE', message, { hint }), view)
   const failure = (error: unknown): string => describeError(error, view)
   return {
     ...text_en,
@@ -24,7 +28,8 @@ export function createUsageText({ view, help }: UsageTextOptions): ApplicationTe
     noCommandRegisteredForInput: ({ input, corrections }) => usage(unknownCommand(input, corrections)),
     exceptionWhileParsingArguments: (error) => {
       if (error instanceof SallyportError) return failure(error)
-      return error instanceof ArgumentScannerError ? usage(scanMessage(error)) : failure(error)
+      if (!(error instanceof ArgumentScannerError)) return failure(error)
+      return usage(scanMessage(error), isStray(error) ? strayFlag : undefined)
     },
     exceptionWhileLoadingCommandFunction: failure,
     exceptionWhileLoadingCommandContext: failure,
@@ -34,6 +39,9 @@ export function createUsageText({ view, help }: UsageTextOptions): ApplicationTe
     commandErrorResult: failure,
   }
 }
+
+const isStray = (error: ArgumentScannerError): boolean =>
+  error instanceof FlagNotFoundError || error instanceof AliasNotFoundError
 
 function unknownCommand(input: string, corrections: readonly string[]): string {
   if (input.startsWith('-')) return `There is no flag "${input}" here. Flags stand after the command.`
