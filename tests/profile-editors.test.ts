@@ -111,6 +111,18 @@ describe(`${promise('AG-6')} the command`, () => {
     expect(JSON.parse(show.stdout)).toMatchObject({ name: 'codex.cli', tools: { selected: ['docs/search'] } })
   })
 
+  it('knows a default of every agent, and guesses which agent a strange name means', async () => {
+    const at = ['--home', gateway.home, '--state', gateway.state]
+    const show = await runCommand(['profiles', 'show', 'goose', '--json', ...at])
+    expect({ code: show.code, ...JSON.parse(show.stdout) }).toMatchObject({ code: 0, name: 'goose.default' })
+    const missing = await askApi(gateway, '/api/profiles/goose/default')
+    expect(missing.body.error.message).toBe('profiles.json does not name goose: its default has all tools.')
+    const slip = await runCommand(['profiles', 'set', 'clade.x', 'docs', ...at])
+    expect(slip).toMatchObject({ code: 0, stderr: expect.stringContaining('Did you mean "claude"?') })
+    const own = await runCommand(['profiles', 'set', 'build-server.x', 'docs', ...at])
+    expect(own).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Did you mean') })
+  })
+
   it('works where no gateway runs, takes short names, and leaves the file as it found it', async () => {
     const place = makePlace({})
     const file = join(place.home, 'profiles.json')

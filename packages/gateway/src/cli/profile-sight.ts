@@ -12,8 +12,8 @@ import {
   DEFAULT_VARIANT,
   loadSettings,
   ProfileDesk,
+  type ProfileInForce,
   type ProfileRef,
-  type ProfileSettings,
   profileKey,
 } from '../config/config.ts'
 import { knownCatalog } from '../replay/replay.ts'
@@ -69,9 +69,10 @@ export function profileRef(typed: string): ProfileRef {
   })
 }
 
-export interface ProfileReport extends Omit<ProfileSettings, 'place'> {
+export interface ProfileReport extends Omit<ProfileInForce, 'place'> {
   readonly name: string
-  readonly line: number
+  /** Nothing where it does not stand in the file. */
+  readonly line?: number
   /** Nothing where nothing is known of the tools. */
   readonly tools?: {
     readonly selected: readonly string[]
@@ -81,8 +82,8 @@ export interface ProfileReport extends Omit<ProfileSettings, 'place'> {
 }
 
 /** A profile, and what its selection comes to. */
-export function reportOf({ place, ...profile }: ProfileSettings, { catalog }: ProfileSight): ProfileReport {
-  const report = { name: profileKey(profile.agent, profile.variant), ...profile, line: place.line }
+export function reportOf({ place, ...profile }: ProfileInForce, { catalog }: ProfileSight): ProfileReport {
+  const report = { name: profileKey(profile.agent, profile.variant), ...profile, ...(place && { line: place.line }) }
   if (catalog === undefined) return report
   const { tools } = catalog.snapshot
   const { includes, unmatched } = compileFor(catalog, profile.selectedMcpTools)

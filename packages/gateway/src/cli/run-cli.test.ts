@@ -113,6 +113,15 @@ describe('a line that cannot be read', () => {
     expect(words).toMatch(/^✗ USAGE There is no (command|flag)/)
   })
 
+  it.each([[['run', 'claude', '-p', 'x']], [['run', 'claude', '--model', 'opus']]])(
+    '%j says how flags of an agent are given',
+    async (args) => {
+      const { exit, words } = await cli(args)
+      expect(exit).toBe(2)
+      expect(words).toContain('Put -- before the agent’s own flags')
+    },
+  )
+
   it('is answered in JSON where JSON was asked for', async () => {
     const { exit, words } = await cli(['audit', '--json', '--sinse', '1h'])
     expect(exit).toBe(2)

@@ -39,6 +39,10 @@ const notFor = ({ agent, profile }: Principal, wanted: string): SallyportError =
 export function unknownProfile(profiles: Profiles, agent: string, variant: string): SallyportError {
   const known = variantsOf(profiles, agent)
   const name = profileKey(agent, variant)
+  if (known.includes(name))
+    return new SallyportError('PROFILE_UNKNOWN', `profiles.json does not name ${agent}: its default has all tools.`, {
+      hint: `\`sallyport profiles set ${agent}\` makes it.`,
+    })
   return new SallyportError('PROFILE_UNKNOWN', `There is no profile ${name}.${didYouMean(name, known)}`, {
     hint: `profiles.json has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''} for this agent; \`sallyport profiles set\` makes another.`,
   })

@@ -69,6 +69,17 @@ export function requireProfile(profiles: Profiles, { agent, variant }: ProfileRe
   throw unknownProfile(profiles, agentSlug(agent), variant)
 }
 
+/** A profile as it counts, which need not stand in the file. */
+export type ProfileInForce = Omit<ProfileSettings, 'place'> & Partial<Pick<ProfileSettings, 'place'>>
+
+/** The same, but for an agent that the file does not name: it has a default nevertheless, with all tools. */
+export function profileInForce(profiles: Profiles, ref: ProfileRef): ProfileInForce {
+  const agent = agentSlug(ref.agent)
+  const isImplied = foldVariant(ref.variant) === DEFAULT_VARIANT && !profiles.has(profileKey(agent, DEFAULT_VARIANT))
+  if (isImplied) return { agent, variant: DEFAULT_VARIANT.toUpperCase(), clientApproval: false }
+  return requireProfile(profiles, ref)
+}
+
 function requireNames({ agent, variant }: ProfileRef): void {
   const slug = agentSlug(agent)
   if (!AGENT.test(slug) || slug.length > MAX_AGENT_LENGTH)

@@ -1,4 +1,5 @@
-import { SallyportError } from '@sallyport/core'
+import { closest, SallyportError } from '@sallyport/core'
+import { ADAPTERS } from '../../agents/agents.ts'
 import { type ProfileWish, profileKey, requireProfile } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
@@ -75,7 +76,7 @@ async function setProfile(context: CliContext, flags: SetFlags & GlobalFlags, ..
   const sight = await lookAtProfiles(context, flags)
   const { path, profiles } = await sight.desk.set(ref, wish)
   const report = reportOf(requireProfile(profiles, ref), sight)
-  const warnings = warningsOf(report, sight)
+  const warnings = [...strangerWarning(report.agent), ...warningsOf(report, sight)]
   if (screen.json) return screen.dataJson({ file: path, ...report, warnings })
   screen.say(`${report.name} has these tools: ${extentText(report)} (${path}:${report.line}).`)
   warn(screen, warnings)
@@ -89,6 +90,14 @@ async function deleteProfile(context: CliContext, flags: GlobalFlags, typed: str
   const name = profileKey(ref.agent, ref.variant)
   if (screen.json) return screen.dataJson({ deleted: name })
   screen.say(`The profile ${name} is gone.`)
+}
+
+/** Agents of one's own can have any name, so that a slip of the finger is only a guess. */
+function strangerWarning(agent: string): readonly string[] {
+  const known = ADAPTERS.flatMap(({ id, aliases }) => [id, ...aliases])
+  // Everything of two or three letters is like `cn` or `amp`.
+  const meant = known.includes(agent) || agent.length < 4 ? undefined : closest(agent, known)
+  return meant === undefined ? [] : [`${agent} is no agent that is known here. Did you mean "${meant}"?`]
 }
 
 function wishOf({ all, none, title, budget, session, clientApproval }: SetFlags, selectors: string[]): ProfileWish {

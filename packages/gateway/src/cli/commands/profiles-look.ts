@@ -1,4 +1,4 @@
-import { requireProfile } from '../../config/config.ts'
+import { profileInForce } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
@@ -54,7 +54,7 @@ async function showProfile(context: CliContext, flags: GlobalFlags, typed: strin
   const ref = profileRef(typed)
   const sight = await lookAtProfiles(context, flags)
   const { path, profiles } = await sight.desk.read()
-  const report = reportOf(requireProfile(profiles, ref), sight)
+  const report = reportOf(profileInForce(profiles, ref), sight)
   const warnings = warningsOf(report, sight)
   if (screen.json) return screen.dataJson({ file: path, ...report, warnings })
   screen.facts(factsOf(report, path).map(([name, value]) => ({ name, value })))
@@ -81,7 +81,7 @@ export function extentText({ selectedMcpTools, tools }: ProfileReport): string {
 }
 
 function factsOf(report: ProfileReport, path: string): readonly (readonly [string, string])[] {
-  const { name, title, selectedMcpTools, tools, tokenBudget, session, clientApproval, line } = report
+  const { name, agent, title, selectedMcpTools, tools, tokenBudget, session, clientApproval, line } = report
   const listed = selectedMcpTools ? (tools?.selected.map(visibleLine) ?? []) : []
   return [
     ['profile', name],
@@ -91,6 +91,6 @@ function factsOf(report: ProfileReport, path: string): readonly (readonly [strin
     ...(tokenBudget === undefined ? [] : [['token budget', String(tokenBudget)] as const]),
     ...(session === undefined ? [] : [['session', visibleLine(session)] as const]),
     ['its client approves', clientApproval ? 'yes' : 'no'],
-    ['stands in', `${path}:${line}`],
+    ['stands in', line === undefined ? `nowhere: ${path} does not name ${agent}` : `${path}:${line}`],
   ]
 }

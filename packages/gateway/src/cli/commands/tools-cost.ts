@@ -1,4 +1,4 @@
-import { ProfileDesk, type Profiles, profileKey, requireProfile } from '../../config/config.ts'
+import { ProfileDesk, type Profiles, profileInForce, profileKey } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { findHome } from '../find-home.ts'
@@ -50,7 +50,7 @@ async function showCosts(context: CliContext, flags: CostFlags & GlobalFlags): P
   const { signal } = context
   const found = await findHome(context, flags)
   const { profiles } = await new ProfileDesk(found).read()
-  const wanted = flags.profile === undefined ? undefined : requireProfile(profiles, profileRef(flags.profile))
+  const wanted = flags.profile === undefined ? undefined : profileInForce(profiles, profileRef(flags.profile))
   const all = await withGateway(context, flags, async (client, age) => {
     if (flags.server !== undefined) await client.server(flags.server, signal)
     if (age === 'fresh') await settledServers(client, signal)

@@ -70,7 +70,9 @@ function requireOverlay(adapter: AgentAdapter): AgentOverlay {
 
 export function requireMcp({ title, supportsMcp }: AgentAdapter): void {
   if (!supportsMcp)
-    throw new SallyportError('USAGE', `${title} uses no MCP servers: there is nothing to connect it with.`)
+    throw new SallyportError('USAGE', `${title} uses no MCP servers: there is nothing to connect it with.`, {
+      hint: '`sallyport agents` shows those that do.',
+    })
 }
 
 /** Some agents add our entry to the user's of the same name, and the mixture would be neither. */
