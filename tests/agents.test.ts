@@ -184,6 +184,22 @@ describe(`the files of agents (${promise('AG-2')})`, () => {
     expect(changes).toEqual([])
   })
 
+  it
+    .runIf(tracing)
+    .each([
+      [['import', '--yes', '--project']],
+      [['run', 'claude', '--native']],
+      [['run', 'gemini', '--native', '--profile', 'default']],
+    ])('are only read by %j', async (args) => {
+    const { root, paths, program, options } = fullMachine()
+    for (const name of ['claude', 'gemini']) program(name, 'exit 0')
+    const { outcome, read, changes } = await traceFiles(args, root, options)
+    expect(outcome).toMatchObject({ code: 0 })
+    expect(read.some((path) => paths.includes(path))).toBe(true)
+    expect(changes.length).toBeGreaterThan(0)
+    expect(changes.filter((call) => paths.some((path) => call.includes(`"${path}"`)))).toEqual([])
+  })
+
   it.runIf(tracing)('would be seen to be written, were they', async () => {
     const { root, home, program, options } = fullMachine()
     program('claude', 'echo x >> "$HOME/.claude.json"')

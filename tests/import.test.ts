@@ -160,12 +160,17 @@ describe(`the first minute (${promise('AG-18')})`, () => {
     expect(stderr).toContain('No agent was found.')
   })
 
-  it('shows an agent without a program of its own how to connect', async () => {
+  it('shows an agent that cannot be told for one run how to connect, also where its program is there', async () => {
     const home = agentHome({ '.cursor/mcp.json': SIX_AGENTS['.cursor/mcp.json'] ?? '' })
+    writeFileSync(join(home.folder, 'bin/cursor-agent'), '#!/bin/sh\n', { mode: 0o755 })
     const { stdout } = await run(home, 'init', '--yes', '--json')
-    expect(JSON.parse(stdout)).toMatchObject({
-      agents: ['cursor'],
-      run: expect.stringMatching(/^sallyport (run|connect) cursor$/),
-    })
+    expect(JSON.parse(stdout)).toMatchObject({ agents: ['cursor'], run: 'sallyport connect cursor' })
+  })
+
+  it('finds an agent that is installed and has no file yet, before those that cannot be run', async () => {
+    const home = agentHome({ '.cursor/mcp.json': SIX_AGENTS['.cursor/mcp.json'] ?? '' })
+    writeFileSync(join(home.folder, 'bin/gemini'), '#!/bin/sh\n', { mode: 0o755 })
+    const { stdout } = await run(home, 'init', '--yes', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ agents: ['gemini-cli', 'cursor'], run: 'sallyport run gemini-cli' })
   })
 })

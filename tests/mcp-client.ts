@@ -67,7 +67,8 @@ export class LegacyClient {
   }
 }
 
-const ENVELOPE = {
+/** What every request of the modern era carries in `_meta`. */
+export const MODERN_ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
   'io.modelcontextprotocol/clientCapabilities': {},
@@ -86,6 +87,11 @@ export function modernRequest(
     'mcp-method': method,
     ...(typeof name === 'string' && { 'mcp-name': name }),
   }
-  const body = { jsonrpc: '2.0', id: nextId++, method, params: { ...params, _meta: { ...ENVELOPE, ...params._meta } } }
+  const body = {
+    jsonrpc: '2.0',
+    id: nextId++,
+    method,
+    params: { ...params, _meta: { ...MODERN_ENVELOPE, ...params._meta } },
+  }
   return post(url, body, { ...repeated, ...headers })
 }

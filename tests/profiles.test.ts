@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LegacyClient, modernRequest } from './mcp-client.ts'
+import { LegacyClient, MODERN_ENVELOPE, modernRequest } from './mcp-client.ts'
 import { mintBearer, runProfiles, writeProfiles } from './profile-bench.ts'
 import { promise } from './promises.ts'
 import type { RunningGateway } from './run-gateway.ts'
@@ -136,6 +136,27 @@ describe('a profile', () => {
 })
 
 describe('over stdio', () => {
+  it(`${promise('AG-11')} a credential leaves what its profile selects, in both eras`, async () => {
+    const gateway = await runProfiles(EXECUTORS)
+    const { authorization = '' } = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
+    const env = { SALLYPORT_TOKEN: authorization.slice('Bearer '.length) }
+    const windows = { legacy: openWindow(gateway, { env }), modern: openWindow(gateway, { env }) }
+    try {
+      await windows.legacy.initialize()
+      for (const [era, client] of Object.entries(windows)) {
+        const meta = era === 'modern' ? { _meta: MODERN_ENVELOPE } : {}
+        expect(toolsOf(await client.request('tools/list', meta))).toEqual(['docs_search', 'files_read'])
+        const refused = await client.request('tools/call', { name: 'files_write', arguments: {}, ...meta })
+        expect(JSON.stringify(refused)).toContain('The profile codex.reviewer (profiles.json:6) does not select')
+        const called = await client.request('tools/call', { name: 'files_read', arguments: {}, ...meta })
+        expect(called.result.isError).not.toBe(true)
+      }
+    } finally {
+      for (const client of Object.values(windows)) await client.leave()
+      await gateway.stop()
+    }
+  })
+
   it('the profile of those without an agent counts, and changes at once', async () => {
     const gateway = await runProfiles({ ANY: { DEFAULT: { selected_mcp_tools: ['docs/search'] } } })
     const client = openWindow(gateway)

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import type { AgentPlace } from './agent-adapter.ts'
 import type { Overlay, OwnFile } from './agent-overlay.ts'
 import { overlayOf } from './overlays.ts'
@@ -142,6 +143,37 @@ describe('for OpenCode', () => {
     const { notes } = overlayFor('opencode', { native: [ownFile('opencode', '{}', 'project')] })
     expect(notes).toEqual([expect.stringContaining('/home/me/project/opencode.json')])
   })
+})
+
+it.each(['amp', 'droid', 'kimi', 'crush'])(`${promise('AG-16')} what stays of %s is said before the run`, (id) => {
+  const theirs = ownFile(id, OWN[id] ?? JSON_OWN, 'project')
+  const { notes } = overlayFor(id, { native: [theirs] })
+  expect(findAdapter(id).enforcement.level).toBe('partial')
+  expect(notes).toEqual([expect.stringContaining(theirs.file.path)])
+  expect(overlayFor(id).notes).toEqual([])
+})
+
+it.each([
+  ['claude-code', { alwaysLoad: true, timeout: 3_600_000 }],
+  ['codex', { default_tools_approval_mode: 'approve', tool_timeout_sec: 3_600, required: true }],
+  ['gemini-cli', { trust: true, timeout: 3_600_000 }],
+  ['qwen-code', { trust: true, timeout: 3_600_000 }],
+  ['opencode', { timeout: 3_600_000 }],
+  ['kilo', { timeout: 3_600_000 }],
+  ['copilot', { timeout: 3_600_000 }],
+  ['cline', { timeout: 3_600 }],
+  ['kimi', { toolTimeoutMs: 3_600_000 }],
+  ['crush', { timeout: 3_600 }],
+])(`${promise('AG-17')} our entry for %s leaves approving to the gateway, and calls their time`, (id, expected) => {
+  expect(overlayOf(id)?.entry(WINDOW)).toMatchObject(expected)
+})
+
+it.each([
+  ['copilot', '--plugin-dir'],
+  ['goose', '--recipe'],
+  ['continue', '--mcp'],
+])('%s is not started with %s, which brings servers', (id, flag) => {
+  expect(overlayOf(id)?.reserved).toContain(flag)
 })
 
 it('goose gets no command that would start its own extensions', () => {

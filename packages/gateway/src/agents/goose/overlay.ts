@@ -7,7 +7,15 @@ const COMMANDS = new Set(['run', 'session', 's'])
 
 /** `--no-profile` leaves the user's extensions out; ours is added by a flag, which only some commands have. */
 export const gooseOverlay: AgentOverlay = {
-  reserved: ['--with-extension', '--with-streamable-http-extension', '--with-remote-extension', '--no-profile'],
+  // A recipe brings extensions of its own.
+  reserved: [
+    '--with-extension',
+    '--with-streamable-http-extension',
+    '--with-remote-extension',
+    '--no-profile',
+    '--recipe',
+    '--sub-recipe',
+  ],
   entry: ({ command, args }) => ({ type: 'stdio', cmd: command, args, timeout: CALL_PATIENCE_S, enabled: true }),
   overlay: ({ servers, ours, args }) => {
     if (servers.some(({ name }) => !ours.includes(name))) throw notByFlag()
