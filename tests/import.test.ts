@@ -1,9 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
 import { type AgentHome, agentHome, SIX_AGENTS } from './agent-homes.ts'
+import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { errorOf, runCommand } from './run-command.ts'
+import { MAIN } from './run-gateway.ts'
 
 const GOLDEN = new URL('fixtures/imported-config.yaml', import.meta.url)
 
@@ -145,6 +150,39 @@ describe(`the first minute (${promise('AG-18')})`, () => {
     })
     expect(readFileSync(profiles, 'utf8')).toBe(text)
     expect(readFileSync(home.config, 'utf8')).toBe(config)
+  })
+
+  it('asks in a terminal about each step, and writes what was answered', async () => {
+    const home = agentHome({
+      '.codex/config.toml': '[mcp_servers.docs]\ncommand = "docs"\n[mcp_servers.shell]\ncommand = "shell"\n',
+      '.cursor/mcp.json': '{}',
+    })
+    const line = [process.execPath, MAIN, 'init'].map(shellWord).join(' ')
+    const env = { ...process.env, ...home.env, PATH: process.env.PATH ?? '' }
+    const child = spawn('script', ['-qec', line, '/dev/null'], { cwd: join(home.folder, 'work'), env })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let shown = ''
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      shown += text
+    })
+    for (const [question, answer] of [
+      ['[y/N] ', 'y'],
+      ['Number or name [1]: ', 'codex'],
+      ['Enter for all: ', 'dcos'],
+      ['Did you mean "docs"?', ''],
+      ['Enter for all: ', 'docs'],
+    ] as const) {
+      await eventually(
+        () => shown,
+        (text) => text.includes(question),
+      )
+      shown = shown.slice(shown.indexOf(question) + question.length)
+      if (answer !== '') child.stdin.write(`${answer}\n`)
+    }
+    const [code] = await once(child, 'close')
+    expect({ code, shown }).toMatchObject({ code: 0, shown: expect.stringContaining('sallyport run codex') })
+    const profiles = JSON.parse(readFileSync(join(dirname(home.config), 'profiles.json'), 'utf8'))
+    expect(profiles).toEqual({ executors: { CODEX: { DEFAULT: { selected_mcp_tools: ['docs'] } } } })
   })
 
   it('asks for a terminal or for --yes before it writes anything', async () => {
