@@ -185,3 +185,8 @@ export const leftOut =
   (why: string): EntryKey =>
   (_, draft, key) =>
     noteOnce(draft, `${shown(key)} is left out: ${why}`)
+
+export const oauth: EntryKey = leftOut('the gateway does not sign in by OAuth. Put a token into "headers".')
+
+/** What most agents call alike. */
+export const PLAIN_KEYS = { type, command, args, env, cwd, url, headers } as const satisfies Record<string, EntryKey>

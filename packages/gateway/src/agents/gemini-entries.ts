@@ -10,14 +10,13 @@ import {
   httpUrl,
   includeTools,
   leftOut,
+  oauth,
   sseUrl,
   startupMilliseconds,
   type,
 } from './entry-keys.ts'
 import type { EntryShape } from './translate-entry.ts'
 import { SHELL_LIKE } from './variable-syntax.ts'
-
-const OAUTH = leftOut('the gateway does not sign in by OAuth. Put a token into "headers".')
 
 /** Servers as Gemini CLI describes them, and Qwen Code after it. */
 export const GEMINI_ENTRIES: EntryShape = {
@@ -37,9 +36,9 @@ export const GEMINI_ENTRIES: EntryShape = {
     includeTools,
     excludeTools,
     trust: leftOut('say in tools.yaml which tools need an approval.'),
-    oauth: OAUTH,
-    authProviderType: OAUTH,
-    targetAudience: OAUTH,
-    targetServiceAccount: OAUTH,
+    oauth,
+    authProviderType: oauth,
+    targetAudience: oauth,
+    targetServiceAccount: oauth,
   },
 }

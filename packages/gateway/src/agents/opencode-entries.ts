@@ -1,4 +1,4 @@
-import { callMilliseconds, command, cwd, enabled, env, headers, leftOut, type, url } from './entry-keys.ts'
+import { callMilliseconds, command, cwd, enabled, env, headers, oauth, type, url } from './entry-keys.ts'
 import type { EntryShape } from './translate-entry.ts'
 import { ENV_COLON } from './variable-syntax.ts'
 
@@ -16,8 +16,7 @@ export const OPENCODE_ENTRIES: EntryShape = {
     timeout: callMilliseconds,
     // `oauth: false` switches off what the gateway does not do anyway.
     oauth: (value, draft, key) => {
-      if (value !== false)
-        leftOut('the gateway does not sign in by OAuth. Put a token into "headers".')(value, draft, key)
+      if (value !== false) oauth(value, draft, key)
     },
   },
 }

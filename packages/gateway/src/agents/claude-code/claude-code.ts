@@ -1,6 +1,6 @@
 import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { args, callMilliseconds, command, env, headers, leftOut, ownAffair, type, url } from '../entry-keys.ts'
+import { args, callMilliseconds, command, env, headers, leftOut, oauth, ownAffair, type, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'
 
 export const claudeCode = createAdapter({
@@ -26,7 +26,7 @@ export const claudeCode = createAdapter({
       timeout: callMilliseconds,
       alwaysLoad: ownAffair,
       headersHelper: leftOut('the gateway runs no programs for headers. Put the value into "headers".'),
-      oauth: leftOut('the gateway does not sign in by OAuth. Put a token into "headers".'),
+      oauth,
     },
   },
   enforcement: {

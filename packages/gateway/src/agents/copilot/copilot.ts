@@ -1,20 +1,7 @@
 import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import {
-  args,
-  callMilliseconds,
-  command,
-  cwd,
-  env,
-  headers,
-  includeToolsOrAll,
-  leftOut,
-  type,
-  url,
-} from '../entry-keys.ts'
+import { callMilliseconds, includeToolsOrAll, oauth, PLAIN_KEYS } from '../entry-keys.ts'
 import { SHELL_LIKE } from '../variable-syntax.ts'
-
-const OAUTH = leftOut('the gateway does not sign in by OAuth. Put a token into "headers".')
 
 export const copilot = createAdapter({
   id: 'copilot',
@@ -32,17 +19,11 @@ export const copilot = createAdapter({
   entries: {
     variables: SHELL_LIKE,
     keys: {
-      type,
-      command,
-      args,
-      env,
-      cwd,
-      url,
-      headers,
+      ...PLAIN_KEYS,
       tools: includeToolsOrAll,
       timeout: callMilliseconds,
-      oauthClientId: OAUTH,
-      oauthPublicClient: OAUTH,
+      oauthClientId: oauth,
+      oauthPublicClient: oauth,
     },
   },
   enforcement: {

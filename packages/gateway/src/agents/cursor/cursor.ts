@@ -1,6 +1,6 @@
 import { inHome, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { args, command, cwd, env, headers, leftOut, type, url } from '../entry-keys.ts'
+import { leftOut, oauth, PLAIN_KEYS } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'
 
 export const cursor = createAdapter({
@@ -14,15 +14,9 @@ export const cursor = createAdapter({
   entries: {
     variables: EDITOR,
     keys: {
-      type,
-      command,
-      args,
-      env,
-      cwd,
-      url,
-      headers,
+      ...PLAIN_KEYS,
       envFile: leftOut('set these variables where the gateway is started.'),
-      auth: leftOut('the gateway does not sign in by OAuth. Put a token into "headers".'),
+      auth: oauth,
     },
   },
   enforcement: {

@@ -1,6 +1,6 @@
 import { mapTexts } from './entry-texts.ts'
 import { type Entry, hasReference } from './found-server.ts'
-import { secretParts } from './secret-parts.ts'
+import { type TextPlace, secretParts } from './secret-parts.ts'
 
 /** A secret that was found, and the variable that stands in its place. */
 export interface HiddenSecret {
@@ -56,7 +56,7 @@ export function hideSecrets(entry: Entry, id: string, names: VariableNames): Hid
     let changed = text
     for (const { start, end, called } of secretParts(text, place).toReversed()) {
       const value = text.slice(start, end)
-      const variable = names.claim(candidates(id, called, place.kind === 'env'), value)
+      const variable = names.claim(candidates({ id, called, kind: place.kind }), value)
       secrets.push({ variable, at, value })
       changed = `${changed.slice(0, start)}\${${variable}}${changed.slice(end)}`
     }
@@ -66,8 +66,14 @@ export function hideSecrets(entry: Entry, id: string, names: VariableNames): Hid
   return { entry: hidden, secrets }
 }
 
+interface NamedSecret {
+  readonly id: string
+  readonly called: string
+  readonly kind: TextPlace['kind']
+}
+
 /** A variable of the program keeps its own name; what else there is, is called after the server. */
-function candidates(id: string, called: string, isVariable: boolean): readonly string[] {
+function candidates({ id, called, kind }: NamedSecret): readonly string[] {
   const server = id.toUpperCase().replaceAll('-', '_')
   const own =
     called
@@ -77,5 +83,5 @@ function candidates(id: string, called: string, isVariable: boolean): readonly s
   const isNamed = own.startsWith(`${server}_`) || own === server
   const full = isNamed ? own : `${server}_${own}`
   const plain = /^[0-9]/.test(full) ? `S${full}` : full
-  return isVariable && /^[A-Za-z_]\w*$/.test(called) ? [called, plain] : [plain]
+  return kind === 'env' && /^[A-Za-z_]\w*$/.test(called) ? [called, plain] : [plain]
 }

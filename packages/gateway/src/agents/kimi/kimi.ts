@@ -1,19 +1,13 @@
 import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
-  args,
   callMilliseconds,
-  command,
-  cwd,
   disabled,
   enabled,
-  env,
   excludeTools,
-  headers,
   includeTools,
+  PLAIN_KEYS,
   startupMilliseconds,
-  type,
-  url,
 } from '../entry-keys.ts'
 import { NO_VARIABLES } from '../variable-syntax.ts'
 
@@ -33,13 +27,7 @@ export const kimi = createAdapter({
   entries: {
     variables: NO_VARIABLES,
     keys: {
-      type,
-      command,
-      args,
-      env,
-      cwd,
-      url,
-      headers,
+      ...PLAIN_KEYS,
       enabled,
       disabled,
       enabledTools: includeTools,

@@ -1,6 +1,6 @@
 import { applicationData, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { args, command, cwd, env, headers, leftOut, ownAffair, type, url } from '../entry-keys.ts'
+import { leftOut, ownAffair, PLAIN_KEYS } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'
 
 export const vscode = createAdapter({
@@ -17,13 +17,7 @@ export const vscode = createAdapter({
   entries: {
     variables: EDITOR,
     keys: {
-      type,
-      command,
-      args,
-      env,
-      cwd,
-      url,
-      headers,
+      ...PLAIN_KEYS,
       envFile: leftOut('set these variables where the gateway is started.'),
       dev: ownAffair,
       gallery: ownAffair,

@@ -1,4 +1,4 @@
-import { findAdapter } from '../../agents/agents.ts'
+import { agentsFlag } from '../agents-flag.ts'
 import { defineCommand } from '../define-command.ts'
 import type { ImportDraft } from '../import-draft.ts'
 import { type ImportFlags, importServers } from '../import-servers.ts'
@@ -17,14 +17,7 @@ export const importCommand = defineCommand<ImportFlags>({
     ['import --yes --json', 'Do it without being asked, in a script'],
   ],
   flags: {
-    from: {
-      kind: 'parsed',
-      parse: (name: string) => findAdapter(name).id,
-      optional: true,
-      variadic: true,
-      placeholder: 'agent',
-      brief: 'Only the servers of this agent; may be repeated',
-    },
+    from: agentsFlag('Only the servers of this agent; may be repeated'),
     dryRun: { kind: 'boolean', optional: true, withNegated: false, brief: 'Only show what would be done' },
     yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask' },
     project: {

@@ -1,5 +1,5 @@
-import { findAdapter } from '../../agents/agents.ts'
 import { profileKey } from '../../config/config.ts'
+import { agentsFlag } from '../agents-flag.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FirstProfile, pickProfile, runLine } from '../first-profile.ts'
 import { type ImportOutcome, importServers } from '../import-servers.ts'
@@ -21,14 +21,7 @@ export const initCommand = defineCommand<InitFlags>({
     ['init --yes --profile codex.reviewer', 'And make a profile for another'],
   ],
   flags: {
-    from: {
-      kind: 'parsed',
-      parse: (name: string) => findAdapter(name).id,
-      optional: true,
-      variadic: true,
-      placeholder: 'agent',
-      brief: 'Only look at this agent; may be repeated',
-    },
+    from: agentsFlag('Only look at this agent; may be repeated'),
     yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask' },
     profile: {
       kind: 'parsed',

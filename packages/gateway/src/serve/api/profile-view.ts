@@ -99,26 +99,19 @@ export function agentToolsView({ principal, selectors }: ToolsFor, { catalog, li
   })
   const byServer = new Map<string, ReturnType<typeof viewOf>[]>(catalog.servers.map((id) => [id, []]))
   for (const offer of catalog.snapshot.tools) byServer.get(offer.server)?.push(viewOf(offer))
-  const servers = [...byServer].map(([id, tools]) => {
-    return {
-      id,
-      selected: extentOf(
-        tools.map(({ selected }) => selected),
-        selection.includesServer(id),
-      ),
-      tools,
-    }
-  })
+  const servers = [...byServer].map(([id, tools]) => ({
+    id,
+    selected: selection.includesServer(id) ? extentOf(tools) : ('none' as const),
+    tools,
+  }))
   return { agent: principal.agent, variant: principal.profile, servers }
 }
 
 const refOf = ({ server, name }: Offer) => ({ server, tool: name })
 
-/** Of a server that lists nothing, whether it is selected whole. */
-function extentOf(selected: readonly boolean[], isServerSelected: boolean): 'all' | 'some' | 'none' {
-  if (!isServerSelected) return 'none'
-  return selected.every(Boolean) ? 'all' : 'some'
-}
+/** Of a server of which anything is selected; one that lists nothing is then selected whole. */
+const extentOf = (tools: readonly { readonly selected: boolean }[]): 'all' | 'some' =>
+  tools.every(({ selected }) => selected) ? 'all' : 'some'
 
 function textsOf({ definition: { title, description } }: Offer) {
   return { ...(typeof title === 'string' && { title }), ...(typeof description === 'string' && { description }) }
