@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
 import { type AgentHome, agentHome, SIX_AGENTS } from './agent-homes.ts'
+import { inTerminal } from './in-terminal.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { errorOf, runCommand } from './run-command.ts'
@@ -157,9 +157,9 @@ describe(`the first minute (${promise('AG-18')})`, () => {
       '.codex/config.toml': '[mcp_servers.docs]\ncommand = "docs"\n[mcp_servers.shell]\ncommand = "shell"\n',
       '.cursor/mcp.json': '{}',
     })
-    const line = [process.execPath, MAIN, 'init'].map(shellWord).join(' ')
+    const [program = '', ...args] = inTerminal([process.execPath, MAIN, 'init'])
     const env = { ...process.env, ...home.env, PATH: process.env.PATH ?? '' }
-    const child = spawn('script', ['-qec', line, '/dev/null'], { cwd: join(home.folder, 'work'), env })
+    const child = spawn(program, args, { cwd: join(home.folder, 'work'), env })
     onTestFinished(() => void child.kill('SIGKILL'))
     let shown = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {

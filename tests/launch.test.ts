@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
+import { inTerminal } from './in-terminal.ts'
 import { LaunchBench } from './launch-bench.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
@@ -262,11 +262,3 @@ describe(`${promise('AG-15')} a run`, () => {
 })
 
 const statMode = (path: string): string => (lstatSync(path).mode & 0o777).toString(8)
-
-/** A terminal of its own, without a package that would have to be compiled. */
-const inTerminal = (command: readonly string[]): readonly string[] => [
-  'script',
-  '-qec',
-  command.map(shellWord).join(' '),
-  '/dev/null',
-]

@@ -1,6 +1,6 @@
 import { mapTexts } from './entry-texts.ts'
 import { type Entry, hasReference } from './found-server.ts'
-import { type TextPlace, secretParts } from './secret-parts.ts'
+import { secretParts, type TextPlace } from './secret-parts.ts'
 
 /** A secret that was found, and the variable that stands in its place. */
 export interface HiddenSecret {

@@ -51,7 +51,7 @@ function windowArgs({ home, state }: FoundHome): readonly string[] {
 }
 
 function wordsOn(
-  { title, enforcement }: AgentAdapter,
+  { id, title, enforcement }: AgentAdapter,
   { file, tokenWay }: ConnectEntry,
   token: string,
 ): readonly string[] {
@@ -60,7 +60,7 @@ function wordsOn(
   const only =
     enforcement.level === 'none'
       ? [`${title} keeps its other servers: remove those that the gateway is to govern.`]
-      : []
+      : [`Without any change of a file, for one run: \`sallyport run ${id}\`.`]
   return ['', place, ...only, ...tokenWords(title, tokenWay, token)]
 }
 
