@@ -274,7 +274,8 @@ export const PROMISES = {
   },
   'AG-13': {
     text: 'An agent can be run with its own servers, as far as its profile selects them, by its own flag or environment',
-    state: 'built',
+    state: 'partial',
+    missing: 'Goose, whose flags would show the variables of its extensions to everybody',
   },
   'AG-14': {
     text: 'run starts the real CLI with the gateway as its only MCP server, and starts and stops the gateway where none runs',
