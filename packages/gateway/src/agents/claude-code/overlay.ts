@@ -3,7 +3,6 @@ import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay } from '../overlay-parts.ts'
 
 const FILE = 'mcp.json'
-const HEADLESS = new Set(['-p', '--print'])
 
 /** `--strict-mcp-config` leaves user, local and project servers out. */
 export const claudeCodeOverlay: AgentOverlay = {
@@ -12,9 +11,9 @@ export const claudeCodeOverlay: AgentOverlay = {
   entry: (window) => ({ type: 'stdio', ...window, alwaysLoad: true, timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, ours, args } = request
-    // Written with `=`: both flags take many values, and would take the user's prompt for one.
+    // Written with `=`: these flags take many values, and would take the user's prompt for one.
     const strict = [`--mcp-config=${join(folder, FILE)}`, '--strict-mcp-config']
-    const unasked = args.some((arg) => HEADLESS.has(arg)) ? ours.map((name) => `--allowedTools=mcp__${name}`) : []
+    const unasked = ours.map((name) => `--allowedTools=mcp__${name}`)
     return createOverlay({
       args: [...strict, ...unasked, ...args],
       files: { [FILE]: { mcpServers: byName(servers) } },
