@@ -243,8 +243,7 @@ export const PROMISES = {
   },
   'AG-4': {
     text: 'Selected servers pass on verbatim, in the agent’s own shape; single tools by its own filter, else by the gateway',
-    state: 'partial',
-    missing: 'wrapping a server through the gateway in a launch',
+    state: 'built',
   },
   'AG-5': { text: 'An agent without MCP has no servers, and that is no error', state: 'built' },
   'AG-6': {

@@ -7,6 +7,7 @@ const FILE = 'mcp-config.json'
 /** What is added is merged with the user's file, whose other servers are switched off by name. */
 export const copilotOverlay: AgentOverlay = {
   reserved: ['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server'],
+  stays: ['user', 'project', 'local'],
   entry: (window) => ({ type: 'local', ...window, tools: ['*'], timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, ours, args } = request
