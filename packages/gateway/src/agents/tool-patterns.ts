@@ -16,10 +16,11 @@ export function createPatterns(
 ): (name: string) => ToolPatterns {
   if (selection === undefined) return () => ({ adds: [ALL], takes: [] })
   const servers = new Set([...writings.values()].flat())
-  const words = selection.filter((selector) => !servers.has(selector) && !servers.has(selector.slice(1)))
+  const isWhole = (selector: string): boolean => servers.has(selector.replace(/^!/, ''))
+  const words = selection.filter((selector) => !isWhole(selector))
   const adding = words.filter((word) => !word.startsWith('!') && (hasGlob(word) || claims(word, servers) === 1))
   const taking = words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
-  const whole = new Set(selection.filter((selector) => !words.includes(selector)))
+  const whole = new Set(selection.filter(isWhole))
   return (name) => {
     const own = writings.get(name) ?? [name]
     const either = [...new Set([...own, idOf(name)])]
