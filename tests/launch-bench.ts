@@ -66,10 +66,9 @@ export class LaunchBench {
 
   constructor(config: object = {}) {
     this.place = makePlace()
-    const server = { command: 'node', args: [EVERYTHING, `for=${this.place.state}`] }
     this.place.writeConfig({
       gateway: { linger: '100ms', startup_wait: '50s' },
-      mcp_servers: { one: server },
+      mcp_servers: { one: this.server() },
       ...config,
     })
     mkdirSync(this.#bin)
@@ -77,6 +76,11 @@ export class LaunchBench {
     this.write('.claude.json', '{"mcpServers": {"own": {"command": "false"}}, "oauthAccount": {"uuid": "1"}}')
     this.write('project/.mcp.json', '{"mcpServers": {"theirs": {"command": "false"}}}')
     this.write('.claude/settings.json', '{"permissions": {}}')
+  }
+
+  /** An entry of a server that offers `echo`, `add` and more. */
+  server(...words: readonly string[]): { readonly command: string; readonly args: readonly string[] } {
+    return { command: 'node', args: [EVERYTHING, `for=${this.place.state}`, ...words] }
   }
 
   /** Below the user's home. */

@@ -243,8 +243,7 @@ export const PROMISES = {
   },
   'AG-4': {
     text: 'Selected servers pass on verbatim, in the agent’s own shape; single tools by its own filter, else by the gateway',
-    state: 'partial',
-    missing: 'wrapping a server through the gateway in a launch',
+    state: 'built',
   },
   'AG-5': { text: 'An agent without MCP has no servers, and that is no error', state: 'built' },
   'AG-6': {
@@ -274,8 +273,7 @@ export const PROMISES = {
   },
   'AG-13': {
     text: 'An agent can be run with its own servers, as far as its profile selects them, by its own flag or environment',
-    state: 'partial',
-    missing: 'Goose, whose flags would show the variables of its extensions to everybody',
+    state: 'built',
   },
   'AG-14': {
     text: 'run starts the real CLI with the gateway as its only MCP server, and starts and stops the gateway where none runs',

@@ -180,15 +180,15 @@ export class Doors {
     }
   }
 
-  /** A `run`: the gateway stays for as long as it does, and its token ends with it, however it ends. */
+  /** A `run`: the gateway stays for as long as it does, and its tokens end with it, however it ends. */
   #keepRun(stream: Duplex, request: IncomingMessage): void {
     this.#visitors++
-    const token = String(request.headers['x-sallyport-token'] ?? '')
+    const tokens = String(request.headers['x-sallyport-token'] ?? '').split(' ')
     stream.once('end', () => stream.end()).resume()
     stream.once('close', () => {
-      // When it is we who go, the run goes on: the next gateway finds the token where it was. One that a failing disk
+      // When it is we who go, the run goes on: the next gateway finds the tokens where they were. One that a failing disk
       // keeps from being revoked is left to the sweep at the next run.
-      if (!this.#closing) void this.#gateway.tokens.revoke(token).catch(() => {})
+      if (!this.#closing) for (const token of tokens) void this.#gateway.tokens.revoke(token).catch(() => {})
       this.#left()
     })
   }

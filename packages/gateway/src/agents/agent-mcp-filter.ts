@@ -48,14 +48,15 @@ type Fate = 'leave out' | { readonly entry: JsonObject } | { readonly why: strin
 function decide({ name, entry }: NativeServer, selected: NativeSelection, filter: NativeToolFilter = {}): Fate {
   if (selected.whole(name)) return { entry }
   const [open, kept] = [selected.open(name), selected.kept(name)]
-  if (!open && kept.length === 0) return 'leave out'
+  if (!open && kept.length === 0) return selected.mayKeep(name) ? { why: UNKNOWN } : 'leave out'
   if (open && filter.exclude !== undefined && selected.takesByName(name))
     return excluding(entry, filter.exclude, selected.dropped(name))
   if (filter.include === undefined) return { why: 'The agent has no filter of its own for single tools.' }
-  if (kept.length === 0) return { why: 'Its tools are not known, so that those which are selected cannot be listed.' }
+  if (kept.length === 0) return { why: UNKNOWN }
   return including(entry, { key: filter.include, all: filter.all }, kept)
 }
 
+const UNKNOWN = 'Its tools are not known, so that those which are selected cannot be listed.'
 const UNREADABLE = 'Its own filter for tools is not a list of names.'
 
 function excluding(entry: JsonObject, key: string, dropped: readonly string[]): Fate {

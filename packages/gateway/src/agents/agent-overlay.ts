@@ -1,5 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
-import type { AgentPlace, NativeConfig, NativeFile, NativeServer } from './agent-adapter.ts'
+import type { AgentPlace, NativeConfig, NativeFile, NativeScope, NativeServer } from './agent-adapter.ts'
 
 /** A stdio server that is a window of the gateway. Nothing secret is in it. */
 export interface GatewayWindow {
@@ -49,6 +49,10 @@ export interface Overlay {
 export interface AgentOverlay {
   /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
   readonly reserved: readonly string[]
+  /** Whose files it reads all the same: a server of ours must not have the name of one in them. */
+  readonly stays: readonly NativeScope[]
+  /** Why none of its own entries can be passed on for one run, where that is so. */
+  readonly carriesNone?: string
   /** Our window as the agent writes a server, with what lets calls wait for a person (AG-17). */
   entry(window: GatewayWindow): JsonObject
   overlay(request: OverlayRequest): Overlay

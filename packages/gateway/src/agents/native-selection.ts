@@ -1,4 +1,6 @@
-import { compileSelectors, isServerId, nameGlob, slugServerId, type ToolRef } from '@sallyport/core'
+import { compileSelectors, type ToolRef } from '@sallyport/core'
+import { hasGlob, idOf, isSpeltOut, mayConcern, toolIn, type Writings, writingsOf } from './server-writings.ts'
+import { createPatterns } from './tool-patterns.ts'
 
 /** What a selection leaves of servers that an agent has under its own names. */
 export interface NativeSelection {
@@ -11,6 +13,8 @@ export interface NativeSelection {
   /** Of the tools that are known or spelt out. */
   kept(server: string): readonly string[]
   dropped(server: string): readonly string[]
+  /** Whether tools of it are selected by a glob, and nobody knows which, or whether, those are. */
+  mayKeep(server: string): boolean
   /** Selectors that mean nothing here. */
   readonly unmatched: readonly string[]
 }
@@ -24,7 +28,6 @@ export interface SelectionSource {
 
 /** Stands for all tools that nobody knows of. Nobody calls a tool so, and no glob but a catch-all matches it. */
 const ANY_OTHER = '\uE000'.repeat(64)
-const GLOB = /[*?]/
 
 /**
  * People select by the ids that the gateway gives to servers (`my-server`), or by the agent's own names ("My Server").
@@ -35,6 +38,7 @@ export function selectNative(source: SelectionSource): NativeSelection {
   const views = [viewOf(world, (name) => name), viewOf(world, idOf)]
   const includes = (name: string, tool: string): boolean =>
     views.some((view) => view.adds(name, tool)) && views.every((view) => view.leaves(name, tool))
+  const patterns = createPatterns(source.selection, world.writings)
   const open = (name: string): boolean => includes(name, ANY_OTHER)
   const takers = (name: string): readonly string[] =>
     world.taking.filter((word) => mayConcern(word, name, world.writings))
@@ -44,6 +48,8 @@ export function selectNative(source: SelectionSource): NativeSelection {
     takesByName: (name) => takers(name).every(isSpeltOut),
     kept: (name) => world.toolsOf(name).filter((tool) => includes(name, tool)),
     dropped: (name) => world.toolsOf(name).filter((tool) => !includes(name, tool)),
+    mayKeep: (name) =>
+      !world.isKnown(name) && patterns(name).adds.some((tool) => hasGlob(tool) || !world.toolsOf(name).includes(tool)),
     unmatched: source.selection.filter((selector) => views.every((view) => view.unmatched.has(selector))),
   }
 }
@@ -56,6 +62,7 @@ interface World {
   readonly writings: Writings
   /** Those that are known, and those that selectors spell out. */
   toolsOf(name: string): readonly string[]
+  isKnown(name: string): boolean
 }
 
 function worldOf({ selection, servers, tools }: SelectionSource): World {
@@ -65,6 +72,7 @@ function worldOf({ selection, servers, tools }: SelectionSource): World {
   return {
     ...{ selection, names, writings },
     taking: selection.filter((selector) => selector.startsWith('!')).map((selector) => selector.slice(1)),
+    isKnown: (name) => (known.get(name)?.length ?? 0) > 0,
     toolsOf: (name) => [...new Set([...(known.get(name) ?? []), ...(mentioned.get(name) ?? [])])],
   }
 }
@@ -81,25 +89,6 @@ function viewOf({ selection, taking, names, writings, toolsOf }: World, word: (n
     leaves: (name: string, tool: string) => left.includes({ server: word(name), tool }),
     unmatched: new Set(added.unmatched),
   }
-}
-
-function idOf(name: string): string {
-  return isServerId(name) ? name : slugServerId(name) || name
-}
-
-type Writings = ReadonlyMap<string, readonly string[]>
-
-/** The words that mean a server and no other. */
-function writingsOf(names: readonly string[]): Writings {
-  const claims = new Map<string, Set<string>>()
-  for (const name of names)
-    for (const word of [name, idOf(name)]) claims.set(word, (claims.get(word) ?? new Set()).add(name))
-  return new Map(
-    names.map((name) => {
-      const id = idOf(name)
-      return [name, id !== name && claims.get(id)?.size === 1 ? [name, id] : [name]]
-    }),
-  )
 }
 
 function knownTools(tools: readonly ToolRef[], writings: Writings): ReadonlyMap<string, readonly string[]> {
@@ -121,27 +110,4 @@ function mentionedTools(selection: readonly string[], writings: Writings): Reado
       words.flatMap((word) => names.flatMap((server) => toolIn(word, server) ?? [])),
     ]),
   )
-}
-
-const isSpeltOut = (word: string): boolean => !GLOB.test(word) && (word.includes('/') || word.startsWith('mcp__'))
-
-function toolIn(word: string, server: string): string | undefined {
-  const prefix = [`${server}/`, `mcp__${server}__`].find((start) => word.startsWith(start))
-  const tool = prefix === undefined ? '' : word.slice(prefix.length)
-  return tool === '' ? undefined : tool
-}
-
-/** In doubt it does: a server that a taking word may concern is not passed on whole. */
-function mayConcern(word: string, server: string, writings: Writings): boolean {
-  const own = writings.get(server) ?? [server]
-  if (own.includes(word)) return true
-  if (writings.has(word)) return false
-  if (isSpeltOut(word)) return own.some((name) => toolIn(word, name) !== undefined)
-  if (!word.includes('/')) return true
-  return own.some((name) => splits(word).some((part) => nameGlob(part)(name)))
-}
-
-/** What the server may be in `server/tool`: names of servers can hold a slash. */
-function splits(word: string): readonly string[] {
-  return [...word.matchAll(/\//g)].map(({ index }) => word.slice(0, index))
 }

@@ -17,6 +17,7 @@ export interface OpencodeKind {
 export function createOpencodeOverlay(kind: OpencodeKind): AgentOverlay {
   return {
     reserved: [],
+    stays: [],
     entry: ({ command, args }) => ({
       type: 'local',
       command: [command, ...args],

@@ -49,6 +49,7 @@ export async function openHome(
       home: home.path,
       environment,
       current: loaded,
+      profilesInForce: () => gateway.settings.profiles,
       onChange: (change) => void reload.take(change),
     })
     const close = async (reason = 'the command ended'): Promise<void> => {

@@ -9,6 +9,7 @@ export interface ServeFlags {
   readonly demo?: boolean
   readonly background?: boolean
   readonly launch?: string
+  readonly window?: string
 }
 
 export const serveCommand = defineCommand<ServeFlags>({
@@ -63,6 +64,14 @@ export const serveCommand = defineCommand<ServeFlags>({
       hidden: true,
       placeholder: 'folder',
       brief: 'Be a window of the run with this folder',
+    },
+    window: {
+      kind: 'parsed',
+      parse: String,
+      optional: true,
+      hidden: true,
+      placeholder: 'number',
+      brief: 'Which window of the run to be',
     },
   },
   run: async (context, flags) => {

@@ -73,7 +73,7 @@ function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> 
   const state = stateOf(context, flags)
   return async () => {
     for (const until = performance.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
-      const joined = await connectTo('lines', { state, token: launchToken(String(flags.launch)) })
+      const joined = await connectTo('lines', { state, token: launchToken(String(flags.launch), flags.window) })
       if (joined) return joined
       if (performance.now() > until)
         throw new SallyportError('GATEWAY_UNREACHABLE', `No gateway runs on the state ${state}.`)
@@ -82,8 +82,8 @@ function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> 
 }
 
 /** Looked at anew each time: a run that was killed ends its windows too. */
-function launchToken(folder: string): string {
-  const token = runLives(folder) ? readLaunchToken(folder) : undefined
+function launchToken(folder: string, window: string | undefined): string {
+  const token = runLives(folder) ? readLaunchToken(folder, window) : undefined
   if (token !== undefined) return token
   throw new SallyportError('UNAUTHENTICATED', 'The run to which this window belongs is over.')
 }

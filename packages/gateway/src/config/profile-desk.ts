@@ -50,15 +50,14 @@ export class ProfileDesk {
     })
   }
 
-  async #change(change: Omit<ProfilesChange, 'onWritten'>): Promise<ProfilesFile> {
+  async #change(change: Omit<ProfilesChange, 'onWritten' | 'onSettled'>): Promise<ProfilesFile> {
     const { home, state, onWritten } = this.#options
-    const file = await changeProfilesFile(home.path, {
+    return changeProfilesFile(home.path, {
       ...change,
       onWritten: (written) => renewTrust({ home, state }, 'profiles.json', written),
+      // Of a home that came with a folder only what is trusted counts: whoever follows its files judges that.
+      onSettled: ({ profiles }) => (home.origin === 'project' ? undefined : onWritten?.(profiles)),
     })
-    // Of a home that came with a folder only what is trusted counts: whoever follows its files judges that.
-    if (home.origin !== 'project') onWritten?.(file.profiles)
-    return file
   }
 }
 

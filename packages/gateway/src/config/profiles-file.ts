@@ -23,6 +23,8 @@ export interface ProfilesChange {
   readonly etag?: string | undefined
   /** What we wrote ourselves into a trusted home stays trusted. */
   readonly onWritten: (change: { readonly before: Buffer | undefined; readonly after: Buffer }) => Promise<void>
+  /** What the file says now, whether or not it had to be written for that. */
+  readonly onSettled?: (file: ProfilesFile) => void
 }
 
 /** Somebody else may write at the same time: then it is read again, so often. */
@@ -43,7 +45,10 @@ export async function changeProfilesFile(home: string, change: ProfilesChange): 
     return await withLockFile(lockOf(path), async (isHeld) => {
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const written = await tryChange(path, change, isHeld)
-        if (written) return written
+        if (!written) continue
+        // While nobody else can write: what is put in force last is what was written last.
+        change.onSettled?.(written)
+        return written
       }
       throw unsafe(path, 'it was changed again and again while it was to be written')
     })

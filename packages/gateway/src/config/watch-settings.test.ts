@@ -1,10 +1,12 @@
 import { EventEmitter, once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { homeWith, temporaryFolder } from './home.test-kit.ts'
 import { readHome } from './home-content.ts'
-import { type SettingsChange, watchSettings } from './watch-settings.ts'
+import type { Profiles } from './settings.ts'
+import { type SettingsChange, type WatchOptions, watchSettings } from './watch-settings.ts'
 
 const port = (number: number): string => `gateway: {port: ${number}}\n`
 
@@ -15,13 +17,14 @@ interface Watched {
   close(): Promise<void>
 }
 
-async function watched(home: string): Promise<Watched> {
+async function watched(home: string, options: Partial<WatchOptions> = {}): Promise<Watched> {
   const seen: SettingsChange[] = []
   const events = new EventEmitter()
   const watch = watchSettings({
     home,
     environment: {},
     current: await readHome(home),
+    ...options,
     onChange: (change) => {
       seen.push(change)
       events.emit('change')
@@ -73,6 +76,27 @@ describe('watching the settings', () => {
     await until(hasPort(2))
     await writeFile(join(b, 'c'), port(3))
     await until(hasPort(3))
+  })
+
+  it('does not tell of profiles that were read before newer ones were put in force', async () => {
+    const executors = (variant: string): string => JSON.stringify({ executors: { CODEX: { [variant]: {} } } })
+    const home = await homeWith({ 'config.yaml': port(1), 'profiles.json': executors('FIRST') })
+    let inForce: Profiles = new Map()
+    // Asked for in the middle of a reading, as a write by another way would come.
+    const environment = {
+      get LATE() {
+        writeFileSync(join(home, 'profiles.json'), executors('THIRD'))
+        inForce = new Map()
+        Object.defineProperty(environment, 'LATE', { value: '2' })
+        return '2'
+      },
+    }
+    const { until, seen } = await watched(home, { environment, profilesInForce: () => inForce })
+    await writeFile(join(home, 'profiles.json'), executors('SECOND'))
+    await writeFile(join(home, 'config.yaml'), `gateway: {port: "\${LATE}"}\n`)
+    await until(hasPort(2))
+    const told = seen.map((change) => change.ok && [...change.loaded.settings.profiles.keys()])
+    expect(told).toEqual([['codex.third', 'codex.default']])
   })
 
   it('tells what is wrong, and of the correction', async () => {

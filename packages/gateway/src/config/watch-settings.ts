@@ -4,7 +4,7 @@ import { FileWatch } from '../disk/disk.ts'
 import type { Environment } from './environment.ts'
 import { CONFIG_FILES, type HomeContent, readHome, SETTINGS_FILES } from './home-content.ts'
 import { type LoadedSettings, loadSettings } from './load-settings.ts'
-import type { Settings } from './settings.ts'
+import type { Profiles, Settings } from './settings.ts'
 
 export type SettingsChange =
   | { readonly ok: true; readonly loaded: LoadedSettings }
@@ -16,8 +16,15 @@ export interface WatchOptions {
   readonly environment: Environment
   /** What is in force now: a change since it was read is told of too. */
   readonly current: Pick<HomeContent, 'configDigest'> & { readonly settings?: Pick<Settings, 'profiles'> }
+  /** Those in force: what was being read while others took their place may be older than these. */
+  readonly profilesInForce?: () => Profiles
   /** One at a time, in order. */
   readonly onChange: (change: SettingsChange) => void
+}
+
+interface Reading {
+  readonly content?: HomeContent
+  readonly change?: SettingsChange
 }
 
 /** Tells of every change of the config files until it is closed. It never throws. */
@@ -48,7 +55,7 @@ export class SettingsWatch {
   }
 
   async #check(): Promise<void> {
-    const { content, change } = await this.#read()
+    const { content, change } = await this.#readNewest()
     if (this.#closed || change === undefined) return
     const told = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message
     if (told === this.#told) return
@@ -57,7 +64,17 @@ export class SettingsWatch {
     this.#options.onChange(change)
   }
 
-  async #read(): Promise<{ readonly content?: HomeContent; readonly change?: SettingsChange }> {
+  /** A write that was put in force meanwhile is not undone, not even until it is read here too. */
+  async #readNewest(): Promise<Reading> {
+    const { profilesInForce } = this.#options
+    for (;;) {
+      const before = profilesInForce?.()
+      const reading = await this.#read()
+      if (this.#closed || profilesInForce?.() === before) return reading
+    }
+  }
+
+  async #read(): Promise<Reading> {
     const { home, environment } = this.#options
     let content: HomeContent | undefined
     try {

@@ -7,6 +7,7 @@ const FILE = 'settings.json'
 /** Another settings file in place of the user's, with all that theirs says but the servers. */
 export const ampOverlay: AgentOverlay = {
   reserved: ['--settings-file', '--mcp-config'],
+  stays: ['project'],
   // An unknown key in an entry is an error here.
   entry: (window) => ({ ...window }),
   overlay: (request) =>

@@ -7,6 +7,7 @@ const FILE = 'mcp.json'
 /** `--strict-mcp-config` leaves user, local and project servers out. */
 export const claudeCodeOverlay: AgentOverlay = {
   reserved: ['--mcp-config', '--strict-mcp-config'],
+  stays: [],
   // Otherwise the tools would be hidden behind a search in the first turn.
   entry: (window) => ({ type: 'stdio', ...window, alwaysLoad: true, timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {

@@ -7,6 +7,7 @@ const FILE = 'cline_mcp_settings.json'
 /** A data folder of its own with everything of the user's linked but the file of the servers. */
 export const clineOverlay: AgentOverlay = {
   reserved: ['--config', '--data-dir'],
+  stays: [],
   entry: (window) => ({ ...window, disabled: false, timeout: CALL_PATIENCE_S }),
   overlay: (request) => {
     const { folder, servers, args } = request

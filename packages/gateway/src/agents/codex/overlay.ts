@@ -10,6 +10,7 @@ import { tomlValue } from '../toml-value.ts'
  */
 export const codexOverlay: AgentOverlay = {
   reserved: ['--ignore-user-config'],
+  stays: ['user', 'project', 'local'],
   entry: (window) => ({
     ...window,
     // An optional server is missing from the first turn when it needs a moment.

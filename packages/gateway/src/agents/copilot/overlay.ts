@@ -8,6 +8,7 @@ const PLUGINS = 'Servers of plugins of Copilot’s, if it has any, are started b
 /** What is added is merged with the user's file, whose other servers are switched off by name. */
 export const copilotOverlay: AgentOverlay = {
   reserved: ['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server', '--plugin-dir'],
+  stays: ['user', 'project', 'local'],
   entry: (window) => ({ type: 'local', ...window, tools: ['*'], timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, ours, args } = request

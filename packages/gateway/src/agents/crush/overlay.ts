@@ -7,6 +7,7 @@ const FILE = 'crush.json'
 /** A configuration folder of its own with everything of the user's linked but the file of the servers. */
 export const crushOverlay: AgentOverlay = {
   reserved: [],
+  stays: ['project'],
   entry: (window) => ({ type: 'stdio', ...window, timeout: CALL_PATIENCE_S, disabled: false }),
   overlay: (request) => {
     const { environment, home } = request.place

@@ -8,6 +8,7 @@ const SHARED = '.factory'
 /** A home of its own with everything of the user's linked but the file of the servers. */
 export const droidOverlay: AgentOverlay = {
   reserved: [],
+  stays: ['project'],
   entry: (window) => ({ type: 'stdio', ...window, disabled: false }),
   overlay: (request) =>
     createOverlay({

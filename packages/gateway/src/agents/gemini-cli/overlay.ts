@@ -9,6 +9,7 @@ const COMMANDS = new Set(['mcp', 'extensions', 'extension', 'skills', 'skill', '
 /** A home of its own with everything of the user's linked but the settings, which it rewrites at start. */
 export const geminiCliOverlay: AgentOverlay = {
   reserved: ['--allowed-mcp-server-names'],
+  stays: ['project'],
   entry: (window) => ({ ...window, trust: true, timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, args } = request

@@ -16,9 +16,10 @@ export const gooseOverlay: AgentOverlay = {
     '--recipe',
     '--sub-recipe',
   ],
+  stays: [],
+  carriesNone: 'On a command line its variables would be seen by every user of this machine.',
   entry: ({ command, args }) => ({ type: 'stdio', cmd: command, args, timeout: CALL_PATIENCE_S, enabled: true }),
-  overlay: ({ servers, ours, args }) => {
-    if (servers.some(({ name }) => !ours.includes(name))) throw notByFlag()
+  overlay: ({ servers, args }) => {
     const [command = 'session', ...rest] = args
     if (!COMMANDS.has(command))
       throw new SallyportError('USAGE', `goose ${command} cannot be told which servers to start.`, {
@@ -31,12 +32,6 @@ export const gooseOverlay: AgentOverlay = {
     return createOverlay({ args: [command, '--no-profile', ...extensions, ...rest] })
   },
 }
-
-/** A flag would show the variables of an extension to every user of the machine. */
-const notByFlag = (): SallyportError =>
-  new SallyportError('USAGE', 'goose cannot be given a part of its own extensions for one run.', {
-    hint: 'Run it without --native: `sallyport import` brings its extensions behind the gateway.',
-  })
 
 /** goose splits the text as a shell does. */
 const quoted = (word: string): string => (/^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -7,6 +7,7 @@ const FILE = 'mcp.json'
 /** A home of its own with everything of the user's linked but the file of the servers. */
 export const kimiOverlay: AgentOverlay = {
   reserved: ['--mcp-config', '--mcp-config-file'],
+  stays: ['project'],
   entry: (window) => ({
     ...window,
     startupTimeoutMs: START_PATIENCE_S * 1_000,

@@ -12,6 +12,7 @@ const UNGOVERNED = new Set(['board', 'channel', 'review', 'sandbox', 'serve'])
 /** `--mcp-config` adds to the user's servers, and the names that are allowed take them away again. */
 export const qwenCodeOverlay: AgentOverlay = {
   reserved: ['--mcp-config', '--allowed-mcp-server-names'],
+  stays: ['user', 'project', 'local'],
   entry: (window) => ({
     ...window,
     trust: true,

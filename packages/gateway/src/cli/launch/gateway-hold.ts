@@ -22,7 +22,7 @@ export async function openGatewayHold(options: HoldOptions): Promise<GatewayHold
 export class GatewayHold {
   readonly #options: HoldOptions
   #stream: Duplex
-  #token: string | undefined
+  #tokens: readonly string[] = []
   #closed = false
 
   constructor(options: HoldOptions, stream: Duplex) {
@@ -31,9 +31,9 @@ export class GatewayHold {
     this.#watch(stream)
   }
 
-  /** From now on the token ends when we do, also when this process is killed. */
-  async bind(token: string): Promise<void> {
-    this.#token = token
+  /** From now on these tokens end when we do, also when this process is killed. */
+  async bind(tokens: readonly string[]): Promise<void> {
+    this.#tokens = tokens
     const before = this.#stream
     this.#stream = await this.#join()
     before.destroy()
@@ -46,7 +46,7 @@ export class GatewayHold {
   }
 
   #join(): Promise<Duplex> {
-    const headers = this.#token === undefined ? {} : { 'x-sallyport-token': this.#token }
+    const headers = this.#tokens.length === 0 ? {} : { 'x-sallyport-token': this.#tokens.join(' ') }
     return joinGateway('run', { ...this.#options, headers })
   }
 

@@ -4,14 +4,16 @@ import {
   type AgentOverlay,
   type AgentPlace,
   findProgram,
-  type NativeServer,
   type Overlay,
+  type OverlayRequest,
   type OwnFile,
   overlayOf,
 } from '../../agents/agents.ts'
-import { MAIN_FILE } from '../../package-root.ts'
-import { readOwnFiles } from './own-files.ts'
-import { selectOwnServers } from './own-servers.ts'
+import type { ServerFinder } from './gateway-servers.ts'
+import { type OwnFiles, readOwnFiles } from './own-files.ts'
+import { type Selections, selectOwnServers } from './own-servers.ts'
+import { ONLY_WINDOW, type PlannedWindow, windowOf } from './planned-window.ts'
+import { wrapServers } from './wrapped-servers.ts'
 
 export interface PlanOptions {
   readonly adapter: AgentAdapter
@@ -20,42 +22,72 @@ export interface PlanOptions {
   readonly folder: string
   readonly state: string
   readonly args: readonly string[]
-  /** Of its own servers those that every one of these selections leaves; without it the gateway is the only server. */
-  readonly native?: readonly (readonly string[] | undefined)[] | undefined
+  /** Narrows the profile further, for this run alone. */
+  readonly tools: readonly string[] | undefined
+  /** Its own servers are meant; without it the gateway is the only one. */
+  readonly native?: NativeWish | undefined
+}
+
+export interface NativeWish {
+  /** Of its own servers those that every one of these leaves. */
+  readonly selections: Selections
+  /** Asked only when there is a server that the agent cannot be given as it is selected. */
+  readonly openFinder: () => Promise<ServerFinder>
 }
 
 /** What will be started, and what has to lie in the folder of the run before. */
 export interface LaunchPlan extends Overlay {
   readonly program: string
+  /** What the agent will have of the gateway; without any, no gateway is needed. */
+  readonly windows: readonly PlannedWindow[]
 }
 
 /** A plan for an agent that may not be installed. */
-export type DraftPlan = Overlay & Partial<LaunchPlan>
+export type DraftPlan = Omit<LaunchPlan, 'program'> & Partial<LaunchPlan>
 
 /** The name of our server: short, and without signs that agents fold or cut. */
 const ALIAS = 'gw'
 
 /** How an agent is started so that it has the right servers. Nothing is written yet. */
 export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
-  const { adapter, place, folder, state, args, native } = options
+  const { adapter, place, folder, args } = options
   const overlay = requireOverlay(adapter)
   refuseReserved(adapter, overlay, args)
   const program = findProgram(adapter.program ?? '', place)
   const own = await readOwnFiles(adapter, place)
-  const request = { folder, place, args, native: own.files }
-  if (native !== undefined) {
-    const { servers, notes } = selectOwnServers(adapter, own.files, native)
-    const made = overlay.overlay({ ...request, servers, ours: [] })
-    return { ...made, ...(program !== undefined && { program }), notes: [...own.notes, ...notes, ...made.notes] }
+  const { servers, ours, windows, notes } = await planServers(options, overlay, own)
+  const made = overlay.overlay({ folder, place, args, native: own.files, servers, ours })
+  return {
+    ...made,
+    ...(program !== undefined && { program }),
+    windows,
+    notes: [...own.notes, ...notes, ...made.notes],
   }
-  const window = {
-    command: process.execPath,
-    args: [MAIN_FILE, 'serve', '--stdio', '--state', state, '--launch', folder],
+}
+
+interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
+  readonly windows: readonly PlannedWindow[]
+  readonly notes: readonly string[]
+}
+
+async function planServers(options: PlanOptions, overlay: AgentOverlay, { files }: OwnFiles): Promise<PlannedServers> {
+  const { adapter, folder, state, tools, native } = options
+  if (native === undefined) {
+    const window = { key: ONLY_WINDOW, tools }
+    const name = freeName(files)
+    const servers = [{ name, entry: overlay.entry(windowOf({ folder, state }, window)) }]
+    return { servers, ours: [name], windows: [window], notes: [] }
   }
-  const name = freeName(own.files)
-  const servers: readonly NativeServer[] = [{ name, entry: overlay.entry(window) }]
-  const made = overlay.overlay({ ...request, servers, ours: [name] })
-  return { ...made, ...(program !== undefined && { program }), notes: [...own.notes, ...made.notes] }
+  const { selections, openFinder } = native
+  const own = selectOwnServers(adapter, { files, selections, carriesNone: overlay.carriesNone })
+  if (own.wraps.length === 0) return { servers: own.servers, ours: [], windows: [], notes: own.notes }
+  const wrapped = wrapServers({ overlay, files, own, selections, folder, state, find: await openFinder() })
+  return {
+    servers: [...own.servers, ...wrapped.servers],
+    ours: wrapped.servers.map(({ name }) => name),
+    windows: wrapped.windows,
+    notes: [...own.notes, ...wrapped.notes],
+  }
 }
 
 function requireOverlay(adapter: AgentAdapter): AgentOverlay {

@@ -1,18 +1,23 @@
 import type { LocalTokens } from '../../sessions/sessions.ts'
 import type { GatewayClient } from '../gateway-client.ts'
-import { abandonedRuns, notedToken, noteToken, type RunFolder, removeRunFolder } from './run-folder.ts'
+import type { PlannedWindow } from './planned-window.ts'
+import { abandonedRuns, notedTokens, noteToken, type RunFolder, removeRunFolder } from './run-folder.ts'
 
 export interface LaunchIdentity {
   readonly agent: string
   readonly profile: string
   /** The one that the runs of its profile share; one of its own without. */
   readonly session: string | undefined
-  /** Narrows the profile further, for this run alone. */
-  readonly tools: readonly string[] | undefined
+}
+
+export interface TokenWish extends LaunchIdentity {
+  readonly window: PlannedWindow
 }
 
 export interface LaunchToken {
   readonly id: string
+  /** The key of the window that it is for. */
+  readonly window: string
   /** The clear text. */
   readonly token: string
 }
@@ -22,11 +27,12 @@ const sessionOf = ({ id }: RunFolder): string => `run:${id}`
 export async function mintLaunchToken(
   client: GatewayClient,
   run: RunFolder,
-  { agent, profile, session = sessionOf(run), tools }: LaunchIdentity,
+  { agent, profile, session = sessionOf(run), window }: TokenWish,
 ): Promise<LaunchToken> {
+  const { key, tools } = window
   const { token, record } = await client.mintToken({ agent, profile, session, ...(tools && { tools }) })
   noteToken(run, record.id)
-  return { id: record.id, token }
+  return { id: record.id, window: key, token }
 }
 
 /** Also when the gateway is gone: the files are the truth. */
@@ -44,8 +50,8 @@ export async function sweepRuns(state: string): Promise<void> {
   const tokens = await openTokens(state)
   try {
     for (const run of abandoned) {
-      const noted = notedToken(run)
-      const left = tokens.list().filter(({ id, session }) => id === noted || session === sessionOf(run))
+      const noted = notedTokens(run)
+      const left = tokens.list().filter(({ id, session }) => noted.includes(id) || session === sessionOf(run))
       for (const { id } of left) await tokens.revoke(id)
       removeRunFolder(run)
     }

@@ -7,7 +7,7 @@ import { GatewayClient } from '../gateway-client.ts'
 import { runAgent } from './agent-process.ts'
 import { openGatewayHold } from './gateway-hold.ts'
 import type { LaunchPlan } from './launch-plan.ts'
-import { endLaunchToken, type LaunchIdentity, mintLaunchToken, sweepRuns } from './launch-token.ts'
+import { endLaunchToken, type LaunchIdentity, type LaunchToken, mintLaunchToken, sweepRuns } from './launch-token.ts'
 import { withoutModelKeys } from './model-keys.ts'
 import { makeRunFolder, type RunFolder, removeRunFolder, writeLaunchToken } from './run-folder.ts'
 import { exitCodeFor, SignalPassing } from './signals.ts'
@@ -18,32 +18,47 @@ export interface Launch extends Pick<FoundHome, 'home' | 'state'> {
   readonly plan: LaunchPlan
 }
 
-/** Runs an agent with the gateway as its only server. Resolves to the agent's exit code. */
-export async function launchGoverned(launch: Launch, identity: LaunchIdentity): Promise<number> {
-  const { context, home, state, run } = launch
-  const environment = withoutModelKeys({ ...context.environment })
-  return withSignals(async (signals) => {
-    const hold = await openGatewayHold({ state, home, cwd: context.cwd, environment })
-    try {
-      return await inFolder(launch, async () => {
-        const client = new GatewayClient(createSocketExchange({ state, home: home.path }))
-        const { id, token } = await mintLaunchToken(client, run, identity)
-        try {
-          await hold.bind(id)
-          return await start(launch, { signals, token })
-        } finally {
-          await endLaunchToken(client, state, id)
-        }
-      })
-    } finally {
-      hold.close()
-    }
-  })
+/** Runs an agent as planned. Resolves to the agent's exit code. */
+export function launch(given: Launch, identity: LaunchIdentity): Promise<number> {
+  return withSignals((signals) =>
+    given.plan.windows.length === 0
+      ? inFolder(given, () => start(given, { signals, tokens: [] }))
+      : launchWithGateway(given, identity, signals),
+  )
 }
 
-/** Runs an agent with servers of its own. No gateway is needed for that. */
-export function launchNative(launch: Launch): Promise<number> {
-  return withSignals((signals) => inFolder(launch, () => start(launch, { signals })))
+async function launchWithGateway(given: Launch, identity: LaunchIdentity, signals: SignalPassing): Promise<number> {
+  const { context, home, state } = given
+  const environment = withoutModelKeys({ ...context.environment })
+  const hold = await openGatewayHold({ state, home, cwd: context.cwd, environment })
+  try {
+    return await inFolder(given, () =>
+      withTokens(given, identity, async (tokens) => {
+        await hold.bind(tokens.map(({ id }) => id))
+        return start(given, { signals, tokens })
+      }),
+    )
+  } finally {
+    hold.close()
+  }
+}
+
+type UseTokens = (tokens: readonly LaunchToken[]) => Promise<number>
+
+/** One for each window, which end with the run, however many were made before something failed. */
+async function withTokens(
+  { home, state, run, plan }: Launch,
+  identity: LaunchIdentity,
+  use: UseTokens,
+): Promise<number> {
+  const client = new GatewayClient(createSocketExchange({ state, home: home.path }))
+  const tokens: LaunchToken[] = []
+  try {
+    for (const window of plan.windows) tokens.push(await mintLaunchToken(client, run, { ...identity, window }))
+    return await use(tokens)
+  } finally {
+    for (const { id } of tokens) await endLaunchToken(client, state, id)
+  }
 }
 
 async function withSignals(use: (signals: SignalPassing) => Promise<number>): Promise<number> {
@@ -68,11 +83,11 @@ async function inFolder({ state, run }: Launch, use: () => Promise<number>): Pro
 
 interface Start {
   readonly signals: SignalPassing
-  readonly token?: string
+  readonly tokens: readonly LaunchToken[]
 }
 
-async function start({ context, run, plan }: Launch, { signals, token }: Start): Promise<number> {
-  writeRun(run, plan, token)
+async function start({ context, run, plan }: Launch, { signals, tokens }: Start): Promise<number> {
+  writeRun(run, plan, tokens)
   if (signals.early) return exitCodeFor(signals.early)
   const environment = { ...context.environment, ...plan.environment }
   const { program, args } = plan
@@ -84,9 +99,9 @@ async function start({ context, run, plan }: Launch, { signals, token }: Start):
   }
 }
 
-function writeRun(run: RunFolder, plan: LaunchPlan, token: string | undefined): void {
+function writeRun(run: RunFolder, plan: LaunchPlan, tokens: readonly LaunchToken[]): void {
   try {
-    if (token !== undefined) writeLaunchToken(run, token)
+    for (const { window, token } of tokens) writeLaunchToken(run, window, token)
     writeOverlay(plan, run.path)
   } catch (cause) {
     throw stateUnusable(run.path, cause)

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, makePrivateFolder, stateUnusable } from '../../disk/disk.ts'
+import { ONLY_WINDOW } from './planned-window.ts'
 import { birthOf, type ProcessBirth } from './process-birth.ts'
 
 /** The folder of one run: it holds the overlay, and its name says whose it is. */
@@ -19,7 +20,8 @@ interface Owner extends ProcessBirth {
 /** The owner stands in the name, so that no folder is ever without one, however its maker dies. */
 const NAME = /^(?<pid>\d+)\.(?<at>\d+)\.(?<space>\d+)\.(?<boot>[0-9a-f]+)\.(?<id>[0-9a-f]{12})$/
 
-const TOKEN_FILE = 'token'
+const tokenFile = (window: string): string => (window === ONLY_WINDOW ? 'token' : `token-${window}`)
+const WINDOW = /^\d{1,6}$/
 const TOKEN_ID_FILE = 'token-id'
 
 const folderOf = (state: string): string => join(state, 'runs')
@@ -43,14 +45,15 @@ export function makeRunFolder({ path }: RunFolder): void {
 }
 
 /** What its windows prove themselves with: a file, since command lines and environments are seen. */
-export function writeLaunchToken({ path }: RunFolder, token: string): void {
-  writeFileSync(join(path, TOKEN_FILE), `${token}\n`, { mode: 0o600, flag: 'wx' })
+export function writeLaunchToken({ path }: RunFolder, window: string, token: string): void {
+  writeFileSync(join(path, tokenFile(window)), `${token}\n`, { mode: 0o600, flag: 'wx' })
 }
 
 /** Undefined once the run is over, and its folder with it. */
-export function readLaunchToken(path: string): string | undefined {
+export function readLaunchToken(path: string, window: string = ONLY_WINDOW): string | undefined {
+  if (!WINDOW.test(window)) return undefined
   try {
-    return readFileSync(join(path, TOKEN_FILE), 'utf8').trim()
+    return readFileSync(join(path, tokenFile(window)), 'utf8').trim()
   } catch {
     return undefined
   }
@@ -62,21 +65,21 @@ export function runLives(path: string): boolean {
   return owner !== undefined && mayLive(owner)
 }
 
-/** Which token ends with the run, for whoever has to end it in its place. */
+/** Which tokens end with the run, for whoever has to end it in its place. */
 export function noteToken({ path }: RunFolder, id: string): void {
   try {
-    writeFileSync(join(path, TOKEN_ID_FILE), id, { mode: 0o600, flag: 'wx' })
+    writeFileSync(join(path, TOKEN_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'a' })
   } catch (cause) {
     throw stateUnusable(path, cause)
   }
 }
 
-export function notedToken({ path }: RunFolder): string | undefined {
+export function notedTokens({ path }: RunFolder): readonly string[] {
   try {
-    return readFileSync(join(path, TOKEN_ID_FILE), 'utf8')
+    return readFileSync(join(path, TOKEN_ID_FILE), 'utf8').split('\n')
   } catch {
     // It died before it had one.
-    return undefined
+    return []
   }
 }
 

@@ -4,7 +4,8 @@ import { placeOf } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { type Launch, launchGoverned, launchNative } from './launch.ts'
+import { readGatewayServers } from './gateway-servers.ts'
+import { launch } from './launch.ts'
 import { planLaunch } from './launch-plan.ts'
 import { printPlan } from './launch-print.ts'
 import { readLaunchProfile } from './launch-profile.ts'
@@ -22,23 +23,23 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   const [name = '', ...args] = words
   const { profile: variant = 'default', tools, native, print } = flags
   const adapter = findAdapter(name)
-  const { home, state } = await findHome(context, flags)
+  const { home, state, content } = await findHome(context, flags)
   const { selection, session } = await readLaunchProfile({ home, state }, { agent: adapter.id, variant })
   const folder = nameRunFolder(state)
   const plan = await planLaunch({
-    ...{ adapter, state, args },
+    ...{ adapter, state, args, tools },
     folder: folder.path,
     place: placeOf(context),
-    native: native ? [selection, tools] : undefined,
+    native: native
+      ? { selections: [selection, tools], openFinder: () => readGatewayServers({ home, content }, context.environment) }
+      : undefined,
   })
   const { program = adapter.program ?? adapter.id } = plan
   if (print) return printPlan(context, flags, { ...plan, program })
   if (plan.program === undefined) throw notInstalled(adapter)
   for (const note of plan.notes) context.process.stderr.write(`! ${note}\n`)
-  const launch: Launch = { context, home, state, plan: { ...plan, program }, run: folder }
-  context.process.exitCode = native
-    ? await launchNative(launch)
-    : await launchGoverned(launch, { agent: adapter.id, profile: variant, session, tools })
+  const identity = { agent: adapter.id, profile: variant, session }
+  context.process.exitCode = await launch({ context, home, state, plan: { ...plan, program }, run: folder }, identity)
 }
 
 const notInstalled = ({ title, program }: AgentAdapter): SallyportError =>
