@@ -176,6 +176,34 @@ it.each([
   expect(overlayOf(id)?.reserved).toContain(flag)
 })
 
+describe.each([
+  ['opencode', 'OPENCODE', '/home/me/.opencode/opencode.jsonc'],
+  ['kilo', 'KILO', '/home/me/.kilocode/kilo.json'],
+  ['kilo', 'KILO', '/home/me/.kilo/opencode.json'],
+])('for %s', (id, prefix, path) => {
+  const text = '{"mcp": {"hidden": {"type": "local", "command": ["own-program"]}}, "theme": "of the home"}'
+  const adapter = findAdapter(id)
+  const native = adapter
+    .nativeFiles(PLACE)
+    .filter((file) => file.path === path)
+    .map((file) => ({ file, config: adapter.getMcpConfig(text, file) }))
+
+  it(`the servers of ${path}, which is read in any case, are switched off`, () => {
+    const { environment, files } = overlayFor(id, { native })
+    expect(JSON.parse(environment[`${prefix}_CONFIG_CONTENT`] ?? '')).toEqual({ mcp: { hidden: { enabled: false } } })
+    expect(JSON.stringify(files)).not.toContain('of the home')
+  })
+
+  it('the file that a variable names keeps what else it says', () => {
+    const file = { path: '/mine/config.json', scope: 'user' } as const
+    const named = { file, config: adapter.getMcpConfig(text, file) }
+    const environment = { [`${prefix}_CONFIG`]: file.path }
+    const { files } = overlayFor(id, { native: [named], environment })
+    expect(files['servers.json']).toMatchObject({ theme: 'of the home', mcp: { gw: expect.anything() } })
+    expect(JSON.stringify(files)).not.toContain('own-program')
+  })
+})
+
 it('goose gets no command that would start its own extensions', () => {
   expect(() => overlayFor('goose', { args: ['acp'] })).toThrow('cannot be told')
   expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])
