@@ -87,10 +87,14 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(at.processes()).toEqual([])
   })
 
-  it('cannot bring its own servers back', async () => {
-    const run = bench().start(['--mcp-config=other.json', 'exit=0'])
+  it.each([
+    ['--mcp-config', '--mcp-config=other.json'],
+    ['--mcp-config', '--mcpConfig=other.json'],
+    ['--agents', '--agents={"a": {"prompt": "p", "mcpServers": [{"more": {"command": "true"}}]}}'],
+  ])('cannot bring its own servers back by %s', async (flag, arg) => {
+    const run = bench().start([arg, 'exit=0'])
     expect(await run.end()).toBe(2)
-    expect(run.stderr()).toContain('--mcp-config')
+    expect(run.stderr()).toContain(`${flag} would change the servers`)
   })
 
   it('shares one gateway with twenty others that start at the same instant', async () => {

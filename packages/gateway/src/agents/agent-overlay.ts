@@ -49,6 +49,8 @@ export interface Overlay {
 export interface AgentOverlay {
   /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
   readonly reserved: readonly string[]
+  /** The flag among these arguments whose value brings servers besides; it may say other things too. */
+  widening?(args: readonly string[]): string | undefined
   /** Our window as the agent writes a server, with what lets calls wait for a person (AG-17). */
   entry(window: GatewayWindow): JsonObject
   overlay(request: OverlayRequest): Overlay
