@@ -204,6 +204,16 @@ describe.each([
   })
 })
 
+it.each([
+  ['kimi', 'KIMI_CODE_HOME', '/home/me/project/mine'],
+  ['droid', 'FACTORY_HOME_OVERRIDE', '/home/me/project/mine/.factory'],
+  ['gemini-cli', 'GEMINI_CLI_HOME', '/home/me/project/mine/.gemini'],
+  ['crush', 'CRUSH_GLOBAL_CONFIG', '/home/me/project/mine'],
+  ['opencode', 'XDG_CONFIG_HOME', '/home/me/.config'],
+])('of %s, a folder that %s names is linked as the agent would find it', (id, variable, source) => {
+  expect(overlayFor(id, { environment: { [variable]: 'mine' } }).mirrors[0]?.source).toBe(source)
+})
+
 it('goose gets no command that would start its own extensions', () => {
   expect(() => overlayFor('goose', { args: ['acp'] })).toThrow('cannot be told')
   expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])
