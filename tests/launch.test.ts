@@ -167,6 +167,12 @@ describe(`${promise('AG-15')} a run`, () => {
     await run.end()
   })
 
+  it('hands no other token on, which may give more than its profile', async () => {
+    const run = bench().start(['exit=0'], { env: { SALLYPORT_TOKEN: 'of-another-profile' } })
+    expect(await run.end()).toBe(0)
+    expect((await run.seen()).environment).not.toHaveProperty('SALLYPORT_TOKEN')
+  })
+
   it('ends with the exit code of the agent', async () => {
     const at = bench()
     expect(await at.start(['exit=73']).end()).toBe(73)
