@@ -87,10 +87,14 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(at.processes()).toEqual([])
   })
 
-  it('cannot bring its own servers back', async () => {
-    const run = bench().start(['--mcp-config=other.json', 'exit=0'])
+  it.each([
+    ['--mcp-config', '--mcp-config=other.json'],
+    ['--mcp-config', '--mcpConfig=other.json'],
+    ['--agents', '--agents={"a": {"prompt": "p", "mcpServers": [{"more": {"command": "true"}}]}}'],
+  ])('cannot bring its own servers back by %s', async (flag, arg) => {
+    const run = bench().start([arg, 'exit=0'])
     expect(await run.end()).toBe(2)
-    expect(run.stderr()).toContain('--mcp-config')
+    expect(run.stderr()).toContain(`${flag} would change the servers`)
   })
 
   it('shares one gateway with twenty others that start at the same instant', async () => {
@@ -161,6 +165,12 @@ describe(`${promise('AG-15')} a run`, () => {
     expect(readFileSync(argv[0]?.slice('--mcp-config='.length) ?? '', 'utf8')).not.toContain(token)
     run.child.kill('SIGTERM')
     await run.end()
+  })
+
+  it('hands no other token on, which may give more than its profile', async () => {
+    const run = bench().start(['exit=0'], { env: { SALLYPORT_TOKEN: 'of-another-profile' } })
+    expect(await run.end()).toBe(0)
+    expect((await run.seen()).environment).not.toHaveProperty('SALLYPORT_TOKEN')
   })
 
   it('ends with the exit code of the agent', async () => {

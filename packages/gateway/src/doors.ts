@@ -84,6 +84,7 @@ export class Doors {
       admin: this.#admin,
       narrow: (principal, agent, variant) =>
         narrowPrincipal(this.#gateway.settings.profiles, principal, { agent, variant }),
+      watch: (authorization, onEnd) => this.#watchToken(authorization, onEnd),
       isReady: () => this.#gateway.isReady,
       onBug: this.#onBug,
       host,
@@ -136,6 +137,13 @@ export class Doors {
     const principal = this.#gateway.tokens.verify(bearerOf(authorization))?.principal
     // The admin plane is not entered by lines: an operator's token has no business there.
     return principal?.role === 'agent' ? principal : undefined
+  }
+
+  /** A JWT cannot be taken back. */
+  #watchToken(authorization: string, onEnd: () => void): () => void {
+    const { tokens } = this.#gateway
+    const token = bearerOf(authorization)
+    return tokens.verify(token) === undefined ? () => {} : watchToken(tokens, token, onEnd)
   }
 
   #serveLines(stream: Duplex, { headers: { authorization } }: IncomingMessage): void {

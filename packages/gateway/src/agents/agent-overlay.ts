@@ -49,6 +49,8 @@ export interface Overlay {
 export interface AgentOverlay {
   /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
   readonly reserved: readonly string[]
+  /** The flag among these arguments whose value brings servers besides; it may say other things too. */
+  widening?(args: readonly string[]): string | undefined
   /** Whose files it reads all the same: a server of ours must not have the name of one in them. */
   readonly stays: readonly NativeScope[]
   /** Why none of its own entries can be passed on for one run, where that is so. */

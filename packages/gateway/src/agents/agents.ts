@@ -12,6 +12,7 @@ export type { AgentOverlay, Overlay, OverlayRequest, OwnFile } from './agent-ove
 export { carryBack } from './carry-back.ts'
 export { type ConnectEntry, connectEntry } from './connect-entry.ts'
 export { findProgram } from './find-program.ts'
+export { hasFlag } from './flag-values.ts'
 export {
   type AddedServer,
   type FoundServer,

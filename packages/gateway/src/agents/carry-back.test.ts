@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -66,4 +75,16 @@ it('an agent that did nothing leaves the user’s folder as it was', () => {
   const before = readdirSync(user)
   expect(carryBack(overlay, folder)).toEqual([])
   expect(readdirSync(user)).toEqual(before)
+})
+
+it('a link in the place of the folder brings nothing of another folder', () => {
+  const { user, folder, home, overlay } = opened()
+  const other = join(folder, 'other')
+  mkdirSync(other)
+  writeFileSync(join(other, 'auth.json'), 'of another')
+  rmSync(home, { recursive: true })
+  symlinkSync(other, home)
+  expect(carryBack(overlay, folder)).toEqual([])
+  expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('old')
+  expect(readdirSync(other)).toEqual(['auth.json'])
 })

@@ -18,7 +18,9 @@ export function carryBack({ files, mirrors }: Pick<Overlay, 'files' | 'mirrors'>
 }
 
 function isMade({ path, except }: Mirror, name: string, folder: string): boolean {
-  return !except.includes(name) && !lstatSync(join(folder, path, name)).isSymbolicLink()
+  // What the agent left running may take a file away while we look.
+  const stats = lstatSync(join(folder, path, name), { throwIfNoEntry: false })
+  return !except.includes(name) && stats?.isSymbolicLink() === false
 }
 
 function moved(from: string, to: string): boolean {
@@ -44,9 +46,10 @@ function copied(from: string, to: string): boolean {
   }
 }
 
+/** Of a link in the place of the folder nothing is the agent's. */
 function namesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder)
+    return lstatSync(folder).isDirectory() ? readdirSync(folder) : []
   } catch {
     // The agent may have removed its own home.
     return []

@@ -1,7 +1,8 @@
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { JsonObject } from '@sallyport/core'
-import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest } from './agent-overlay.ts'
-import { byName, createOverlay, folderFrom } from './overlay-parts.ts'
+import { namedPath, xdgConfig } from './agent-folders.ts'
+import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, type OwnFile } from './agent-overlay.ts'
+import { byName, createOverlay, namesOf } from './overlay-parts.ts'
 
 /** What tells OpenCode from the forks that read the same files under other names. */
 export interface OpencodeKind {
@@ -9,6 +10,8 @@ export interface OpencodeKind {
   /** Of its folder below XDG_CONFIG_HOME. */
   readonly folder: string
   readonly files: readonly string[]
+  /** Below the user's home, read whatever XDG_CONFIG_HOME says. */
+  readonly homeFolders: readonly string[]
   /** Of its variables. */
   readonly prefix: string
 }
@@ -25,15 +28,19 @@ export function createOpencodeOverlay(kind: OpencodeKind): AgentOverlay {
       timeout: CALL_PATIENCE_S * 1_000,
     }),
     overlay: (request) => {
-      const { folder, servers, args } = request
-      const source = folderFrom(request, 'XDG_CONFIG_HOME', '.config')
+      const { folder, servers, args, place } = request
+      const source = xdgConfig(place)
+      const own = join(source, kind.folder)
       return createOverlay({
         args,
-        environment: environmentFor(kind, folder),
-        files: { 'servers.json': { mcp: byName(servers) }, ...withoutServers(kind, request) },
+        environment: { ...environmentFor(kind, folder), ...switchedOff(kind, request) },
+        files: {
+          'servers.json': { ...namedDocument(kind, request), mcp: byName(servers) },
+          ...withoutServers(kind, request, own),
+        },
         mirrors: [
           { source, path: 'config', except: [kind.folder] },
-          { source: join(source, kind.folder), path: `config/${kind.folder}`, except: kind.files },
+          { source: own, path: `config/${kind.folder}`, except: kind.files },
         ],
         notes: projectNotes(kind, request),
       })
@@ -46,24 +53,42 @@ function environmentFor({ prefix }: OpencodeKind, folder: string): Readonly<Reco
   return {
     XDG_CONFIG_HOME: join(folder, 'config'),
     [`${prefix}_CONFIG`]: join(folder, 'servers.json'),
-    [`${prefix}_CONFIG_CONTENT`]: undefined,
     [`${prefix}_CONFIG_DIR`]: undefined,
     [`${prefix}_DISABLE_PROJECT_CONFIG`]: '1',
   }
 }
 
+/** A folder of the home is read in any case, after our file; what this variable says counts last of all. */
+function switchedOff(
+  { prefix, homeFolders }: OpencodeKind,
+  { native, servers, place }: OverlayRequest,
+): Readonly<Record<string, string | undefined>> {
+  const folders = homeFolders.map((folder) => join(place.home, folder))
+  const found = native.filter(({ file }) => folders.includes(dirname(file.path)))
+  const wanted = new Set(namesOf(servers))
+  const off = found.flatMap(({ config }) => namesOf(config.servers)).filter((name) => !wanted.has(name))
+  const mcp = Object.fromEntries(off.map((name) => [name, { enabled: false }]))
+  return { [`${prefix}_CONFIG_CONTENT`]: off.length === 0 ? undefined : JSON.stringify({ mcp }) }
+}
+
+/** What the file says besides that the user named by a variable, which now names ours. */
+function namedDocument({ prefix }: OpencodeKind, { native, place }: OverlayRequest): JsonObject {
+  const path = namedPath(place, `${prefix}_CONFIG`)
+  const named = native.find(({ file }) => file.path === path)
+  return named === undefined ? {} : documentOf(named)
+}
+
 function withoutServers(
   { folder, files }: OpencodeKind,
   { native }: OverlayRequest,
+  own: string,
 ): Readonly<Record<string, JsonObject>> {
-  const kept = native.filter(({ file }) => file.scope === 'user' && files.includes(basename(file.path)))
-  return Object.fromEntries(
-    kept.map(({ file, config }) => {
-      const document = Object.entries(config.document).filter(([key]) => key !== 'mcp')
-      return [`config/${folder}/${basename(file.path)}`, Object.fromEntries(document)]
-    }),
-  )
+  const kept = native.filter(({ file }) => dirname(file.path) === own && files.includes(basename(file.path)))
+  return Object.fromEntries(kept.map((one) => [`config/${folder}/${basename(one.file.path)}`, documentOf(one)]))
 }
+
+const documentOf = ({ config }: OwnFile): JsonObject =>
+  Object.fromEntries(Object.entries(config.document).filter(([key]) => key !== 'mcp'))
 
 function projectNotes({ title }: OpencodeKind, { native }: OverlayRequest): readonly string[] {
   const left = native.filter(({ file }) => file.scope !== 'user')

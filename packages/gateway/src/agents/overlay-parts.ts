@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import type { NativeScope, NativeServer } from './agent-adapter.ts'
+import { namedPath } from './agent-folders.ts'
 import type { Overlay, OverlayRequest } from './agent-overlay.ts'
 
 const NOTHING: Overlay = { args: [], environment: {}, files: {}, mirrors: [], notes: [] }
@@ -54,5 +55,5 @@ export function allowedNames({ servers, args }: OverlayRequest, commands: Readon
 
 /** A folder that a variable names, else one below the user's home. */
 export function folderFrom({ place }: OverlayRequest, variable: string, below: string): string {
-  return place.environment[variable] || join(place.home, below)
+  return namedPath(place, variable) ?? join(place.home, below)
 }

@@ -176,6 +176,44 @@ it.each([
   expect(overlayOf(id)?.reserved).toContain(flag)
 })
 
+describe.each([
+  ['opencode', 'OPENCODE', '/home/me/.opencode/opencode.jsonc'],
+  ['kilo', 'KILO', '/home/me/.kilocode/kilo.json'],
+  ['kilo', 'KILO', '/home/me/.kilo/opencode.json'],
+])('for %s', (id, prefix, path) => {
+  const text = '{"mcp": {"hidden": {"type": "local", "command": ["own-program"]}}, "theme": "of the home"}'
+  const adapter = findAdapter(id)
+  const native = adapter
+    .nativeFiles(PLACE)
+    .filter((file) => file.path === path)
+    .map((file) => ({ file, config: adapter.getMcpConfig(text, file) }))
+
+  it(`the servers of ${path}, which is read in any case, are switched off`, () => {
+    const { environment, files } = overlayFor(id, { native })
+    expect(JSON.parse(environment[`${prefix}_CONFIG_CONTENT`] ?? '')).toEqual({ mcp: { hidden: { enabled: false } } })
+    expect(JSON.stringify(files)).not.toContain('of the home')
+  })
+
+  it('the file that a variable names keeps what else it says', () => {
+    const file = { path: '/mine/config.json', scope: 'user' } as const
+    const named = { file, config: adapter.getMcpConfig(text, file) }
+    const environment = { [`${prefix}_CONFIG`]: file.path }
+    const { files } = overlayFor(id, { native: [named], environment })
+    expect(files['servers.json']).toMatchObject({ theme: 'of the home', mcp: { gw: expect.anything() } })
+    expect(JSON.stringify(files)).not.toContain('own-program')
+  })
+})
+
+it.each([
+  ['kimi', 'KIMI_CODE_HOME', '/home/me/project/mine'],
+  ['droid', 'FACTORY_HOME_OVERRIDE', '/home/me/project/mine/.factory'],
+  ['gemini-cli', 'GEMINI_CLI_HOME', '/home/me/project/mine/.gemini'],
+  ['crush', 'CRUSH_GLOBAL_CONFIG', '/home/me/project/mine'],
+  ['opencode', 'XDG_CONFIG_HOME', '/home/me/.config'],
+])('of %s, a folder that %s names is linked as the agent would find it', (id, variable, source) => {
+  expect(overlayFor(id, { environment: { [variable]: 'mine' } }).mirrors[0]?.source).toBe(source)
+})
+
 it('goose gets no command that would start its own extensions', () => {
   expect(() => overlayFor('goose', { args: ['acp'] })).toThrow('cannot be told')
   expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])

@@ -79,6 +79,7 @@ export async function openAdminBench(asked: Credentials = 'of everybody'): Promi
     authenticator: () => gateway.gatekeeper.authenticatorFor(asked),
     admin: createAdmin(context),
     narrow: (principal, agent, variant) => narrowPrincipal(gateway.settings.profiles, principal, { agent, variant }),
+    watch: () => () => {},
     isReady: () => true,
     onBug: (error) => String(error),
     host: '127.0.0.1',

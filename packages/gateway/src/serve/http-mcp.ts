@@ -22,10 +22,14 @@ export interface HttpMcpOptions {
   readonly onConversation: (conversation: string, notice: ConversationNotice) => void
 }
 
+/** Calls back as soon as what this header proves counts no longer. Returns the end of watching. */
+export type WatchCredential = (authorization: string, onEnd: () => void) => () => void
+
 interface Visit {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly principal: Principal
+  readonly watch: WatchCredential
 }
 
 type ClientCall = Extract<Incoming, { kind: 'request' }>
@@ -91,7 +95,10 @@ export class HttpMcp {
     }
     if (message.kind === 'notification') return accepted(response)
     const { id, method, params } = message
-    if (method === 'subscriptions/listen') requireStream(request)
+    if (method === 'subscriptions/listen') {
+      requireStream(request)
+      endWithCredential(visit)
+    }
     const exchange = new HttpExchange(request, response)
     exchange.cancelOnClose()
     const client = new ModernClient(params, exchange)
@@ -149,6 +156,7 @@ export class HttpMcp {
     const session = this.#sessionOf(visit)
     requireStream(visit.request)
     const lastEventId = visit.request.headers['last-event-id']
+    endWithCredential(visit)
     session.streams.listen(visit.response, typeof lastEventId === 'string' ? lastEventId : undefined)
     this.#unread.watch(visit.response)
   }
@@ -182,6 +190,16 @@ interface Asked {
   readonly exchange: HttpExchange
   readonly session: LegacySession | undefined
   readonly request: ClientRequest
+}
+
+/** Other requests prove anew who makes them; a stream was let in once, and may stay for days. */
+function endWithCredential({ request, response, watch }: Visit): void {
+  const { authorization } = request.headers
+  if (authorization === undefined) return
+  response.once(
+    'close',
+    watch(authorization, () => response.destroy()),
+  )
 }
 
 function checkMedia(request: IncomingMessage): void {

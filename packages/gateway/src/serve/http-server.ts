@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
 import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
 import { sendRefusal } from './http-exchange.ts'
-import type { HttpMcp } from './http-mcp.ts'
+import type { HttpMcp, WatchCredential } from './http-mcp.ts'
 import { sendProblem } from './problem.ts'
 import { createRequestGuard, type RequestGuard } from './request-guard.ts'
 
@@ -16,6 +16,7 @@ export interface Routes {
   readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
   /** Who a caller is on a path that names a profile, or why it is not let in there. */
   readonly narrow: (principal: Principal, agent: string, variant: string) => Principal | SallyportError
+  readonly watch: WatchCredential
   readonly isReady: () => boolean
   readonly onBug: (error: unknown, where: string) => string
 }
@@ -101,7 +102,8 @@ function enterMcp(path: string, caller: Authentication, visit: Visit): Promise<v
     return undefined
   }
   const principal = atPath(caller, path, routes)
-  if (!(principal instanceof SallyportError)) return routes.mcp.handle({ request, response, principal })
+  if (!(principal instanceof SallyportError))
+    return routes.mcp.handle({ request, response, principal, watch: routes.watch })
   sendRefusal(response, principal)
   return undefined
 }

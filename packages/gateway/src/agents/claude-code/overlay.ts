@@ -1,5 +1,7 @@
 import { join } from 'node:path'
+import { isJsonObject } from '@sallyport/core'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
+import { flagValues } from '../flag-values.ts'
 import { byName, createOverlay } from '../overlay-parts.ts'
 
 const FILE = 'mcp.json'
@@ -8,6 +10,8 @@ const FILE = 'mcp.json'
 export const claudeCodeOverlay: AgentOverlay = {
   reserved: ['--mcp-config', '--strict-mcp-config'],
   stays: [],
+  // Servers of an agent that a flag describes are started, whatever `--strict-mcp-config` says.
+  widening: (args) => flagValues(args, ['--agents']).find(({ value }) => !hasNoServers(value))?.flag,
   // Otherwise the tools would be hidden behind a search in the first turn.
   entry: (window) => ({ type: 'stdio', ...window, alwaysLoad: true, timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
@@ -20,4 +24,15 @@ export const claudeCodeOverlay: AgentOverlay = {
       files: { [FILE]: { mcpServers: byName(servers) } },
     })
   },
+}
+
+/** Of a file, or of what is no JSON, nothing is known. */
+function hasNoServers(agents: string): boolean {
+  try {
+    const described: unknown = JSON.parse(agents)
+    if (!isJsonObject(described)) return false
+    return Object.values(described).every((agent) => isJsonObject(agent) && !Object.hasOwn(agent, 'mcpServers'))
+  } catch {
+    return false
+  }
 }

@@ -9,7 +9,8 @@ import { tomlValue } from '../toml-value.ts'
  * one, and of a server that stays only what differs is said: its keys must not get into a command line.
  */
 export const codexOverlay: AgentOverlay = {
-  reserved: ['--ignore-user-config'],
+  // A profile is a file of its own, with servers of its own.
+  reserved: ['--ignore-user-config', '--profile', '-p'],
   stays: ['user', 'project', 'local'],
   entry: (window) => ({
     ...window,

@@ -8,7 +8,8 @@ const REQUIRED = { name: 'sallyport', version: '1.0.0', schema: 'v1' }
 
 /** Another configuration in place of the user's, with all that theirs says but the servers. */
 export const continueOverlay: AgentOverlay = {
-  reserved: ['--config', '--mcp'],
+  // An agent from the hub may bring servers.
+  reserved: ['--config', '--mcp', '--agent'],
   stays: [],
   entry: (window) => ({
     ...window,

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { namedPath, xdgConfig } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, notesOn, settingsWith } from '../overlay-parts.ts'
 
@@ -10,9 +11,8 @@ export const crushOverlay: AgentOverlay = {
   stays: ['project'],
   entry: (window) => ({ type: 'stdio', ...window, timeout: CALL_PATIENCE_S, disabled: false }),
   overlay: (request) => {
-    const { environment, home } = request.place
-    const source =
-      environment.CRUSH_GLOBAL_CONFIG || join(environment.XDG_CONFIG_HOME || join(home, '.config'), 'crush')
+    const { place } = request
+    const source = namedPath(place, 'CRUSH_GLOBAL_CONFIG') ?? join(xdgConfig(place), 'crush')
     return createOverlay({
       args: request.args,
       environment: { CRUSH_GLOBAL_CONFIG: join(request.folder, 'config') },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest } from '../agent-overlay.ts'
-import { allowedNames, byName, createOverlay, namesOf, objectIn, settingsWith } from '../overlay-parts.ts'
+import { allowedNames, byName, createOverlay, folderFrom, namesOf, objectIn, settingsWith } from '../overlay-parts.ts'
 
 const FILE = 'settings.json'
 const SHARED = '.gemini'
@@ -25,4 +25,4 @@ export const geminiCliOverlay: AgentOverlay = {
   },
 }
 
-const userHome = ({ place }: OverlayRequest): string => place.environment.GEMINI_CLI_HOME || place.home
+const userHome = (request: OverlayRequest): string => folderFrom(request, 'GEMINI_CLI_HOME', '.')

@@ -13,6 +13,14 @@ describe('Kilo', () => {
       'user /work/app/mine.json',
       'project /work/app/kilo.json',
       'project /work/app/kilo.jsonc',
+      'user /home/ada/.kilocode/opencode.json',
+      'user /home/ada/.kilocode/opencode.jsonc',
+      'user /home/ada/.kilocode/kilo.json',
+      'user /home/ada/.kilocode/kilo.jsonc',
+      'user /home/ada/.kilo/opencode.json',
+      'user /home/ada/.kilo/opencode.jsonc',
+      'user /home/ada/.kilo/kilo.json',
+      'user /home/ada/.kilo/kilo.jsonc',
     ])
   })
 

@@ -1,6 +1,9 @@
-import { joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
+
+const HOME_FOLDERS = ['.kilocode', '.kilo']
+const HOME_FILES = ['opencode.json', 'opencode.jsonc', 'kilo.json', 'kilo.jsonc']
 
 export const kilo = createAdapter({
   id: 'kilo',
@@ -14,11 +17,13 @@ export const kilo = createAdapter({
     ...[namedPath(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
     projectFile(place, 'kilo.json'),
     projectFile(place, 'kilo.jsonc'),
+    // Read last, and whatever the variables say.
+    ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(inHome(place, folder, name)))),
   ],
   serversAt: () => ['mcp'],
   entries: OPENCODE_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others.',
+    text: 'Only our server: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo.',
   },
 })

@@ -5,5 +5,6 @@ export const kiloOverlay: AgentOverlay = createOpencodeOverlay({
   title: 'Kilo',
   folder: 'kilo',
   files: ['config.json', 'kilo.json', 'kilo.jsonc', 'opencode.json', 'opencode.jsonc'],
+  homeFolders: ['.kilocode', '.kilo'],
   prefix: 'KILO',
 })

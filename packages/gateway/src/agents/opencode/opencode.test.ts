@@ -25,6 +25,8 @@ describe('OpenCode', () => {
       'user /home/ada/.config/opencode/opencode.jsonc',
       'project /work/app/opencode.json',
       'project /work/app/opencode.jsonc',
+      'user /home/ada/.opencode/opencode.json',
+      'user /home/ada/.opencode/opencode.jsonc',
     ])
     const moved = placeWith({ environment: { XDG_CONFIG_HOME: '/x', OPENCODE_CONFIG: '/one.json' } })
     expect(filesOf(opencode, moved)).toContain('user /x/opencode/opencode.json')

@@ -1,4 +1,4 @@
-import { joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
@@ -13,11 +13,14 @@ export const opencode = createAdapter({
     ...[namedPath(place, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
     projectFile(place, 'opencode.json'),
     projectFile(place, 'opencode.jsonc'),
+    // Read last, and whatever the variables say.
+    userFile(inHome(place, '.opencode', 'opencode.json')),
+    userFile(inHome(place, '.opencode', 'opencode.jsonc')),
   ],
   serversAt: () => ['mcp'],
   entries: OPENCODE_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others.',
+    text: 'Only our server: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others, OPENCODE_CONFIG_CONTENT those of ~/.opencode.',
   },
 })

@@ -5,5 +5,6 @@ export const opencodeOverlay: AgentOverlay = createOpencodeOverlay({
   title: 'OpenCode',
   folder: 'opencode',
   files: ['config.json', 'opencode.json', 'opencode.jsonc'],
+  homeFolders: ['.opencode'],
   prefix: 'OPENCODE',
 })

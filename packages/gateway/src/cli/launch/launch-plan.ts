@@ -4,6 +4,7 @@ import {
   type AgentOverlay,
   type AgentPlace,
   findProgram,
+  hasFlag,
   type Overlay,
   type OverlayRequest,
   type OwnFile,
@@ -116,10 +117,10 @@ function freeName(files: readonly OwnFile[]): string {
 }
 
 /** What would bring other servers back must not look as if it worked. */
-function refuseReserved({ title }: AgentAdapter, { reserved }: AgentOverlay, args: readonly string[]): void {
+function refuseReserved({ title }: AgentAdapter, { reserved, widening }: AgentOverlay, args: readonly string[]): void {
   const end = args.indexOf('--')
-  const flags = args.slice(0, end < 0 ? undefined : end).map((arg) => arg.split('=', 1)[0] ?? '')
-  const clash = reserved.find((flag) => flags.includes(flag))
+  const flags = args.slice(0, end < 0 ? undefined : end)
+  const clash = reserved.find((flag) => hasFlag(flags, flag)) ?? widening?.(flags)
   if (clash === undefined) return
   throw new SallyportError('USAGE', `${clash} would change the servers of ${title}, which is what \`run\` is for.`, {
     hint: 'Leave it out, or start the agent without sallyport. Servers are added in config.yaml.',

@@ -89,7 +89,8 @@ interface Start {
 async function start({ context, run, plan }: Launch, { signals, tokens }: Start): Promise<number> {
   writeRun(run, plan, tokens)
   if (signals.early) return exitCodeFor(signals.early)
-  const environment = { ...context.environment, ...plan.environment }
+  // A token of `connect` may give more than this run's profile does.
+  const environment = { ...context.environment, SALLYPORT_TOKEN: undefined, ...plan.environment }
   const { program, args } = plan
   try {
     return await runAgent({ program, args, environment, cwd: context.cwd, signals })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, makePrivateFolder, stateUnusable } from '../../disk/disk.ts'
@@ -91,9 +91,34 @@ export function abandonedRuns(state: string): readonly RunFolder[] {
   })
 }
 
-/** Links are removed and never followed. */
+/**
+ * Links are removed and never followed. What cannot be removed, because the agent left something running that writes
+ * there, is left to the next run's sweep: it keeps nobody from running.
+ */
 export function removeRunFolder({ path }: RunFolder): void {
-  rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+  if (isRemoved(path)) return
+  // Some programs keep what they fetch in folders that nobody may change.
+  openFolders(path)
+  isRemoved(path)
+}
+
+function isRemoved(path: string): boolean {
+  try {
+    rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function openFolders(path: string): void {
+  try {
+    chmodSync(path, 0o700)
+    for (const entry of readdirSync(path, { withFileTypes: true }))
+      if (entry.isDirectory()) openFolders(join(path, entry.name))
+  } catch {
+    // Not ours, or gone meanwhile.
+  }
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { flagValues, hasFlag } from './flag-values.ts'
+import { overlayOf } from './overlays.ts'
+
+it('a value is found behind a space, behind = and right behind a letter', () => {
+  const args = ['-c', 'a', '-cb', '-c=d', '--config', 'e', '--config=f', '--configure=g', 'c']
+  const values = flagValues(args, ['-c', '--config']).map(({ value }) => value)
+  expect(values).toEqual(['a', 'b', 'd', 'e', 'f'])
+})
+
+it('a flag is known in every way in which agents take it', () => {
+  expect(hasFlag(['--mcpConfig=x'], '--mcp-config')).toBe(true)
+  expect(hasFlag(['--allowedMcpServerNames', 'x'], '--allowed-mcp-server-names')).toBe(true)
+  expect(hasFlag(['-pname'], '-p')).toBe(true)
+  expect(hasFlag(['--mcp-configs', 'mcp-config', '--profile'], '--mcp-config')).toBe(false)
+})
+
+describe('servers come in', () => {
+  const widening = (id: string, ...args: readonly string[]): string | undefined => overlayOf(id)?.widening?.(args)
+
+  it.each([
+    [['--agents', '{"a": {"prompt": "p", "mcpServers": [{"more": {"command": "x"}}]}}'], '--agents'],
+    [['--agents={"a": {"mcp\\u0053ervers": ["more"]}}'], '--agents'],
+    [['--agents', 'agents.json'], '--agents'],
+    [['--agents', '{"a": {"description": "d", "prompt": "mcpServers"}}'], undefined],
+  ])('by an agent of Claude Code in %j: %s', (args, flag) => {
+    expect(widening('claude-code', ...args)).toBe(flag)
+  })
+})
