@@ -45,7 +45,7 @@ type ReadLines = Pick<ParsedFile, 'source' | 'memo'>
 
 /** For YAML it ends a line, for our parser and for editors it does not: a comment for one is policy for another. */
 function findLoneReturn(text: string): YamlProblem | undefined {
-  const offset = text.search(/\r(?!\n)/)
+  const offset = text.includes('\r') ? text.search(/\r(?!\n)/) : -1
   if (offset === -1) return undefined
   return { offset, problem: 'a carriage return stands here without a line feed. End lines with LF or CR LF.' }
 }

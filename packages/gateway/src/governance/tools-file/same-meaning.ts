@@ -44,7 +44,10 @@ function sameEntry(before: FileEntry, after: FileEntry): boolean {
 
 /** Most come out of one memo, and so are one. */
 function sameLine(was: PlainLine, is: PlainLine | undefined): boolean {
-  return was === is || (was.key === is?.key && isDeepStrictEqual(was.value, is.value))
+  if (was === is) return true
+  // The pins: no two are alike, and most files hold one for each tool.
+  if (typeof was.value === 'string') return was.key === is?.key && was.value === is.value
+  return was.key === is?.key && isDeepStrictEqual(was.value, is.value)
 }
 
 /** What an entry says, under the keys as they are written. */
