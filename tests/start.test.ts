@@ -25,7 +25,14 @@ function emptyFolder(): string {
 
 function place(config: object | string = {}): Place {
   const made = makePlace(config)
-  undo.push(() => made.remove())
+  undo.push(async () => {
+    // A gateway in the background ends a moment after its last window, and writes until then.
+    await eventually(
+      () => processesWith(made.state),
+      ({ length }) => length === 0,
+    )
+    made.remove()
+  })
   return made
 }
 
