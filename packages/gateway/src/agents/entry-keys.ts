@@ -164,9 +164,10 @@ export const excludeTools: EntryKey = (value, draft, key) => {
   draft.excludeTools = names.map(verbatim)
 }
 
+/** No tool is called by an empty name. */
 function namesOf(value: Json): readonly string[] | undefined {
-  if (!isJsonList(value)) return undefined
-  return value.every((name) => typeof name === 'string') ? value : undefined
+  if (!isJsonList(value) || !value.every((name) => typeof name === 'string')) return undefined
+  return value.filter((name) => name !== '')
 }
 
 export const title: EntryKey = (value, draft) => {

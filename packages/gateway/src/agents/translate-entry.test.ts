@@ -98,7 +98,7 @@ describe(`an entry of an agent (${promise('AG-1')})`, () => {
           const problems = problemsOf(imported.config).filter((problem) => !(isOpen && problem.includes('.url:')))
           expect(problems.filter((problem) => !problem.includes('SSE transport'))).toEqual([])
         }),
-        { numRuns: 200 },
+        { numRuns: 200, examples: [[{ httpUrl: 'https://h/mcp', includeTools: [''], excludeTools: [''] }]] },
       )
     },
   )
