@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '@sallyport/core'
 import { stringify } from 'smol-toml'
 import type { AgentAdapter, AgentPlace, ImportedServer, NativeConfig, NativeFile, NativeScope } from './agents.ts'
 
-export const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/work/app' }
+export const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/srv/app' }
 
 export const placeWith = (changes: Partial<AgentPlace>): AgentPlace => ({ ...PLACE, ...changes })
 

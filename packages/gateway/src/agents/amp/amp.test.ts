@@ -15,7 +15,7 @@ const FILE = `{
 
 describe('Amp', () => {
   it('has a file of the user and one of the workspace', () => {
-    expect(filesOf(amp)).toEqual(['user /home/ada/.config/amp/settings.json', 'project /work/app/.amp/settings.json'])
+    expect(filesOf(amp)).toEqual(['user /home/ada/.config/amp/settings.json', 'project /srv/app/.amp/settings.json'])
   })
 
   it('has its servers under one key with a dot in it', () => {

@@ -25,8 +25,8 @@ const USER_FILE = `{
     "live": { "type": "ws", "url": "wss://example.com/mcp" }
   },
   "projects": {
-    "/work/app": { "allowedTools": [], "mcpServers": { "notes": { "command": "./notes", "args": [] } } },
-    "/work/other": { "mcpServers": { "secret": { "command": "x" } } }
+    "/srv/app": { "allowedTools": [], "mcpServers": { "notes": { "command": "./notes", "args": [] } } },
+    "/srv/other": { "mcpServers": { "secret": { "command": "x" } } }
   }
 }`
 
@@ -34,7 +34,7 @@ describe(`Claude Code (${promise('AG-1')})`, () => {
   it('has a file of the user, one of the project, and in the former a part for the folder', () => {
     expect(filesOf(claudeCode)).toEqual([
       'user /home/ada/.claude.json',
-      'project /work/app/.mcp.json',
+      'project /srv/app/.mcp.json',
       'local /home/ada/.claude.json',
     ])
     expect(claudeCode.defaultMcpConfigPath(PLACE)).toBe('/home/ada/.claude.json')

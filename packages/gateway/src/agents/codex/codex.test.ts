@@ -30,15 +30,15 @@ env_http_headers = { "X-Org" = "FIGMA_ORG" }
 enabled = false
 required = true
 
-[projects."/work/app"]
+[projects."/srv/app"]
 trust_level = "trusted"
 `
 
 describe('Codex', () => {
   it('has a file of the user and one of the project, in TOML', () => {
-    expect(filesOf(codex)).toEqual(['user /home/ada/.codex/config.toml', 'project /work/app/.codex/config.toml'])
+    expect(filesOf(codex)).toEqual(['user /home/ada/.codex/config.toml', 'project /srv/app/.codex/config.toml'])
     const moved = placeWith({ environment: { CODEX_HOME: 'here' } })
-    expect(codex.defaultMcpConfigPath(moved)).toBe('/work/app/here/config.toml')
+    expect(codex.defaultMcpConfigPath(moved)).toBe('/srv/app/here/config.toml')
   })
 
   it('keeps both kinds of servers, with every field', () => {

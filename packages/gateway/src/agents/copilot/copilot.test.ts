@@ -16,8 +16,8 @@ describe('Copilot CLI', () => {
   it('has a file of the user and two of the project', () => {
     expect(filesOf(copilot)).toEqual([
       'user /home/ada/.copilot/mcp-config.json',
-      'project /work/app/.mcp.json',
-      'project /work/app/.github/mcp.json',
+      'project /srv/app/.mcp.json',
+      'project /srv/app/.github/mcp.json',
     ])
     const moved = placeWith({ environment: { COPILOT_HOME: '/c' } })
     expect(copilot.defaultMcpConfigPath(moved)).toBe('/c/mcp-config.json')

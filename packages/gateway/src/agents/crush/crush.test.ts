@@ -13,8 +13,8 @@ describe('Crush', () => {
   it('has a file of the user and two of the project', () => {
     expect(filesOf(crush)).toEqual([
       'user /home/ada/.config/crush/crush.json',
-      'project /work/app/crush.json',
-      'project /work/app/.crush.json',
+      'project /srv/app/crush.json',
+      'project /srv/app/.crush.json',
     ])
     expect(crush.defaultMcpConfigPath(placeWith({ environment: { CRUSH_GLOBAL_CONFIG: '/c' } }))).toBe('/c/crush.json')
   })

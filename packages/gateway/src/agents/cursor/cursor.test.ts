@@ -19,7 +19,7 @@ const FILE = `{
 
 describe('Cursor', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(cursor)).toEqual(['user /home/ada/.cursor/mcp.json', 'project /work/app/.cursor/mcp.json'])
+    expect(filesOf(cursor)).toEqual(['user /home/ada/.cursor/mcp.json', 'project /srv/app/.cursor/mcp.json'])
   })
 
   it('is translated into our entries, with what cannot be said named', () => {

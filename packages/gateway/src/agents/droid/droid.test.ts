@@ -6,7 +6,7 @@ import { droid } from './droid.ts'
 
 describe('Droid', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(droid)).toEqual(['user /home/ada/.factory/mcp.json', 'project /work/app/.factory/mcp.json'])
+    expect(filesOf(droid)).toEqual(['user /home/ada/.factory/mcp.json', 'project /srv/app/.factory/mcp.json'])
     const moved = placeWith({ environment: { FACTORY_HOME_OVERRIDE: '/f' } })
     expect(droid.defaultMcpConfigPath(moved)).toBe('/f/.factory/mcp.json')
   })

@@ -25,7 +25,7 @@ describe('Gemini CLI', () => {
   it('has a file of the user and one of the project', () => {
     expect(filesOf(geminiCli)).toEqual([
       'user /home/ada/.gemini/settings.json',
-      'project /work/app/.gemini/settings.json',
+      'project /srv/app/.gemini/settings.json',
     ])
     const moved = placeWith({ environment: { GEMINI_CLI_HOME: '/g' } })
     expect(geminiCli.defaultMcpConfigPath(moved)).toBe('/g/.gemini/settings.json')

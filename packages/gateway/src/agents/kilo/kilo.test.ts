@@ -10,9 +10,9 @@ describe('Kilo', () => {
     expect(filesOf(kilo, moved)).toEqual([
       'user /home/ada/.config/kilo/kilo.json',
       'user /home/ada/.config/kilo/kilo.jsonc',
-      'user /work/app/mine.json',
-      'project /work/app/kilo.json',
-      'project /work/app/kilo.jsonc',
+      'user /srv/app/mine.json',
+      'project /srv/app/kilo.json',
+      'project /srv/app/kilo.jsonc',
       'user /home/ada/.kilocode/opencode.json',
       'user /home/ada/.kilocode/opencode.jsonc',
       'user /home/ada/.kilocode/kilo.json',

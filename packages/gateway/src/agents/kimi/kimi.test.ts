@@ -11,8 +11,8 @@ describe('Kimi Code', () => {
   it('has a file of the user and two of the project', () => {
     expect(filesOf(kimi)).toEqual([
       'user /home/ada/.kimi-code/mcp.json',
-      'project /work/app/.mcp.json',
-      'project /work/app/.kimi-code/mcp.json',
+      'project /srv/app/.mcp.json',
+      'project /srv/app/.kimi-code/mcp.json',
     ])
     expect(kimi.defaultMcpConfigPath(placeWith({ environment: { KIMI_CODE_HOME: '/k' } }))).toBe('/k/mcp.json')
   })

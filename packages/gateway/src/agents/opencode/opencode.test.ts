@@ -23,8 +23,8 @@ describe('OpenCode', () => {
     expect(filesOf(opencode)).toEqual([
       'user /home/ada/.config/opencode/opencode.json',
       'user /home/ada/.config/opencode/opencode.jsonc',
-      'project /work/app/opencode.json',
-      'project /work/app/opencode.jsonc',
+      'project /srv/app/opencode.json',
+      'project /srv/app/opencode.jsonc',
       'user /home/ada/.opencode/opencode.json',
       'user /home/ada/.opencode/opencode.jsonc',
     ])

@@ -14,7 +14,7 @@ const FILE = `{
 
 describe('Qwen Code', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(qwenCode)).toEqual(['user /home/ada/.qwen/settings.json', 'project /work/app/.qwen/settings.json'])
+    expect(filesOf(qwenCode)).toEqual(['user /home/ada/.qwen/settings.json', 'project /srv/app/.qwen/settings.json'])
   })
 
   it('is translated as Gemini CLI is', () => {

@@ -14,7 +14,7 @@ const FILE = `{
 
 describe('VS Code', () => {
   it('has a file of the profile and one of the project', () => {
-    expect(filesOf(vscode)).toEqual(['user /home/ada/.config/Code/User/mcp.json', 'project /work/app/.vscode/mcp.json'])
+    expect(filesOf(vscode)).toEqual(['user /home/ada/.config/Code/User/mcp.json', 'project /srv/app/.vscode/mcp.json'])
     const mac = placeWith({ platform: 'darwin', home: '/Users/ada' })
     expect(vscode.defaultMcpConfigPath(mac)).toBe('/Users/ada/Library/Application Support/Code/User/mcp.json')
   })

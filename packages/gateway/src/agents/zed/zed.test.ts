@@ -15,7 +15,7 @@ const FILE = `// Zed settings
 
 describe('Zed', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(zed)).toEqual(['user /home/ada/.config/zed/settings.json', 'project /work/app/.zed/settings.json'])
+    expect(filesOf(zed)).toEqual(['user /home/ada/.config/zed/settings.json', 'project /srv/app/.zed/settings.json'])
     const mac = placeWith({ platform: 'darwin', environment: { XDG_CONFIG_HOME: '/x' } })
     expect(zed.defaultMcpConfigPath(mac)).toBe('/home/ada/.config/zed/settings.json')
   })
