@@ -1,37 +1,11 @@
-import { Cancellation, type Principal, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { Cancellation, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import type { ApprovalSubject } from './approval.ts'
-import { Approvals, type ApprovalsOptions } from './approvals.ts'
-
-const ANN: Principal = { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' }
-
-const SUBJECT: ApprovalSubject = {
-  callId: 'c1',
-  traceId: 't1',
-  principal: ANN,
-  server: 'notes',
-  method: 'tools/call',
-  tool: 'mcp__notes__delete',
-  isMcp: true,
-  arguments: { id: 3 },
-  definition: 'sha256-1',
-  risk: 'high',
-  reason: 'high risk',
-  rule: { file: 'tools.yaml', line: 12 },
-}
+import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
+import type { ApprovalsOptions } from './approvals.ts'
 
 function open(options: Partial<ApprovalsOptions> = {}) {
-  const events: SallyportEvent[] = []
-  let ids = 0
-  const approvals = new Approvals({
-    record: async (event) => void events.push(event),
-    timeout: () => 60_000,
-    kept: (args) => args,
-    allowAlways: async () => async () => undefined,
-    newId: () => `a${++ids}`,
-    now: () => Date.now(),
-    ...options,
-  })
+  const { approvals, events } = createApprovals(options)
   const ask = (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) => {
     const asked = { ...SUBJECT, ...subject }
     return new Promise<{ readonly id: string; readonly outcome: Promise<unknown> }>((resolve) => {
@@ -42,7 +16,6 @@ function open(options: Partial<ApprovalsOptions> = {}) {
   return { approvals, events, ask }
 }
 
-const YES = { answer: 'once', by: 'olga', via: 'api' } as const
 const codeOf = (outcome: unknown): unknown => (outcome instanceof SallyportError ? outcome.code : outcome)
 
 describe('a call that waits for approval', () => {

@@ -1,28 +1,12 @@
-import { Cancellation, type Principal, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { Cancellation, SallyportError } from '@sallyport/core'
 import { expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { ApprovalSubject, Grant } from './approval.ts'
-import { Approvals } from './approvals.ts'
+import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
 import { PatientApprovals } from './patient-approvals.ts'
 
-const ANN: Principal = { user: 'ann', agent: 'goose', profile: 'default', session: 's1', role: 'agent' }
-const SUBJECT: ApprovalSubject = {
-  ...{ callId: 'c1', traceId: 't1', principal: ANN, server: 'notes', method: 'tools/call', tool: 'mcp__notes__delete' },
-  ...{ isMcp: true, arguments: { id: 3 }, definition: 'sha256-1', risk: 'high', reason: 'high risk', rule: undefined },
-}
-const YES = { answer: 'once', by: 'olga', via: 'api' } as const
-
 function open({ patience }: { readonly patience: number | undefined }) {
-  const events: SallyportEvent[] = []
-  let ids = 0
-  const approvals = new Approvals({
-    record: async (event) => void events.push(event),
-    timeout: () => 60_000,
-    kept: (args) => args,
-    allowAlways: async () => async () => undefined,
-    newId: () => `a${++ids}`,
-    now: () => Date.now(),
-  })
+  const { approvals, events } = createApprovals()
   const patient = new PatientApprovals({ approvals, patienceOf: () => patience })
   const ask = (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) =>
     patient.request({ ...SUBJECT, ...subject }, { cancellation })
