@@ -1,9 +1,12 @@
 import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
 
-/** A command in a terminal of its own, without a package that would have to be compiled. */
+/**
+ * A command in a terminal of its own, without a package that would have to be compiled. In place of the shell: some
+ * shells stay, and end by a Ctrl-C that the command outlives.
+ */
 export const inTerminal = (command: readonly string[]): readonly string[] => [
   'script',
   '-qec',
-  command.map(shellWord).join(' '),
+  `exec ${command.map(shellWord).join(' ')}`,
   '/dev/null',
 ]
