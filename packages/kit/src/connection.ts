@@ -2,6 +2,7 @@ import type { JsonObject } from '@sallyport/core'
 import { createCallContext, isLogLevel } from './call-context.ts'
 import type { Definitions, ListKind } from './definitions.ts'
 import { agreeLegacyVersion, NO_OPENING, type RequestMeta, readMeta, stampAnswer } from './era.ts'
+import { type RequestScope, runInScope } from './identity/identity.ts'
 import {
   type Answer,
   INTERNAL_ERROR,
@@ -25,11 +26,18 @@ export interface Connection {
   close(): void
 }
 
+export interface Peer {
+  readonly send: (message: object) => void
+  /** On whose behalf every handler runs. */
+  readonly scope: RequestScope | undefined
+}
+
 const FIRST_LOG_LEVEL = 'info'
 
 export class ServerConnection implements Connection {
   readonly #definitions: Definitions
   readonly #send: (message: object) => void
+  readonly #scope: RequestScope | undefined
   readonly #calls = new Map<RequestId, AbortController>()
   readonly #subscriptions: Subscriptions
   readonly #unwatch: () => void
@@ -37,9 +45,10 @@ export class ServerConnection implements Connection {
   #logLevel: string = FIRST_LOG_LEVEL
   #closed = false
 
-  constructor(definitions: Definitions, send: (message: object) => void) {
+  constructor(definitions: Definitions, { send, scope }: Peer) {
     this.#definitions = definitions
     this.#send = send
+    this.#scope = scope
     this.#subscriptions = new Subscriptions(definitions, (message) => this.#deliver(message))
     this.#unwatch = definitions.watch((kind) => this.#listChanged(kind))
   }
@@ -113,7 +122,8 @@ export class ServerConnection implements Connection {
     const call = new AbortController()
     this.#calls.set(id, call)
     const context = this.#context(id, call, meta)
-    const answer = await method.answer({ definitions: this.#definitions, era, params, context })
+    const request = { definitions: this.#definitions, era, params, context }
+    const answer = await runInScope(this.#scope, () => method.answer(request))
     if (this.#calls.get(id) !== call) return
     this.#calls.delete(id)
     this.#answer(id, stampAnswer(answer, { era, serverInfo: this.#definitions.info, cacheScope: method.cacheScope }))

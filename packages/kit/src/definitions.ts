@@ -1,4 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
+import type { Environment } from './identity/identity.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
@@ -22,6 +23,12 @@ export interface ServerOptions {
   readonly instructions?: string
   /** Where bugs are told. Absent: standard error. */
   readonly onBug?: (bug: Bug) => void
+  /** What is kept for users and sessions lies below it. Absent: `$SALLYPORT_DATA`, else the system's place for state. */
+  readonly dataFolder?: string
+  /** Everybody who asks over HTTP is one made-up user: for trying things, on loopback only. */
+  readonly dev?: boolean
+  /** Absent: that of the process. */
+  readonly environment?: Environment
 }
 
 /** All that a server offers: written by its author, read by its connections. */

@@ -1,8 +1,17 @@
 export type { CallContext, LogLevel } from './call-context.ts'
 export type { Connection } from './connection.ts'
 export type { Bug, ServerOptions } from './definitions.ts'
+export {
+  type Authentication,
+  currentScope,
+  getSessionId,
+  getUserId,
+  type Identity,
+  type RequestHeaders,
+  type RequestScope,
+} from './identity/identity.ts'
 export type { ArgumentsOf, InputSchema } from './input-schema.ts'
-export { createMcpServer, type McpServer } from './mcp-server.ts'
+export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-server.ts'
 export { CONNECT, type Permission, type PermissionDeclaration, READ, WRITE } from './permission.ts'
 export type { PromptArgument, PromptHandler, PromptMessage, PromptOptions } from './prompt-definition.ts'
 export type { Registration } from './registry.ts'

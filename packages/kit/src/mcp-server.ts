@@ -1,5 +1,14 @@
 import { type Connection, ServerConnection } from './connection.ts'
 import { Definitions, type ServerOptions } from './definitions.ts'
+import {
+  type Authentication,
+  type Authenticator,
+  createAuthenticator,
+  createScope,
+  findDataFolder,
+  type Identity,
+  type RequestHeaders,
+} from './identity/identity.ts'
 import type { ArgumentsOf, InputSchema } from './input-schema.ts'
 import { definePrompt, type PromptHandler, type PromptOptions } from './prompt-definition.ts'
 import type { Registration } from './registry.ts'
@@ -11,12 +20,23 @@ import {
 } from './resource-definition.ts'
 import { defineTool, type ToolHandler, type ToolOptions } from './tool-definition.ts'
 
+export interface ConnectOptions {
+  /** On whose behalf the peer asks. Absent: nobody's, and getUserId() is an error. */
+  readonly identity?: Identity
+}
+
 /** An MCP server as its author writes it. It speaks both protocol eras, on as many connections as there are peers. */
 export class McpServer {
   readonly #definitions: Definitions
+  /** Below it lies what is kept for users and sessions. */
+  readonly dataFolder: string
+  readonly #authenticator: Authenticator
 
   constructor(name: string, options: ServerOptions) {
     this.#definitions = new Definitions(name, options)
+    // biome-ignore lint/style/noProcessEnv: a server is the composition root of its program.
+    this.dataFolder = findDataFolder(options.dataFolder, options.environment ?? process.env)
+    this.#authenticator = createAuthenticator(options)
   }
 
   tool<const Schema extends InputSchema>(
@@ -40,9 +60,20 @@ export class McpServer {
     return this.#definitions.prompts.add(name, definePrompt(name, options, handler))
   }
 
+  /** Who sends a request with these headers, or how it is to be refused. */
+  authenticate(headers: RequestHeaders): Promise<Authentication> {
+    return this.#authenticator.authenticate(headers)
+  }
+
+  /** Throws where requests that reach this address must not be served: asked by whoever opens a port, before. */
+  assertMayListen(host: string): void {
+    this.#authenticator.assertMayListen(host)
+  }
+
   /** Gives each outgoing message to `send`; feed each incoming one to `receive`. */
-  connect(send: (message: object) => void): Connection {
-    return new ServerConnection(this.#definitions, send)
+  connect(send: (message: object) => void, { identity }: ConnectOptions = {}): Connection {
+    const scope = identity && createScope(identity, this.dataFolder)
+    return new ServerConnection(this.#definitions, { send, scope })
   }
 }
 

@@ -1,0 +1,53 @@
+import { SallyportError } from '@sallyport/core'
+import { isLoopback } from './loopback.ts'
+import type { Identity } from './request-scope.ts'
+
+/** The headers of a request as Node gives them, names in lower case. */
+export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Who asks, or how the request is to be refused. The words are ours and never hold anything of a token. */
+export type Authentication =
+  | { readonly identity: Identity }
+  | { readonly status: 401; readonly wwwAuthenticate: string; readonly problem: string }
+  /** The token cannot be judged at the moment: the issuer's keys could not be fetched. */
+  | { readonly status: 503; readonly retryAfterSeconds: number; readonly problem: string }
+
+export interface Authenticator {
+  authenticate(headers: RequestHeaders): Promise<Authentication>
+  /** Throws where requests that reach this address must not be served as they are. Asked before listening. */
+  assertMayListen(host: string): void
+}
+
+export interface AuthenticatorOptions {
+  /** Everybody who reaches the server is one made-up user: for trying things, on loopback only. */
+  readonly dev?: boolean | undefined
+}
+
+const DEV_IDENTITY: Identity = Object.freeze({ userId: 'dev', sessionId: 'dev' })
+
+export function createAuthenticator({ dev }: AuthenticatorOptions): Authenticator {
+  return dev === true ? DEV : CLOSED
+}
+
+const DEV: Authenticator = {
+  authenticate: async () => ({ identity: DEV_IDENTITY }),
+  assertMayListen(host) {
+    if (isLoopback(host)) return
+    throw new SallyportError('USAGE', `"dev" answers without tokens, on loopback only; got the host ${host}.`, {
+      hint: 'Listen on 127.0.0.1, or give "auth" instead of "dev".',
+    })
+  },
+}
+
+const CLOSED: Authenticator = {
+  authenticate: async () => ({ status: 401, wwwAuthenticate: 'Bearer', problem: 'Nobody can be told apart here.' }),
+  assertMayListen() {
+    throw new SallyportError(
+      'USAGE',
+      'The server has neither "auth" nor "dev": whoever asks over HTTP is a stranger.',
+      {
+        hint: 'Give createMcpServer { auth: { jwt: { … } } }, or { dev: true } to try it out on this machine without tokens.',
+      },
+    )
+  },
+}
