@@ -1,9 +1,24 @@
-import type { Json, JsonObject } from '@sallyport/core'
+import {
+  isJsonList,
+  isJsonObject,
+  isLogLevel,
+  type Json,
+  type JsonObject,
+  LOG_LEVELS,
+  type LogLevel,
+} from '@sallyport/core'
+import { createElicitation, type Elicited, type ElicitOptions, readElicited } from './elicitation.ts'
 import type { RequestId } from './json-rpc.ts'
+import { type Askable, canAsk, type Question } from './question.ts'
+import type { Schema } from './schema.ts'
 
-const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
-
-export type LogLevel = (typeof LOG_LEVELS)[number]
+/** A completion that the client's model is asked for, in the protocol's own shape. */
+export interface SampleRequest {
+  readonly messages: readonly JsonObject[]
+  readonly maxTokens: number
+  readonly key?: string
+  readonly [field: string]: unknown
+}
 
 /** What a handler has besides its arguments. */
 export interface CallContext {
@@ -13,41 +28,83 @@ export interface CallContext {
   progress(progress: number, total?: number, message?: string): void
   /** A message for the caller's log, sent from the level that the caller chose. */
   log(level: LogLevel, data: Json): void
+  /** Asks the person behind the client to fill in a form. */
+  elicit<const Form extends Schema>(question: ElicitOptions<Form>): Promise<Elicited<Form>>
+  /** Asks the client's model. The protocol has deprecated it since 2026-07-28. */
+  sample(request: SampleRequest): Promise<JsonObject>
+  /** The folders that the client works in. The protocol has deprecated it since 2026-07-28. */
+  listRoots(options?: { readonly key?: string }): Promise<readonly JsonObject[]>
+  /** Has the client declared that it can be asked? */
+  canAsk(what: Askable): boolean
 }
 
-export interface CallChannel {
-  readonly signal: AbortSignal
+/** What carries a call at the moment. */
+export interface CallCarrier {
   readonly progressToken: RequestId | undefined
   /** The lowest level that is sent; undefined: none. */
   readonly logLevel: string | undefined
-  readonly logger: string
+  readonly capabilities: JsonObject
   /** Sends a notification, unless the call is over. */
   notify(method: string, params: JsonObject): void
 }
 
+export interface CallChannel {
+  readonly signal: AbortSignal
+  readonly logger: string
+  /** Nothing while the call waits for a client that has to come back. */
+  readonly carrier: CallCarrier | undefined
+  readonly capabilities: JsonObject
+  ask(question: Question): Promise<JsonObject>
+}
+
 export function createCallContext(channel: CallChannel): CallContext {
-  let furthest = Number.NEGATIVE_INFINITY
   return {
     signal: channel.signal,
-    progress(progress, total, message) {
-      // The protocol wants every notice to go further than the last; NaN compares false and is dropped too.
-      if (channel.progressToken === undefined || !(progress > furthest)) return
-      furthest = progress
-      channel.notify('notifications/progress', {
-        progressToken: channel.progressToken,
-        progress,
-        ...(total === undefined ? {} : { total }),
-        ...(message === undefined ? {} : { message }),
-      })
-    },
+    progress: createProgress(channel),
     log(level, data) {
-      if (!reaches(level, channel.logLevel)) return
-      channel.notify('notifications/message', { level, logger: channel.logger, data })
+      if (!reaches(level, channel.carrier?.logLevel)) return
+      channel.carrier?.notify('notifications/message', { level, logger: channel.logger, data })
     },
+    elicit: (question) => handled(elicit(channel, question)) as never,
+    sample({ key, ...params }) {
+      return handled(channel.ask({ method: 'sampling/createMessage', params: params as unknown as JsonObject, key }))
+    },
+    listRoots: ({ key } = {}) => handled(listRoots(channel, key)),
+    canAsk: (what) => canAsk(what, channel.capabilities),
   }
 }
 
-export const isLogLevel = (level: unknown): level is LogLevel => LOG_LEVELS.some((known) => known === level)
+async function elicit(channel: CallChannel, question: ElicitOptions): Promise<Elicited> {
+  const { params, form } = createElicitation(question)
+  return readElicited(await channel.ask({ method: 'elicitation/create', params, key: question.key }), form)
+}
+
+async function listRoots(channel: CallChannel, key: string | undefined): Promise<readonly JsonObject[]> {
+  const { roots } = await channel.ask({ method: 'roots/list', params: {}, key })
+  return isJsonList(roots) ? roots.filter(isJsonObject) : []
+}
+
+/** A handler that does not wait for its answer must not end the process when the client is gone. */
+function handled<Value>(answer: Promise<Value>): Promise<Value> {
+  answer.catch(() => undefined)
+  return answer
+}
+
+function createProgress(channel: CallChannel): CallContext['progress'] {
+  let furthest = Number.NEGATIVE_INFINITY
+  return (progress, total, message) => {
+    const { carrier } = channel
+    // The protocol wants every notice to go further than the last; NaN compares false and is dropped too.
+    if (carrier?.progressToken === undefined || !(progress > furthest)) return
+    furthest = progress
+    carrier.notify('notifications/progress', {
+      progressToken: carrier.progressToken,
+      progress,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    })
+  }
+}
 
 function reaches(level: LogLevel, threshold: string | undefined): boolean {
   return isLogLevel(threshold) && LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(threshold)

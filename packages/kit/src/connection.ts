@@ -1,6 +1,7 @@
-import type { JsonObject } from '@sallyport/core'
-import { createCallContext, isLogLevel } from './call-context.ts'
-import type { Definitions, ListKind } from './definitions.ts'
+import { createHash } from 'node:crypto'
+import { canonicalJson, isJsonObject, isLogLevel, type JsonObject } from '@sallyport/core'
+import { createCallContext } from './call-context.ts'
+import type { Definitions } from './definitions.ts'
 import { agreeLegacyVersion, NO_OPENING, type RequestMeta, readMeta, stampAnswer } from './era.ts'
 import { type RequestScope, runInScope } from './identity/identity.ts'
 import {
@@ -15,7 +16,10 @@ import {
   readMessage,
   refuse,
 } from './json-rpc.ts'
-import { findMethod, introduce, unknownMethod } from './methods.ts'
+import { findMethod, introduce, type Method, unknownMethod } from './methods.ts'
+import { OutgoingRequests } from './outgoing-requests.ts'
+import { type Claim, ParkedCalls } from './parked-calls.ts'
+import { type Round, RunningCall } from './running-call.ts'
 import { Subscriptions } from './subscriptions.ts'
 
 /** One peer of a server. Messages are JSON-RPC objects; whoever carries them is no concern of it. */
@@ -26,31 +30,36 @@ export interface Connection {
   close(): void
 }
 
+/** Takes a message to the peer. `during` names the request that it belongs to. False when it cannot arrive. */
+export type Send = (message: object, during?: RequestId) => unknown
+
 export interface Peer {
-  readonly send: (message: object) => void
+  readonly send: Send
   /** On whose behalf every handler runs. */
   readonly scope: RequestScope | undefined
+  /** Where calls wait that outlive their connection. Absent: none does. */
+  readonly parked?: ParkedCalls<RunningCall> | undefined
+  /** No answer will come to a request that the client cancelled. */
+  readonly onCancelled?: ((id: RequestId) => void) | undefined
 }
 
 const FIRST_LOG_LEVEL = 'info'
 
 export class ServerConnection implements Connection {
   readonly #definitions: Definitions
-  readonly #send: (message: object) => void
-  readonly #scope: RequestScope | undefined
-  readonly #calls = new Map<RequestId, AbortController>()
+  readonly #peer: Peer
+  readonly #calls = new Map<RequestId, RunningCall>()
+  readonly #outgoing = new OutgoingRequests((message, during) => this.#deliver(message, during))
+  readonly #ownParked = new ParkedCalls<RunningCall>()
   readonly #subscriptions: Subscriptions
-  readonly #unwatch: () => void
-  #initialized = false
+  #capabilities: JsonObject | undefined
   #logLevel: string = FIRST_LOG_LEVEL
   #closed = false
 
-  constructor(definitions: Definitions, { send, scope }: Peer) {
+  constructor(definitions: Definitions, peer: Peer) {
     this.#definitions = definitions
-    this.#send = send
-    this.#scope = scope
-    this.#subscriptions = new Subscriptions(definitions, (message) => this.#deliver(message))
-    this.#unwatch = definitions.watch((kind) => this.#listChanged(kind))
+    this.#peer = peer
+    this.#subscriptions = new Subscriptions(definitions, (message, during) => this.#deliver(message, during))
   }
 
   receive(message: unknown): void {
@@ -58,6 +67,7 @@ export class ServerConnection implements Connection {
     const incoming = readMessage(message)
     if (incoming.kind === 'bad') this.#answer(incoming.id, incoming)
     if (incoming.kind === 'notification') this.#notified(incoming)
+    if (incoming.kind === 'response') this.#outgoing.answered(incoming)
     if (incoming.kind !== 'request') return
     const answer = this.#request(incoming)
     if (answer !== undefined) this.#answer(incoming.id, answer)
@@ -65,18 +75,22 @@ export class ServerConnection implements Connection {
 
   close(): void {
     if (this.#closed) return
-    this.#subscriptions.end()
+    this.#subscriptions.close()
     this.#closed = true
-    this.#unwatch()
-    for (const call of this.#calls.values()) call.abort()
+    for (const call of this.#calls.values()) call.cancel()
     this.#calls.clear()
+    this.#outgoing.close()
+    this.#ownParked.close()
   }
 
   #notified({ method, params }: Incoming<'notification'>): void {
-    if (method !== 'notifications/cancelled' || !isRequestId(params.requestId)) return
-    this.#subscriptions.cancel(params.requestId)
-    this.#calls.get(params.requestId)?.abort()
-    this.#calls.delete(params.requestId)
+    const { requestId: id } = params
+    if (method !== 'notifications/cancelled' || !isRequestId(id)) return
+    const isKnown = this.#subscriptions.has(id) || this.#calls.has(id)
+    this.#subscriptions.cancel(id)
+    this.#calls.get(id)?.cancel()
+    this.#calls.delete(id)
+    if (isKnown) this.#peer.onCancelled?.(id)
   }
 
   /** The answer, where it is known at once. */
@@ -89,15 +103,16 @@ export class ServerConnection implements Connection {
     const own = meta.era === 'legacy' ? this.#legacyRequest(method, params) : undefined
     if (own !== undefined) return own
     if (meta.era === 'modern' && method === 'subscriptions/listen') return this.#subscriptions.listen(id, params)
-    this.#run(request, meta).catch((error) => this.#crashed(id, error))
-    return undefined
+    return this.#begin(request, meta)
   }
 
   /** The requests of the legacy era that are about the connection itself. */
   #legacyRequest(method: string, params: JsonObject): Answer | undefined {
     if (method === 'initialize') return this.#initialize(params)
     if (method === 'ping') return undefined
-    if (!this.#initialized) return NO_OPENING
+    if (this.#capabilities === undefined) return NO_OPENING
+    if (method === 'resources/subscribe' || method === 'resources/unsubscribe')
+      return this.#subscriptions.legacyRequest(method, params)
     if (method !== 'logging/setLevel') return undefined
     if (!isLogLevel(params.level)) return refuse(INVALID_PARAMS, 'params.level is no log level.')
     this.#logLevel = params.level
@@ -107,55 +122,79 @@ export class ServerConnection implements Connection {
   #initialize(params: JsonObject): Answer {
     if (typeof params.protocolVersion !== 'string')
       return refuse(INVALID_PARAMS, 'params.protocolVersion is missing; expected a text.')
-    this.#initialized = true
+    this.#capabilities = isJsonObject(params.capabilities) ? params.capabilities : {}
+    this.#subscriptions.openLegacy()
     const protocolVersion = agreeLegacyVersion(params.protocolVersion)
-    return { result: { protocolVersion, serverInfo: this.#definitions.info, ...introduce(this.#definitions) } }
-  }
-
-  async #run({ id, method: name, params }: Incoming<'request'>, meta: RequestMeta): Promise<void> {
-    const { era } = meta
-    const method = findMethod(name, era, this.#definitions)
-    if (method === undefined) {
-      this.#answer(id, unknownMethod(name))
-      return
+    return {
+      result: { protocolVersion, serverInfo: this.#definitions.info, ...introduce(this.#definitions) },
     }
-    const call = new AbortController()
+  }
+
+  #begin(request: Incoming<'request'>, meta: RequestMeta): Answer | undefined {
+    const { id, params } = request
+    const method = findMethod(request.method, meta.era, this.#definitions)
+    if (method === undefined) return unknownMethod(request.method)
+    const round = this.#openRound(request, meta, method)
+    if ('error' in round) return round
+    const claim = (): Claim => claimOf(request, this.#peer.scope)
+    const parked = this.#peer.parked ?? this.#ownParked
+    if (meta.era === 'modern' && method.asks && params.requestState !== undefined) {
+      const call = parked.take(String(params.requestState), claim())
+      if (call === undefined) return UNKNOWN_STATE
+      this.#calls.set(id, call)
+      call.resume(round)
+      return undefined
+    }
+    const call = new RunningCall({ round, logger: String(this.#definitions.info.name), parked, claim })
     this.#calls.set(id, call)
-    const context = this.#context(id, call, meta)
+    this.#run(call, method, { era: meta.era, params })
+    return undefined
+  }
+
+  #run(call: RunningCall, method: Method, { era, params }: Pick<RequestMeta, 'era'> & { params: JsonObject }): void {
+    const context = createCallContext(call)
     const request = { definitions: this.#definitions, era, params, context }
-    const answer = await runInScope(this.#scope, () => method.answer(request))
-    if (this.#calls.get(id) !== call) return
-    this.#calls.delete(id)
-    this.#answer(id, stampAnswer(answer, { era, serverInfo: this.#definitions.info, cacheScope: method.cacheScope }))
+    const crashed = (error: unknown): Answer => {
+      const incident = this.#definitions.reportBug('the kit', error)
+      return refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
+    }
+    runInScope(this.#peer.scope, async () => method.answer(request))
+      .catch(crashed)
+      .then((answer) => call.finish(answer), crashed)
   }
 
-  #crashed(id: RequestId, error: unknown): void {
-    this.#calls.delete(id)
-    const incident = this.#definitions.reportBug('the kit', error)
-    this.#answer(id, refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`))
-  }
-
-  #context(id: RequestId, call: AbortController, meta: RequestMeta) {
-    return createCallContext({
-      signal: call.signal,
-      progressToken: meta.progressToken,
-      logLevel: meta.era === 'modern' ? meta.logLevel : this.#logLevel,
-      logger: String(this.#definitions.info.name),
-      notify: (method, params) => {
-        if (this.#calls.get(id) === call) this.#deliver(notification(method, params))
+  /** The way of a call through this connection, as long as the request is in flight. */
+  #openRound(
+    { id, params }: Incoming<'request'>,
+    meta: RequestMeta,
+    method: Method,
+  ): Round | Extract<Answer, { error: unknown }> {
+    const { era, progressToken } = meta
+    const { inputResponses: responses = {} } = era === 'modern' && method.asks ? params : {}
+    if (!isJsonObject(responses)) return refuse(INVALID_PARAMS, 'params.inputResponses is not an object.')
+    const { info: serverInfo } = this.#definitions
+    const isOn = (): boolean => this.#calls.get(id)?.carrier === round
+    const round: Round = {
+      progressToken,
+      responses,
+      logLevel: era === 'modern' ? meta.logLevel : this.#logLevel,
+      capabilities: era === 'modern' ? meta.capabilities : (this.#capabilities ?? {}),
+      push: era === 'modern' ? undefined : (question, signal) => this.#outgoing.ask(question, id, signal),
+      notify: (name, body) => {
+        if (isOn()) this.#deliver(notification(name, body), id)
       },
-    })
-  }
-
-  #listChanged(kind: ListKind): void {
-    if (this.#initialized) this.#deliver(notification(`notifications/${kind}/list_changed`))
-    this.#subscriptions.listChanged(kind)
+      answer: (answer) => {
+        this.#calls.delete(id)
+        this.#answer(id, stampAnswer(answer, { era, serverInfo, cacheScope: method.cacheScope }))
+      },
+    }
+    return round
   }
 
   #answer(id: RequestId | null, answer: Answer): void {
     if (this.#closed) return
     try {
-      this.#send({ jsonrpc: '2.0', id, ...answer })
+      this.#peer.send({ jsonrpc: '2.0', id, ...answer }, id ?? undefined)
     } catch (error) {
       // A result that cannot be carried (a cycle, a BigInt) must still be answered.
       const incident = this.#definitions.reportBug('an answer', error)
@@ -164,12 +203,33 @@ export class ServerConnection implements Connection {
     }
   }
 
-  #deliver(message: object): void {
-    if (this.#closed) return
+  #deliver(message: object, during?: RequestId): boolean {
+    if (this.#closed) return false
     try {
-      this.#send(message)
+      return this.#peer.send(message, during) !== false
     } catch (error) {
       this.#definitions.reportBug('a notification', error)
+      return false
     }
+  }
+}
+
+const UNKNOWN_STATE = refuse(
+  INVALID_PARAMS,
+  'params.requestState is not (or no longer) one of this server for this request. Send the request anew, without it.',
+)
+
+function claimOf({ method, params }: Incoming<'request'>, scope: RequestScope | undefined): Claim {
+  const { name, uri, arguments: args } = params
+  const request = canonicalJson({
+    method,
+    ...(name !== undefined && { name }),
+    ...(uri !== undefined && { uri }),
+    args: args ?? {},
+  })
+  return {
+    owner: scope === undefined ? '' : JSON.stringify([scope.userId, scope.sessionId]),
+    // Arguments may be megabytes, and secrets.
+    request: createHash('sha256').update(request).digest('base64'),
   }
 }

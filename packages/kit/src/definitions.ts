@@ -1,4 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
+import { type Icon, iconsField } from './icon.ts'
 import type { Environment } from './identity/identity.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
@@ -7,6 +8,9 @@ import type { Tool } from './tool-definition.ts'
 
 /** The lists whose changes are told. Templates belong to the resources. */
 export type ListKind = 'tools' | 'resources' | 'prompts'
+
+/** A list that is another now, or a resource that is. */
+export type Change = { readonly kind: ListKind } | { readonly uri: string }
 
 /** Something that was thrown and is no tool error. It is for the log; the caller learns the incident only. */
 export interface Bug {
@@ -21,6 +25,8 @@ export interface ServerOptions {
   readonly title?: string
   /** How a model should use the server as a whole. */
   readonly instructions?: string
+  readonly websiteUrl?: string
+  readonly icons?: readonly Icon[]
   /** Where bugs are told. Absent: standard error. */
   readonly onBug?: (bug: Bug) => void
   /** What is kept for users and sessions lies below it. Absent: `$SALLYPORT_DATA`, else the system's place for state. */
@@ -40,11 +46,18 @@ export class Definitions {
   readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#changed('resources'))
   readonly prompts = new Registry<Prompt>('prompt', () => this.#changed('prompts'))
   readonly #onBug: (bug: Bug) => void
-  readonly #watchers = new Set<(kind: ListKind) => void>()
+  readonly #watchers = new Set<(change: Change) => void>()
   readonly #untold = new Set<ListKind>()
 
   constructor(name: string, options: ServerOptions) {
-    this.info = { name, ...(options.title === undefined ? {} : { title: options.title }), version: options.version }
+    const { title, version, websiteUrl, icons } = options
+    this.info = {
+      name,
+      ...(title === undefined ? {} : { title }),
+      version,
+      ...(websiteUrl === undefined ? {} : { websiteUrl }),
+      ...iconsField(icons),
+    }
     this.instructions = options.instructions
     this.#onBug = options.onBug ?? printBug
   }
@@ -55,10 +68,15 @@ export class Definitions {
     return this.resources.offered || this.templates.offered
   }
 
-  /** Called once for all changes of one turn. Returns the unsubscribe. */
-  watch(watcher: (kind: ListKind) => void): () => void {
+  /** Called once for all changes of a list in one turn. Returns the unsubscribe. */
+  watch(watcher: (change: Change) => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
+  }
+
+  /** Tells whoever has subscribed to it. */
+  resourceUpdated(uri: string): void {
+    for (const watcher of [...this.#watchers]) watcher({ uri })
   }
 
   findResource(uri: string): { readonly resource: Resource; readonly variables: Variables } | undefined {
@@ -87,7 +105,7 @@ export class Definitions {
     this.#untold.add(kind)
     queueMicrotask(() => {
       this.#untold.delete(kind)
-      for (const watcher of this.#watchers) watcher(kind)
+      for (const watcher of [...this.#watchers]) watcher({ kind })
     })
   }
 }

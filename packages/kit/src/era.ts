@@ -25,6 +25,8 @@ export interface RequestMeta {
   readonly progressToken: RequestId | undefined
   /** Modern requests ask for logs one by one; without a level there are none. */
   readonly logLevel: string | undefined
+  /** What the client can be asked. Legacy clients say it once, in their handshake. */
+  readonly capabilities: JsonObject
 }
 
 /** The version for a legacy handshake: the one asked for if we know it, else our newest. */
@@ -36,16 +38,17 @@ export function readMeta(params: JsonObject): RequestMeta | { readonly error: Rp
   const meta = isJsonObject(params._meta) ? params._meta : {}
   const progressToken = isRequestId(meta.progressToken) ? meta.progressToken : undefined
   const version = meta[META.protocolVersion]
-  if (version === undefined) return { era: 'legacy', progressToken, logLevel: undefined }
+  if (version === undefined) return { era: 'legacy', progressToken, logLevel: undefined, capabilities: {} }
   if (typeof version !== 'string') return refuse(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is not a text.`)
   if (!MODERN_VERSIONS.includes(version)) return unsupported(version)
-  if (!isJsonObject(meta[META.clientCapabilities]))
+  const capabilities = meta[META.clientCapabilities]
+  if (!isJsonObject(capabilities))
     return refuse(
       INVALID_PARAMS,
       `_meta["${META.clientCapabilities}"] is missing; expected an object, which may be empty.`,
     )
   const level = meta[META.logLevel]
-  return { era: 'modern', progressToken, logLevel: typeof level === 'string' ? level : undefined }
+  return { era: 'modern', progressToken, logLevel: typeof level === 'string' ? level : undefined, capabilities }
 }
 
 function unsupported(requested: string): { readonly error: RpcError } {

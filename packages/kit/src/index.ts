@@ -1,6 +1,11 @@
-export type { CallContext, LogLevel } from './call-context.ts'
-export type { Connection } from './connection.ts'
+export type { LogLevel } from '@sallyport/core'
+export type { CallContext, SampleRequest } from './call-context.ts'
+export type { Completer } from './completion.ts'
+export type { Connection, Send } from './connection.ts'
 export type { Bug, ServerOptions } from './definitions.ts'
+export type { Elicited, ElicitOptions } from './elicitation.ts'
+export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
+export type { Icon } from './icon.ts'
 export {
   type Authentication,
   currentScope,
@@ -15,8 +20,15 @@ export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-serv
 export { CONNECT, type Permission, type PermissionDeclaration, READ, WRITE } from './permission.ts'
 export type { PromptArgument, PromptHandler, PromptMessage, PromptOptions } from './prompt-definition.ts'
 export type { Registration } from './registry.ts'
-export type { ResourceOptions, ResourceReader, ResourceRequest } from './resource-definition.ts'
+export type {
+  ResourceOptions,
+  ResourceReader,
+  ResourceRequest,
+  ResourceTemplateOptions,
+} from './resource-definition.ts'
+export type { PlainSchema, Schema, ValueOf } from './schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'
+export type { StandardSchema } from './standard-schema.ts'
 export type { ToolAnnotations, ToolHandler, ToolOptions } from './tool-definition.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
 export { type Content, type ToolResult, textContent } from './tool-result.ts'

@@ -19,7 +19,8 @@ interface TypeNames {
   readonly object: JsonObject
 }
 
-type ValueOf<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
+/** What a value is, as far as the outermost type of its schema says. */
+export type PlainValueOf<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
   ? Choice
   : Schema extends { readonly type: infer Name extends keyof TypeNames }
     ? TypeNames[Name]
@@ -30,12 +31,12 @@ type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Na
 
 /** The arguments as a handler sees them: exactly what `checkArguments` proves, and no more. */
 export type ArgumentsOf<Schema> = {
-  readonly [Name in keyof PropertiesOf<Schema> as Name extends RequiredOf<Schema> ? Name : never]: ValueOf<
+  readonly [Name in keyof PropertiesOf<Schema> as Name extends RequiredOf<Schema> ? Name : never]: PlainValueOf<
     PropertiesOf<Schema>[Name]
   >
 } & {
   readonly [Name in keyof PropertiesOf<Schema> as Name extends RequiredOf<Schema> ? never : Name]?:
-    | ValueOf<PropertiesOf<Schema>[Name]>
+    | PlainValueOf<PropertiesOf<Schema>[Name]>
     | undefined
 }
 

@@ -16,6 +16,8 @@ export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
+export const HEADER_MISMATCH = -32020
+export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_PROTOCOL_VERSION = -32022
 /** The legacy era's own code; the modern one uses INVALID_PARAMS. */
 export const RESOURCE_NOT_FOUND = -32002
@@ -27,6 +29,10 @@ export function refuse(code: number, message: string, data?: Json): { readonly e
 export const isRequestId = (value: unknown): value is RequestId =>
   typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
 
+export function request(id: RequestId, method: string, params: JsonObject): object {
+  return { jsonrpc: '2.0', id, method, params }
+}
+
 export function notification(method: string, params?: JsonObject): object {
   return { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) }
 }
@@ -34,7 +40,7 @@ export function notification(method: string, params?: JsonObject): object {
 type AnyIncoming =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
-  | { readonly kind: 'response' }
+  | { readonly kind: 'response'; readonly id: RequestId | null; readonly result: Json | undefined }
   | { readonly kind: 'bad'; readonly id: RequestId | null; readonly error: RpcError }
 
 /** A message that came in, of one kind or of any. */
@@ -50,7 +56,7 @@ export function readMessage(message: unknown): Incoming {
   const answerable = isRequestId(id) ? id : null
   if (typeof method !== 'string')
     return 'result' in message || 'error' in message
-      ? { kind: 'response' }
+      ? { kind: 'response', id: answerable, result: message.result }
       : bad(answerable, 'The method is missing; expected a text.')
   if (id !== undefined && answerable === null) return bad(null, 'The id is neither a text nor a number.')
   if (!isJsonObject(params)) return bad(answerable, 'The params are no object.')

@@ -1,4 +1,5 @@
-import { type Connection, ServerConnection } from './connection.ts'
+import type { JsonObject, McpParam } from '@sallyport/core'
+import { type Connection, type Send, ServerConnection } from './connection.ts'
 import { Definitions, type ServerOptions } from './definitions.ts'
 import {
   type Authentication,
@@ -9,7 +10,8 @@ import {
   type Identity,
   type RequestHeaders,
 } from './identity/identity.ts'
-import type { ArgumentsOf, InputSchema } from './input-schema.ts'
+import type { RequestId } from './json-rpc.ts'
+import type { ParkedCalls } from './parked-calls.ts'
 import { definePrompt, type PromptHandler, type PromptOptions } from './prompt-definition.ts'
 import type { Registration } from './registry.ts'
 import {
@@ -17,12 +19,24 @@ import {
   defineResourceTemplate,
   type ResourceOptions,
   type ResourceReader,
+  type ResourceTemplateOptions,
 } from './resource-definition.ts'
+import type { RunningCall } from './running-call.ts'
+import type { PlainSchema, ReturnedFor, Schema, ValueOf } from './schema.ts'
 import { defineTool, type ToolHandler, type ToolOptions } from './tool-definition.ts'
+import type { ToolResult } from './tool-result.ts'
+
+/** Anything, unless the tool says what its results are. */
+type HandlerResult<Output> = [Output] extends [never] ? unknown : Returned<ReturnedFor<Output> | ToolResult>
+type Returned<Value> = Value | Promise<Value>
 
 export interface ConnectOptions {
   /** On whose behalf the peer asks. Absent: nobody's, and getUserId() is an error. */
   readonly identity?: Identity
+  /** For carriers that open a connection for every request: where calls wait meanwhile. */
+  readonly parked?: ParkedCalls<RunningCall>
+  /** For carriers that keep something open for every request: this one was cancelled, and will not be answered. */
+  readonly onCancelled?: (id: RequestId) => void
 }
 
 /** An MCP server as its author writes it. It speaks both protocol eras, on as many connections as there are peers. */
@@ -39,12 +53,14 @@ export class McpServer {
     this.#authenticator = createAuthenticator(options)
   }
 
-  tool<const Schema extends InputSchema>(
+  tool<const Input extends Schema, const Output extends Schema | PlainSchema = never>(
     name: string,
-    options: ToolOptions<Schema>,
-    handler: ToolHandler<ArgumentsOf<Schema>>,
+    options: ToolOptions<Input, Output>,
+    handler: ToolHandler<ValueOf<Input>, HandlerResult<Output>>,
   ): Registration {
-    return this.#definitions.tools.add(name, defineTool(name, options, handler))
+    // Sound because the arguments are checked first, and their type says no more than that proves.
+    const checked = handler as unknown as ToolHandler<JsonObject>
+    return this.#definitions.tools.add(name, defineTool(name, options, checked))
   }
 
   resource(uri: string, options: ResourceOptions, read: ResourceReader): Registration {
@@ -52,12 +68,27 @@ export class McpServer {
   }
 
   /** A family of resources: `notes://{id}`. */
-  resourceTemplate(template: string, options: ResourceOptions, read: ResourceReader): Registration {
+  resourceTemplate(template: string, options: ResourceTemplateOptions, read: ResourceReader): Registration {
     return this.#definitions.templates.add(template, defineResourceTemplate(template, options, read))
   }
 
   prompt(name: string, options: PromptOptions, handler: PromptHandler): Registration {
     return this.#definitions.prompts.add(name, definePrompt(name, options, handler))
+  }
+
+  /** Tells every client that has subscribed to this resource. */
+  resourceUpdated(uri: string): void {
+    this.#definitions.resourceUpdated(uri)
+  }
+
+  /** The arguments of a tool that HTTP repeats in headers. */
+  headerParams(tool: string): readonly McpParam[] {
+    return this.#definitions.tools.get(tool)?.headerParams ?? []
+  }
+
+  /** Tells the log of something that should not have happened, and returns the incident's name. */
+  reportBug(where: string, error: unknown): string {
+    return this.#definitions.reportBug(where, error)
   }
 
   /** Who sends a request with these headers, or how it is to be refused. */
@@ -71,9 +102,9 @@ export class McpServer {
   }
 
   /** Gives each outgoing message to `send`; feed each incoming one to `receive`. */
-  connect(send: (message: object) => void, { identity }: ConnectOptions = {}): Connection {
+  connect(send: Send, { identity, parked, onCancelled }: ConnectOptions = {}): Connection {
     const scope = identity && createScope(identity, this.dataFolder)
-    return new ServerConnection(this.#definitions, { send, scope })
+    return new ServerConnection(this.#definitions, { send, scope, parked, onCancelled })
   }
 }
 

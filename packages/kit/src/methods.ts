@@ -1,21 +1,24 @@
 import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
+import { complete } from './completion.ts'
 import type { Definitions, ListKind } from './definitions.ts'
 import { type CacheScope, MODERN_VERSIONS } from './era.ts'
-import { checkArguments } from './input-schema.ts'
 import {
   type Answer,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
   RESOURCE_NOT_FOUND,
   refuse,
 } from './json-rpc.ts'
+import { createCheckedResult } from './output-check.ts'
 import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
+import { UnaskableError } from './question.ts'
 import { createResourceContents } from './resource-definition.ts'
 import type { Tool } from './tool-definition.ts'
 import { describeToolError, type ToolFailure, ToolRetryError } from './tool-error.ts'
-import { createErrorResult, createToolResult, type ToolResult } from './tool-result.ts'
+import { createErrorResult, createToolResult } from './tool-result.ts'
 
 /** One request, with all that its answer depends on. */
 export interface MethodCall {
@@ -32,6 +35,8 @@ export interface Method {
   /** A method of a list that the server does not offer is unknown. */
   readonly of?: ListKind
   readonly cacheScope?: CacheScope
+  /** Its handler may ask the client something. */
+  readonly asks?: true
 }
 
 /** The requests that need nothing of the connection they came on. */
@@ -39,12 +44,13 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', { era: 'legacy', answer: () => ({ result: {} }) }],
   ['server/discover', { era: 'modern', cacheScope: 'public', answer: discover }],
   ['tools/list', { of: 'tools', cacheScope: 'public', answer: (call) => list(call, 'tools') }],
-  ['tools/call', { of: 'tools', answer: callTool }],
+  ['tools/call', { of: 'tools', asks: true, answer: callTool }],
   ['resources/list', { of: 'resources', cacheScope: 'public', answer: (call) => list(call, 'resources') }],
   ['resources/templates/list', { of: 'resources', cacheScope: 'public', answer: (call) => list(call, 'templates') }],
-  ['resources/read', { of: 'resources', cacheScope: 'private', answer: readResource }],
+  ['resources/read', { of: 'resources', cacheScope: 'private', asks: true, answer: readResource }],
   ['prompts/list', { of: 'prompts', cacheScope: 'public', answer: (call) => list(call, 'prompts') }],
-  ['prompts/get', { of: 'prompts', answer: getPrompt }],
+  ['prompts/get', { of: 'prompts', asks: true, answer: getPrompt }],
+  ['completion/complete', { answer: completeArgument }],
 ])
 
 export function findMethod(name: string, era: Era, definitions: Definitions): Method | undefined {
@@ -58,11 +64,13 @@ export const unknownMethod = (name: string): Answer =>
 
 function declareCapabilities(definitions: Definitions): JsonObject {
   const changing = { listChanged: true }
+  const hasArguments = definitions.prompts.offered || definitions.templates.offered
   return {
     logging: {},
     tools: changing,
-    ...(definitions.offers('resources') ? { resources: changing } : {}),
+    ...(definitions.offers('resources') ? { resources: { subscribe: true, ...changing } } : {}),
     ...(definitions.offers('prompts') ? { prompts: changing } : {}),
+    ...(hasArguments ? { completions: {} } : {}),
   }
 }
 
@@ -87,9 +95,11 @@ const LIST_FIELDS = {
 } as const
 
 /** Lists fit on one page: whoever asks for another made up its cursor. */
-function list({ definitions, params }: MethodCall, kind: keyof typeof LIST_FIELDS): Answer {
+function list({ definitions, params, era }: MethodCall, kind: keyof typeof LIST_FIELDS): Answer {
   if (params.cursor !== undefined) return refuse(INVALID_PARAMS, 'This cursor was not given out by this server.')
-  const entries = definitions[kind].list().map(({ definition }) => definition)
+  const entries = definitions[kind]
+    .list()
+    .map((entry) => (era === 'legacy' && 'legacyDefinition' in entry ? entry.legacyDefinition : entry.definition))
   return { result: { [LIST_FIELDS[kind]]: entries } }
 }
 
@@ -101,19 +111,31 @@ async function callTool(call: MethodCall): Promise<Answer> {
     return refuse(INVALID_PARAMS, `There is no tool ${JSON.stringify(params.name.slice(0, 128))} here.`)
   const args = params.arguments ?? {}
   if (!isJsonObject(args)) return refuse(INVALID_PARAMS, 'params.arguments is not an object.')
-  return { result: await runTool(tool, args, call) }
+  return runTool(tool, args, call)
 }
 
 /** The one seam where a thrown error becomes a result. */
-async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<ToolResult> {
+async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<Answer> {
   const where = `tool ${tool.definition.name}`
   try {
-    const wrong = checkArguments(tool.input, args)
-    if (wrong !== undefined) throw new ToolRetryError(wrong)
-    return createToolResult(await tool.handler(args, call.context), call.era)
+    const checking = tool.input.check(args)
+    // Handlers begin in the turn of their request, unless the schema itself has to wait.
+    const checked = checking instanceof Promise ? await checking : checking
+    if ('wrong' in checked) throw new ToolRetryError(checked.wrong)
+    const returned = await tool.handler(checked.value as JsonObject, call.context)
+    const { output } = tool
+    if (output !== undefined) return { result: await createCheckedResult(returned, output, call.era) }
+    return { result: createToolResult(returned, call.era) }
   } catch (error) {
-    return createErrorResult(describeThrown(where, error, call))
+    const unaskable = refuseUnaskable(error, call)
+    return unaskable ?? { result: createErrorResult(describeThrown(where, error, call)) }
   }
+}
+
+/** The modern era has an error of its own for what the client did not declare, so that it can come back with it. */
+function refuseUnaskable(error: unknown, { era }: MethodCall): Answer | undefined {
+  if (era === 'legacy' || !(error instanceof UnaskableError)) return undefined
+  return refuse(MISSING_CAPABILITY, error.message, { requiredCapabilities: { [error.capability]: {} } })
 }
 
 async function readResource(call: MethodCall): Promise<Answer> {
@@ -146,11 +168,17 @@ async function getPrompt(call: MethodCall): Promise<Answer> {
   }))
 }
 
+function completeArgument(call: MethodCall): Promise<Answer> {
+  return orRefuse('a completion', call, () => complete(call.definitions, call.params))
+}
+
 /** Prompts and resources have no error results: what a tool would say in one is said in the protocol's error. */
 async function orRefuse(where: string, call: MethodCall, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work()
   } catch (error) {
+    const unaskable = refuseUnaskable(error, call)
+    if (unaskable !== undefined) return unaskable
     const failure = describeThrown(where, error, call)
     const code = failure.kind === 'retry' ? INVALID_PARAMS : INTERNAL_ERROR
     return refuse(code, failure.text, { 'sallyport/error': failure.facts })

@@ -1,17 +1,22 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
+import type { Completer } from './completion.ts'
+import type { Icon } from './icon.ts'
 import { type Content, textContent } from './tool-result.ts'
 
 export interface PromptArgument {
   readonly name: string
   readonly description?: string
   readonly required?: boolean
+  /** Suggests values to clients that offer completion. */
+  readonly complete?: Completer
 }
 
 export interface PromptOptions {
   readonly title?: string
   readonly description?: string
   readonly arguments?: readonly PromptArgument[]
+  readonly icons?: readonly Icon[]
 }
 
 export interface PromptMessage {
@@ -28,10 +33,18 @@ export interface Prompt {
   readonly definition: JsonObject
   readonly options: PromptOptions
   readonly handler: PromptHandler
+  readonly completers: ReadonlyMap<string, Completer | undefined>
 }
 
 export function definePrompt(name: string, options: PromptOptions, handler: PromptHandler): Prompt {
-  return { definition: { name, ...(options as JsonObject) }, options, handler }
+  const { arguments: args, ...rest } = options
+  const shown = args?.map(({ complete: _, ...argument }) => argument)
+  return {
+    definition: { name, ...(rest as JsonObject), ...(shown === undefined ? {} : { arguments: shown }) },
+    options,
+    handler,
+    completers: new Map(args?.map(({ name: argument, complete }) => [argument, complete])),
+  }
 }
 
 /** The arguments of a prompt, which are texts always; or a sentence that says what is wrong with them. */

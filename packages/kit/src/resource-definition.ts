@@ -1,5 +1,7 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
+import type { Completer } from './completion.ts'
+import type { Icon } from './icon.ts'
 
 export interface ResourceOptions {
   /** Absent: the URI itself. */
@@ -7,6 +9,12 @@ export interface ResourceOptions {
   readonly title?: string
   readonly description?: string
   readonly mimeType?: string
+  readonly icons?: readonly Icon[]
+}
+
+export interface ResourceTemplateOptions extends ResourceOptions {
+  /** Suggests values for the template's variables to clients that offer completion. */
+  readonly complete?: Readonly<Record<string, Completer>>
 }
 
 export interface ResourceRequest {
@@ -31,6 +39,7 @@ export type Variables = Readonly<Record<string, string>>
 export interface ResourceTemplate extends Resource {
   /** What its variables stand for in the URI, when it is one of the family. */
   match(uri: string): Variables | undefined
+  readonly completers: ReadonlyMap<string, Completer | undefined>
 }
 
 export function defineResource(uri: string, options: ResourceOptions, read: ResourceReader): Resource {
@@ -46,7 +55,7 @@ const VARIABLE = /^\{([A-Za-z_]\w*)\}$/
 /** A template whose variables each fill a whole segment between slashes (`notes://{id}/text`), so that matching is linear. */
 export function defineResourceTemplate(
   template: string,
-  options: ResourceOptions,
+  { complete = {}, ...options }: ResourceTemplateOptions,
   read: ResourceReader,
 ): ResourceTemplate {
   const parts = template.split('/').map((part) => ({ part, variable: VARIABLE.exec(part)?.[1] }))
@@ -59,6 +68,7 @@ export function defineResourceTemplate(
     mimeType: options.mimeType,
     read,
     match: (uri) => matchSegments(uri.split('/'), parts),
+    completers: new Map(Object.entries(complete)),
   }
 }
 

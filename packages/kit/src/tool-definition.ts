@@ -1,12 +1,18 @@
 import {
   type JsonObject,
+  type McpParam,
   type PermissionDeclaration,
+  readMcpParams,
   readPermissions,
   SallyportError,
   type ToolDefinition,
 } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
-import type { ArgumentsOf, InputSchema } from './input-schema.ts'
+import { type Icon, iconsField } from './icon.ts'
+import { refuseIdentityFields } from './identity-fields.ts'
+import type { InputSchema } from './input-schema.ts'
+import { readOutput, type ToolOutput } from './output-check.ts'
+import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from './schema.ts'
 
 /** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
 export interface ToolAnnotations {
@@ -14,32 +20,39 @@ export interface ToolAnnotations {
   readonly idempotentHint?: boolean
 }
 
-export interface ToolOptions<Schema extends InputSchema = InputSchema> {
+export interface ToolOptions<
+  Input extends Schema = Schema,
+  Output extends Schema | PlainSchema = Schema | PlainSchema,
+> {
   readonly title?: string
   readonly description: string
   readonly permission: PermissionDeclaration
   /** Absent: the tool takes no arguments. */
-  readonly input?: Schema
+  readonly input?: Input
+  /** What its results are: a JSON Schema of anything, or a Standard Schema. */
+  readonly output?: Output
   readonly annotations?: ToolAnnotations
+  readonly icons?: readonly Icon[]
 }
 
 /** Returns a text, any JSON value, or a whole ToolResult. */
-export type ToolHandler<Arguments> = (args: Arguments, context: CallContext) => unknown
+export type ToolHandler<Arguments, Returned = unknown> = (args: Arguments, context: CallContext) => Returned
 
 export interface Tool {
   readonly definition: ToolDefinition
-  readonly input: InputSchema
+  /** For clients of the legacy era, which know results that are objects only. */
+  readonly legacyDefinition: ToolDefinition
+  readonly input: CheckedSchema
+  readonly output: ToolOutput | undefined
+  /** The arguments that HTTP repeats in headers. */
+  readonly headerParams: readonly McpParam[]
   readonly handler: ToolHandler<JsonObject>
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
 const NO_ARGUMENTS: InputSchema = { type: 'object', properties: {}, additionalProperties: false }
 
-export function defineTool<Schema extends InputSchema>(
-  name: string,
-  options: ToolOptions<Schema>,
-  handler: ToolHandler<ArgumentsOf<Schema>>,
-): Tool {
+export function defineTool(name: string, options: ToolOptions, handler: ToolHandler<JsonObject>): Tool {
   const permissions = readPermissions(options.permission)
   if (permissions === undefined)
     throw new SallyportError('USAGE', `The tool "${name}" has permission ${shown(options.permission)}.`, {
@@ -49,29 +62,40 @@ export function defineTool<Schema extends InputSchema>(
     throw new SallyportError('USAGE', `"${name}" cannot be the name of a tool.`, {
       hint: 'Use 1 to 128 letters, digits, "_", "-" or ".".',
     })
-  const input: InputSchema = options.input ?? NO_ARGUMENTS
-  if (input.type !== 'object')
-    throw new SallyportError('USAGE', `The input of the tool "${name}" is no JSON Schema of an object.`, {
-      hint: 'Give { type: "object", properties: { … } }.',
-    })
-  const annotations = {
-    readOnlyHint: !permissions.includes('WRITE'),
-    openWorldHint: permissions.includes('CONNECT'),
-    ...options.annotations,
-  }
-  return {
-    definition: {
-      name,
-      ...(options.title === undefined ? {} : { title: options.title }),
-      description: options.description,
-      inputSchema: input as JsonObject,
-      annotations,
-      _meta: { 'sallyport/permission': permissions },
+  const input = readInput(name, options.input ?? NO_ARGUMENTS)
+  const output = options.output === undefined ? undefined : readOutput(options.output)
+  const definition = {
+    name,
+    ...(options.title === undefined ? {} : { title: options.title }),
+    description: options.description,
+    inputSchema: input.json,
+    ...(output === undefined ? {} : { outputSchema: output.json }),
+    annotations: {
+      readOnlyHint: !permissions.includes('WRITE'),
+      openWorldHint: permissions.includes('CONNECT'),
+      ...options.annotations,
     },
-    input,
-    // Sound because `checkArguments` runs first and ArgumentsOf says no more than it proves.
-    handler: handler as unknown as ToolHandler<JsonObject>,
+    ...iconsField(options.icons),
+    _meta: { 'sallyport/permission': permissions },
   }
+  const legacyDefinition = output?.wrapped === undefined ? definition : { ...definition, outputSchema: output.wrapped }
+  return { definition, legacyDefinition, input, output, headerParams: readHeaderParams(name, input.json), handler }
+}
+
+function readInput(tool: string, schema: Schema): CheckedSchema {
+  const input = readSchema(schema, 'input')
+  if (input.json.type !== 'object')
+    throw new SallyportError('USAGE', `The input of the tool "${tool}" is no JSON Schema of an object.`, {
+      hint: 'Give { type: "object", properties: { … } }, or a Standard Schema of an object.',
+    })
+  refuseIdentityFields(tool, input.json)
+  return input
+}
+
+function readHeaderParams(tool: string, schema: JsonObject): readonly McpParam[] {
+  const read = readMcpParams(schema)
+  if ('params' in read) return read.params
+  throw new SallyportError('USAGE', `The input of the tool "${tool}" cannot be used over HTTP: ${read.flaw}.`)
 }
 
 const shown = (declared: unknown): string => (declared === undefined ? 'none' : String(JSON.stringify(declared)))

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
+import { UnaskableError } from './question.ts'
 
 /** The model can correct this and call again: a wrong path, an empty query, a bad date. */
 export class ToolRetryError extends Error {
@@ -20,6 +21,11 @@ export class ToolFatalError extends Error {
   }
 }
 
+/** A tool returned something else than its output schema says: a bug of the server, of which the caller is told the kind. */
+export class OutputMismatchError extends Error {
+  override readonly name = 'OutputMismatchError'
+}
+
 /** What is said to the caller about a failure. Anything that is no tool error is a bug, and its text stays with us. */
 export interface ToolFailure {
   readonly kind: 'retry' | 'fatal' | 'bug'
@@ -32,6 +38,13 @@ export interface ToolFailure {
 export function describeToolError(error: unknown, reportBug: () => string): ToolFailure {
   if (error instanceof ToolRetryError) return failure('retry', error.message)
   if (error instanceof ToolFatalError) return failure('fatal', error.message, error.nextStep)
+  if (error instanceof UnaskableError) return failure('retry', error.message)
+  if (error instanceof OutputMismatchError)
+    return failure(
+      'bug',
+      `The server broke its own output schema (incident ${reportBug()}).`,
+      'Its log has the details.',
+    )
   return failure('bug', `Something went wrong inside the server (incident ${reportBug()}).`, 'Its log has the details.')
 }
 

@@ -1,4 +1,4 @@
-import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
+import { type Era, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import type { ToolFailure } from './tool-error.ts'
 
 /** A block of content: text, image, audio, resource, resource_link, or a type of the future. */
@@ -27,10 +27,15 @@ function shapeResult(returned: unknown): ToolResult {
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [textContent(returned)] }
   if (isToolResult(returned)) return returned
-  const text = JSON.stringify(returned)
-  if (text === undefined) throw new TypeError(`A tool returned a ${typeof returned}, which JSON cannot carry`)
-  // Read back, because a Date or a class with toJSON is something else on the wire.
-  return { content: [textContent(text)], structuredContent: JSON.parse(text) }
+  const value = toJson(returned)
+  return { content: [textContent(JSON.stringify(value))], structuredContent: value }
+}
+
+/** Written and read back, because a Date or a class with toJSON is something else on the wire. */
+export function toJson(value: unknown): Json {
+  const text = JSON.stringify(value)
+  if (text === undefined) throw new TypeError(`A tool returned a ${typeof value}, which JSON cannot carry`)
+  return JSON.parse(text)
 }
 
 export function createErrorResult(failure: ToolFailure): ToolResult {
@@ -44,7 +49,7 @@ function withoutLooseStructure(result: ToolResult): ToolResult {
   return rest
 }
 
-function isToolResult(value: unknown): value is ToolResult {
+export function isToolResult(value: unknown): value is ToolResult {
   if (typeof value !== 'object' || value === null || !('content' in value)) return false
   return Array.isArray(value.content) && value.content.every((block) => typeof block?.type === 'string')
 }

@@ -1,0 +1,44 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { Definitions } from './definitions.ts'
+import { type Answer, INVALID_PARAMS, refuse } from './json-rpc.ts'
+
+/** Values for what a person has typed so far. `others` are the arguments that are filled in already. */
+export type Completer = (
+  typed: string,
+  others: Readonly<Record<string, string>>,
+) => readonly string[] | Promise<readonly string[]>
+
+/** The protocol's own limit for one answer. */
+const MOST_VALUES = 100
+
+/** What `completion/complete` is about: a completer, none for an argument that has none, or what is wrong. */
+export async function complete(definitions: Definitions, params: JsonObject): Promise<Answer> {
+  const { ref, argument, context } = params
+  if (!isJsonObject(argument) || typeof argument.name !== 'string' || typeof argument.value !== 'string')
+    return refuse(INVALID_PARAMS, 'params.argument is missing; expected { name, value }.')
+  const completers = isJsonObject(ref) ? findCompleters(definitions, ref) : undefined
+  if (completers === undefined)
+    return refuse(INVALID_PARAMS, 'params.ref names no prompt and no resource template of this server.')
+  const completer = completers.get(argument.name)
+  const values = (await completer?.(argument.value, textsIn(context))) ?? []
+  const completion = {
+    values: values.slice(0, MOST_VALUES),
+    total: values.length,
+    hasMore: values.length > MOST_VALUES,
+  }
+  return { result: { completion } }
+}
+
+type Completers = ReadonlyMap<string, Completer | undefined>
+
+function findCompleters(definitions: Definitions, { type, name, uri }: JsonObject): Completers | undefined {
+  if (type === 'ref/prompt') return definitions.prompts.get(String(name))?.completers
+  return type === 'ref/resource' ? definitions.templates.get(String(uri))?.completers : undefined
+}
+
+function textsIn(context: unknown): Readonly<Record<string, string>> {
+  const given = isJsonObject(context) && isJsonObject(context.arguments) ? context.arguments : {}
+  return Object.fromEntries(
+    Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
+}

@@ -1,0 +1,190 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, quoteText, SallyportError } from '@sallyport/core'
+import type { Identity } from '../identity/identity.ts'
+import {
+  HEADER_MISMATCH,
+  INVALID_REQUEST,
+  type Incoming,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  readMessage,
+  UNSUPPORTED_PROTOCOL_VERSION,
+} from '../json-rpc.ts'
+import type { McpServer } from '../mcp-server.ts'
+import { ParkedCalls } from '../parked-calls.ts'
+import type { RunningCall } from '../running-call.ts'
+import { Exchange } from './exchange.ts'
+import type { LegacySession } from './legacy-session.ts'
+import { LegacySessions, type LegacySessionsOptions } from './legacy-sessions.ts'
+import { findFlaw, findParamFlaw, isModern } from './modern-headers.ts'
+import { sendRefusal } from './refusal.ts'
+import { readRequestMessage } from './request-body.ts'
+
+export interface EndpointOptions extends LegacySessionsOptions {
+  readonly maxBodyBytes: number
+}
+
+/** A request whose caller is known. */
+interface Visit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly identity: Identity
+}
+
+/** MCP over HTTP: both eras at one address, told apart message by message. */
+export class HttpEndpoint {
+  readonly #server: McpServer
+  readonly #options: EndpointOptions
+  readonly #sessions: LegacySessions
+  readonly #parked = new ParkedCalls<RunningCall>()
+  readonly #modern = new Set<() => void>()
+
+  constructor(server: McpServer, options: EndpointOptions) {
+    this.#server = server
+    this.#options = options
+    this.#sessions = new LegacySessions(server, options)
+  }
+
+  /** Throws what is to be refused. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const caller = await this.#server.authenticate(request.headers)
+    if (!('identity' in caller)) {
+      const headers =
+        'wwwAuthenticate' in caller
+          ? { 'www-authenticate': caller.wwwAuthenticate }
+          : { 'retry-after': String(caller.retryAfterSeconds) }
+      return sendRefusal(response, { status: caller.status, error: { code: -32000, message: caller.problem }, headers })
+    }
+    const visit = { request, response, identity: caller.identity }
+    if (request.method === 'POST') return this.#post(visit)
+    if (request.method === 'GET') return this.#listen(visit)
+    if (request.method === 'DELETE') return this.#endSession(visit)
+    throw wrongVerb()
+  }
+
+  close(): void {
+    this.#sessions.close()
+    for (const end of [...this.#modern]) end()
+    this.#parked.close()
+  }
+
+  async #post(visit: Visit): Promise<void> {
+    const { request, response } = visit
+    if (!accepts(request, 'application/json') && !accepts(request, 'text/event-stream'))
+      throw new SallyportError('ACCEPT_REFUSED', 'The answer is application/json or text/event-stream: accept both.')
+    const raw = await readRequestMessage(request, this.#options.maxBodyBytes)
+    const message = readMessage(raw)
+    if (message.kind === 'bad') return sendRefusal(response, { status: 400, error: message.error, id: message.id })
+    if (message.kind !== 'response' && isModern(message, request.headers)) return this.#postModern(visit, message, raw)
+    requireLegacyVersion(request)
+    const isOpening = message.kind === 'request' && message.method === 'initialize'
+    const session = isOpening ? this.#openSession(visit, message) : this.#sessionOf(visit)
+    session.post({ response, message, raw, acceptsStream: accepts(request, 'text/event-stream') })
+  }
+
+  #openSession({ identity }: Visit, { params }: Incoming<'request'>): LegacySession {
+    if (typeof params.protocolVersion !== 'string')
+      throw new SallyportError('INVALID_PARAMS', 'params.protocolVersion is missing; expected a text.')
+    return this.#sessions.open(identity)
+  }
+
+  #postModern(visit: Visit, message: Incoming<'request'> | Incoming<'notification'>, raw: unknown): void {
+    const { request, response, identity } = visit
+    const flaw = findFlaw(message, request.headers) ?? findParamFlaw(message, this.#repeatedBy(message), request)
+    if (flaw !== undefined)
+      return sendRefusal(response, { status: 400, error: flaw, id: message.kind === 'request' ? message.id : null })
+    if (message.kind === 'notification') {
+      response.writeHead(202, { 'content-length': 0 }).end()
+      return
+    }
+    const acceptsStream = accepts(request, 'text/event-stream')
+    if (message.method === 'subscriptions/listen' && !acceptsStream) throw noStream()
+    const exchange = new Exchange(response, { acceptsStream, statusOf: modernStatus })
+    const connection = this.#server.connect(
+      (said) => ('method' in said ? exchange.tell(said) : exchange.answer(said)),
+      { identity, parked: this.#parked },
+    )
+    const end = (): void => connection.close()
+    this.#modern.add(end)
+    // A closed stream is how the modern era cancels.
+    response.once('close', () => {
+      this.#modern.delete(end)
+      end()
+    })
+    if (message.method === 'subscriptions/listen') endWithToken(visit)
+    connection.receive(raw)
+  }
+
+  #repeatedBy({ method, params }: Incoming<'request'> | Incoming<'notification'>) {
+    return method === 'tools/call' ? this.#server.headerParams(String(params.name)) : []
+  }
+
+  #listen(visit: Visit): void {
+    const session = this.#sessionOf(visit)
+    if (!accepts(visit.request, 'text/event-stream')) throw noStream()
+    endWithToken(visit)
+    session.listen(visit.response)
+  }
+
+  #endSession(visit: Visit): void {
+    this.#sessions.end(this.#sessionOf(visit))
+    visit.response.writeHead(204).end()
+  }
+
+  #sessionOf({ request, identity }: Visit): LegacySession {
+    const { 'mcp-session-id': id, 'mcp-protocol-version': version } = request.headers
+    // The modern era knows neither sessions nor the verbs that belong to them.
+    if (request.method !== 'POST' && (id === undefined || version === MODERN_VERSION)) throw wrongVerb()
+    requireLegacyVersion(request)
+    if (typeof id !== 'string')
+      throw new SallyportError('SESSION_REQUIRED', 'The header Mcp-Session-Id is missing.', {
+        hint: `Send initialize first, or the _meta envelope of ${MODERN_VERSION}.`,
+      })
+    return this.#sessions.find(id, identity)
+  }
+}
+
+function accepts({ headers: { accept } }: IncomingMessage, type: 'application/json' | 'text/event-stream'): boolean {
+  if (accept === undefined) return true
+  const [family] = type.split('/')
+  const offered = accept.split(',').map((range) => range.split(';')[0]?.trim().toLowerCase())
+  return [type, `${family}/*`, '*/*'].some((range) => offered.includes(range))
+}
+
+function requireLegacyVersion({ headers }: IncomingMessage): void {
+  const version = headers['mcp-protocol-version']
+  if (version === undefined || LEGACY_VERSIONS.includes(String(version))) return
+  throw new SallyportError('INVALID_REQUEST', `The header MCP-Protocol-Version is ${quoteText(String(version), 40)}.`, {
+    hint: `Known are ${[MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')}.`,
+  })
+}
+
+const BAD_REQUESTS: readonly unknown[] = [
+  INVALID_REQUEST,
+  HEADER_MISMATCH,
+  MISSING_CAPABILITY,
+  UNSUPPORTED_PROTOCOL_VERSION,
+]
+
+function modernStatus(code: unknown): number {
+  if (code === METHOD_NOT_FOUND) return 404
+  return BAD_REQUESTS.includes(code) ? 400 : 200
+}
+
+/** The longest that a timer can wait. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Every request proves anew who makes it; a stream was let in once, and may stay for no longer than its token. */
+function endWithToken({ response, identity }: Visit): void {
+  const expires = isJsonObject(identity.claims) ? identity.claims.exp : undefined
+  if (typeof expires !== 'number') return
+  const left = Math.min(Math.max(expires * 1_000 - Date.now(), 0), LONGEST_TIMER)
+  const timer = setTimeout(() => response.end(), left).unref()
+  response.once('close', () => clearTimeout(timer))
+}
+
+const noStream = (): SallyportError =>
+  new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
+
+const wrongVerb = (): SallyportError =>
+  new SallyportError('VERB_REFUSED', 'This address takes POST; GET and DELETE only with a session.')

@@ -1,0 +1,1 @@
+export { type HttpOptions, type HttpServing, serveHttp } from './serve-http.ts'

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import type { Connection } from '../connection.ts'
+import type { Identity } from '../identity/identity.ts'
+import { INVALID_REQUEST, type Incoming, type RequestId, refuse } from '../json-rpc.ts'
+import type { McpServer } from '../mcp-server.ts'
+import { beginStream, Exchange, tellOn } from './exchange.ts'
+import { sendRefusal } from './refusal.ts'
+
+/** While nobody listens, so many notices are kept; what a client missed beyond, it learns from a new list. */
+const MOST_MISSED = 100
+
+export interface Post {
+  readonly response: ServerResponse
+  readonly message: Exclude<Incoming, { kind: 'bad' }>
+  /** As it came. */
+  readonly raw: unknown
+  readonly acceptsStream: boolean
+}
+
+/** A conversation that began with `initialize`. */
+export class LegacySession {
+  readonly id = randomUUID()
+  readonly owner: Identity
+  seenAt: number
+  readonly #connection: Connection
+  readonly #exchanges = new Map<RequestId, Exchange>()
+  readonly #missed: object[] = []
+  #stream: ServerResponse | undefined
+
+  constructor(server: McpServer, owner: Identity, now: number) {
+    this.owner = owner
+    this.seenAt = now
+    this.#connection = server.connect((message, during) => this.#send(message, during), {
+      identity: owner,
+      onCancelled: (id) => this.#drop(id),
+    })
+  }
+
+  /** Nobody waits for anything here at the moment. */
+  get isQuiet(): boolean {
+    return this.#exchanges.size === 0 && this.#stream === undefined
+  }
+
+  post({ response, message, raw, acceptsStream }: Post): void {
+    if (message.kind !== 'request') {
+      this.#connection.receive(raw)
+      response.writeHead(202, { 'content-length': 0 }).end()
+      return
+    }
+    const { id } = message
+    if (this.#exchanges.has(id)) {
+      const { error } = refuse(INVALID_REQUEST, 'A request with this id is still in flight.')
+      return sendRefusal(response, { status: 400, error, id })
+    }
+    const headers = message.method === 'initialize' ? { 'mcp-session-id': this.id } : {}
+    this.#exchanges.set(id, new Exchange(response, { acceptsStream, statusOf: () => 200, headers }))
+    this.#connection.receive(raw)
+  }
+
+  /** Opens the stream for what belongs to no request. A client that comes back replaces its old one, which may be dead. */
+  listen(response: ServerResponse): void {
+    this.#stream?.end()
+    this.#stream = response
+    response.once('close', () => {
+      if (this.#stream === response) this.#stream = undefined
+    })
+    beginStream(response, { 'mcp-session-id': this.id })
+    for (const message of this.#missed.splice(0)) tellOn(response, message)
+  }
+
+  end(): void {
+    this.#connection.close()
+    for (const exchange of this.#exchanges.values()) exchange.drop(404)
+    this.#exchanges.clear()
+    this.#stream?.end()
+  }
+
+  #send(message: object, during: RequestId | undefined): boolean {
+    const exchange = during === undefined ? undefined : this.#exchanges.get(during)
+    if (!('method' in message)) {
+      exchange?.answer(message)
+      if (during !== undefined) this.#exchanges.delete(during)
+      return true
+    }
+    if (exchange?.tell(message)) return true
+    // What is told in the course of a request belongs on its own stream; a question is worth another way.
+    if (during !== undefined && !('id' in message)) return false
+    if (this.#stream !== undefined) return tellOn(this.#stream, message)
+    if (during === undefined && this.#missed.push(message) > MOST_MISSED) this.#missed.shift()
+    return during === undefined
+  }
+
+  /** A cancelled request gets no answer (2025-11-25, "Cancellation"), but its POST has to end. */
+  #drop(id: RequestId): void {
+    this.#exchanges.get(id)?.drop(202)
+    this.#exchanges.delete(id)
+  }
+}

@@ -1,0 +1,34 @@
+import type { ServerResponse } from 'node:http'
+import type { SallyportError } from '@sallyport/core'
+import type { RequestId, RpcError } from '../json-rpc.ts'
+
+export interface Refusal {
+  readonly status: number
+  readonly error: RpcError
+  readonly id?: RequestId | null
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** So long a client that was refused may go on sending its body. */
+const PATIENCE = 1_000
+
+export function refusalOf(error: SallyportError): Refusal {
+  return {
+    status: error.kind.http,
+    error: { code: error.kind.rpc, message: error.text },
+    ...(error.code === 'VERB_REFUSED' ? { headers: { allow: 'POST, GET, DELETE' } } : {}),
+  }
+}
+
+export function sendRefusal(response: ServerResponse, { status, error, id = null, headers = {} }: Refusal): void {
+  if (response.headersSent || response.destroyed) return
+  const body = JSON.stringify({ jsonrpc: '2.0', id, error })
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers }).end(body)
+  const { req: request } = response
+  if (request.complete) return
+  // Hanging up while the body still comes would reset the connection, and the answer with it.
+  request.resume()
+  const timer = setTimeout(() => request.complete || request.destroy(), PATIENCE).unref()
+  request.once('close', () => clearTimeout(timer))
+}

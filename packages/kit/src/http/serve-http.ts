@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { SallyportError } from '@sallyport/core'
+import type { McpServer } from '../mcp-server.ts'
+import { HttpEndpoint } from './http-endpoint.ts'
+import { refusalOf, sendRefusal } from './refusal.ts'
+import { createRequestGuard } from './request-guard.ts'
+
+export interface HttpOptions {
+  /** Absent: 127.0.0.1. */
+  readonly host?: string
+  /** 0 takes any free one. */
+  readonly port: number
+  /** Absent: /mcp. */
+  readonly path?: string
+  /** Values of the Host header besides the address itself, such as `mcp.example.com`. */
+  readonly allowedHosts?: readonly string[]
+  /** Web pages that may call, such as `https://app.example.com`. */
+  readonly allowedOrigins?: readonly string[]
+  readonly maxBodyBytes?: number
+  /** How long a session of the legacy era may be silent. */
+  readonly sessionIdleMs?: number
+  readonly maxSessions?: number
+  readonly maxSessionsPerUser?: number
+}
+
+export interface HttpServing {
+  /** Where clients connect to. */
+  readonly url: string
+  /** Cancels what is in flight and ends every stream. */
+  close(): Promise<void>
+}
+
+/** Slow or silent peers lose their connection; a call under way may take as long as it likes. */
+const TIMEOUTS = {
+  headersTimeout: 15_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 120_000,
+  connectionsCheckingInterval: 5_000,
+}
+const GOODBYE_MS = 200
+
+/** Serves Streamable HTTP in both protocol eras. Every request is authenticated. */
+export async function serveHttp(server: McpServer, options: HttpOptions): Promise<HttpServing> {
+  const { host = '127.0.0.1', path = '/mcp', allowedHosts = [], allowedOrigins = [] } = options
+  server.assertMayListen(host)
+  const endpoint = new HttpEndpoint(server, {
+    maxBodyBytes: options.maxBodyBytes ?? 4 * 1024 * 1024,
+    idleMs: options.sessionIdleMs ?? 3_600_000,
+    most: options.maxSessions ?? 1_000,
+    mostOfUser: options.maxSessionsPerUser ?? 100,
+    now: Date.now,
+  })
+  const listener = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false })
+  const port = await listen(listener, host, options.port)
+  const guard = createRequestGuard({ host, port, allowedHosts, allowedOrigins })
+  const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    guard(request)
+    if (request.url?.split('?')[0] !== path) throw new SallyportError('ROUTE_UNKNOWN', `The path must be ${path}.`)
+    await endpoint.handle(request, response)
+  }
+  listener.on('request', (request, response) => {
+    route(request, response).catch((error) => refuseThrown(server, response, error))
+  })
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`,
+    close: () => {
+      endpoint.close()
+      return closeListener(listener)
+    },
+  }
+}
+
+function refuseThrown(server: McpServer, response: ServerResponse, error: unknown): void {
+  if (error instanceof SallyportError) return sendRefusal(response, refusalOf(error))
+  const incident = server.reportBug('serveHttp', error)
+  const message = `Something went wrong inside the server (incident ${incident}).`
+  sendRefusal(response, { status: 500, error: { code: -32603, message } })
+}
+
+function listen(listener: Server, host: string, port: number): Promise<number> {
+  refuseNonsense(listener)
+  return new Promise((resolve, reject) => {
+    listener.once('error', (error: NodeJS.ErrnoException) => {
+      const message = `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`
+      const hint = 'Choose another port (0 takes any free one), or stop the program that has it.'
+      reject(new SallyportError('PORT_UNAVAILABLE', message, { hint, cause: error }))
+    })
+    listener.listen({ host, port }, () => {
+      listener.removeAllListeners('error').on('error', () => undefined)
+      resolve((listener.address() as AddressInfo).port)
+    })
+  })
+}
+
+/** What is no HTTP gets a status, unless an answer is under way, within which ours would be taken for a part of it. */
+function refuseNonsense(listener: Server): void {
+  const answers = new WeakMap<object, ServerResponse>()
+  listener.prependListener('request', (request, response) => answers.set(request.socket, response))
+  listener.on('clientError', (_error, socket) => {
+    const answer = answers.get(socket)
+    const interrupts = answer?.headersSent && !answer.writableFinished
+    const isSilent = (socket as Socket).bytesRead === 0
+    if (socket.writable && !interrupts && !isSilent)
+      socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+    ;(socket as Socket).destroySoon()
+  })
+}
+
+function closeListener(listener: Server): Promise<void> {
+  return new Promise((resolve) => {
+    listener.close(() => resolve())
+    listener.closeIdleConnections()
+    // Whoever does not read the end of its stream is not waited for.
+    setTimeout(() => listener.closeAllConnections(), GOODBYE_MS).unref()
+  })
+}

@@ -1,0 +1,30 @@
+import { type Era, type Json, type JsonObject, wrappedOutputSchema } from '@sallyport/core'
+import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from './schema.ts'
+import { OutputMismatchError } from './tool-error.ts'
+import { isToolResult, type ToolResult, textContent, toJson } from './tool-result.ts'
+
+/** What the results of a tool are. */
+export interface ToolOutput extends CheckedSchema {
+  /** For clients of the legacy era, which know objects only: an object that holds the result. Absent: it is one itself. */
+  readonly wrapped: JsonObject | undefined
+}
+
+export function readOutput(schema: Schema | PlainSchema): ToolOutput {
+  const output = readSchema(schema, 'output')
+  return { ...output, wrapped: wrappedOutputSchema(output.json) }
+}
+
+/** What a handler returned, as a result that keeps its schema: clients rely on it, so nothing else may reach them. */
+export async function createCheckedResult(returned: unknown, output: ToolOutput, era: Era): Promise<ToolResult> {
+  const whole = isToolResult(returned) ? returned : undefined
+  if (whole?.isError === true) return whole
+  const structured = whole === undefined ? returned : whole.structuredContent
+  if (structured === undefined) throw new OutputMismatchError('The tool has an output schema and returned no value.')
+  const checked = await output.check(toJson(structured))
+  if ('wrong' in checked) throw new OutputMismatchError(`The result breaks the output schema: ${checked.wrong}`)
+  const value = toJson(checked.value)
+  const structuredContent = era === 'legacy' && output.wrapped !== undefined ? { result: value } : value
+  return { ...(whole ?? { content: [textContent(textOf(value))] }), structuredContent }
+}
+
+const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))

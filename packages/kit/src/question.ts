@@ -1,0 +1,41 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+
+const CAPABILITIES = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+} as const
+
+/** What a client may say that it can be asked. */
+export type Askable = (typeof CAPABILITIES)[keyof typeof CAPABILITIES]
+
+/** Something that only the client knows. */
+export interface Question {
+  readonly method: keyof typeof CAPABILITIES
+  readonly params: JsonObject
+  /** Its name among the questions of a call, for clients of the modern era. */
+  readonly key?: string | undefined
+}
+
+/** The client has not declared that it can be asked this. */
+export class UnaskableError extends Error {
+  override readonly name = 'UnaskableError'
+  readonly capability: Askable
+
+  constructor(method: Question['method']) {
+    const capability = CAPABILITIES[method]
+    super(`This needs a client that declares the capability "${capability}", which yours does not.`)
+    this.capability = capability
+  }
+}
+
+export function canAsk(what: Askable, capabilities: JsonObject): boolean {
+  const declared = capabilities[what]
+  if (!isJsonObject(declared)) return false
+  // An elicitation that names its modes has no others; one that names none has forms (2025-06-18).
+  return what !== 'elicitation' || isJsonObject(declared.form) || !('url' in declared)
+}
+
+export function requireAskable({ method }: Question, capabilities: JsonObject): void {
+  if (!canAsk(CAPABILITIES[method], capabilities)) throw new UnaskableError(method)
+}
