@@ -304,6 +304,10 @@ export const PROMISES = {
     text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
     state: 'built',
   },
+  'KIT-10': {
+    text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
+    state: 'built',
+  },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES

@@ -11,14 +11,15 @@ import {
   SallyportError,
 } from '@sallyport/core'
 import {
-  type ArgumentsOf,
   createMcpServer,
   type InputSchema,
   type McpServer,
   type PermissionDeclaration,
   type Registration,
+  type Schema,
   type ToolHandler,
   type ToolOptions,
+  type ValueOf,
 } from '@sallyport/kit'
 import { type AskedCall, readCall } from './asked-call.ts'
 import type { Offer } from './catalog/catalog.ts'
@@ -183,10 +184,10 @@ export class EmbeddedGateway {
   }
 
   /** Adds a tool of this program to the gateway's own. */
-  registerTool<Schema extends InputSchema>(
+  registerTool<const Input extends Schema = InputSchema>(
     name: string,
-    options: ToolOptions<Schema>,
-    handler: ToolHandler<ArgumentsOf<Schema>>,
+    options: ToolOptions<Input>,
+    handler: ToolHandler<ValueOf<Input>>,
   ): Registration {
     this.#requireOpen()
     return this.#gateway.builtIns.tool(name, options, handler)

@@ -10,6 +10,7 @@ import {
   type Identity,
   type RequestHeaders,
 } from './identity/identity.ts'
+import type { InputSchema } from './input-schema.ts'
 import type { RequestId } from './json-rpc.ts'
 import type { ParkedCalls } from './parked-calls.ts'
 import { definePrompt, type PromptHandler, type PromptOptions } from './prompt-definition.ts'
@@ -53,7 +54,7 @@ export class McpServer {
     this.#authenticator = createAuthenticator(options)
   }
 
-  tool<const Input extends Schema, const Output extends Schema | PlainSchema = never>(
+  tool<const Input extends Schema = InputSchema, const Output extends Schema | PlainSchema = never>(
     name: string,
     options: ToolOptions<Input, Output>,
     handler: ToolHandler<ValueOf<Input>, HandlerResult<Output>>,

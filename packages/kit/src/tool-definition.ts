@@ -20,10 +20,7 @@ export interface ToolAnnotations {
   readonly idempotentHint?: boolean
 }
 
-export interface ToolOptions<
-  Input extends Schema = Schema,
-  Output extends Schema | PlainSchema = Schema | PlainSchema,
-> {
+export interface ToolOptions<Input extends Schema = Schema, Output extends Schema | PlainSchema = never> {
   readonly title?: string
   readonly description: string
   readonly permission: PermissionDeclaration
@@ -34,6 +31,8 @@ export interface ToolOptions<
   readonly annotations?: ToolAnnotations
   readonly icons?: readonly Icon[]
 }
+
+type AnyToolOptions = ToolOptions<Schema, Schema | PlainSchema>
 
 /** Returns a text, any JSON value, or a whole ToolResult. */
 export type ToolHandler<Arguments, Returned = unknown> = (args: Arguments, context: CallContext) => Returned
@@ -52,7 +51,7 @@ export interface Tool {
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
 const NO_ARGUMENTS: InputSchema = { type: 'object', properties: {}, additionalProperties: false }
 
-export function defineTool(name: string, options: ToolOptions, handler: ToolHandler<JsonObject>): Tool {
+export function defineTool(name: string, options: AnyToolOptions, handler: ToolHandler<JsonObject>): Tool {
   const permissions = readPermissions(options.permission)
   if (permissions === undefined)
     throw new SallyportError('USAGE', `The tool "${name}" has permission ${shown(options.permission)}.`, {
