@@ -88,7 +88,8 @@ async function subscribeLegacy(plain: PlainMethods, uri: string): Promise<() => 
   return () => plain.unsubscribeResource({ uri })
 }
 
-async function openV1(transport: LegacyHttp | LegacyStdio, answers: Answers = ANSWERS): Promise<SdkClient> {
+/** On a transport of its own, to whatever server. */
+export async function openV1(transport: LegacyHttp | LegacyStdio, answers: Answers = ANSWERS): Promise<SdkClient> {
   const client = new LegacySdkClient(identity, { capabilities })
   const asked: Json[] = []
   for (const method of METHODS) client.setRequestHandler(V1_SCHEMAS[method] as never, answering(answers[method], asked))
@@ -112,7 +113,8 @@ async function openV1(transport: LegacyHttp | LegacyStdio, answers: Answers = AN
 
 type Negotiation = 'legacy' | 'auto' | { readonly pin: string }
 
-async function openV2(
+/** On a transport of its own, to whatever server. */
+export async function openV2(
   transport: ModernHttp | ModernStdio,
   mode: Negotiation,
   answers: Answers = ANSWERS,
