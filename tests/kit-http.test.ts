@@ -322,3 +322,46 @@ test('an address in use is told', async () => {
   const { url, server } = await serve()
   await expect(serveHttp(server, { port: Number(new URL(url).port) })).rejects.toThrow(/EADDRINUSE/)
 })
+
+test('a stream ends with the token that opened it', async () => {
+  const { url, server } = await serve()
+  server.authenticate = async () => ({
+    identity: { userId: 'ann', sessionId: 's', claims: { exp: Date.now() / 1_000 } },
+  })
+  const { session } = await LegacyClient.open(url)
+  const stream = await fetch(url, { headers: { 'mcp-session-id': session, accept: 'text/event-stream' } })
+  expect(await stream.text()).toBe('')
+  const listened = await modernRequest(url, 'subscriptions/listen', { notifications: {} })
+  expect(listened.message.method).toBe('notifications/subscriptions/acknowledged')
+})
+
+test('a client that comes back to listen takes the place of its old stream', async () => {
+  const { url, server } = await serve()
+  const { session } = await LegacyClient.open(url)
+  const headers = { 'mcp-session-id': session, accept: 'text/event-stream' }
+  const first = await fetch(url, { headers })
+  const second = await RawConnection.open(url)
+  second.send(rawRequest(url, { verb: 'GET', headers }))
+  expect(await first.text()).toBe('')
+  server.tool('new', { description: 'new', permission: READ }, () => '')
+  await second.sees('notifications/tools/list_changed')
+  second.drop()
+})
+
+test('a client that does not read gets its answer late, fewer notices, and none of our memory', async () => {
+  const { url, server } = await serve()
+  server.tool('flood', { description: 'Tells much', permission: READ }, async (_args, context) => {
+    for (let at = 0; at < 300; at++) context.log('error', 'x'.repeat(100_000))
+    return 'done'
+  })
+  const connection = await RawConnection.open(url)
+  connection.socket.pause()
+  const _meta = { ...MODERN_ENVELOPE, 'io.modelcontextprotocol/logLevel': 'debug' }
+  const body = JSON.stringify({ ...CALL, params: { name: 'flood', arguments: {}, _meta } })
+  connection.send(rawRequest(url, { body, headers: { ...MODERN_HEADERS, 'mcp-name': 'flood' } }))
+  await modernRequest(url, 'tools/list')
+  connection.socket.resume()
+  await connection.sees('"done"')
+  expect(connection.received.length).toBeLessThan(10_000_000)
+  connection.drop()
+})

@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotoc
 import { type HttpServing, serveHttp } from '@sallyport/kit'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createKitServer } from './fixtures/kit-server.mjs'
+import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { openV1, openV2, type SdkClient } from './sdk-client.ts'
 
@@ -69,7 +70,8 @@ describe.each(Object.entries(CLIENTS))(`%s and a server written with the kit (${
     expect((await client.plain.readResource({ uri: 'notes://all' })).contents).toMatchObject([{ text: 'all notes' }])
     const stop = await client.subscribe('notes://all')
     await client.call('touch')
-    await expect.poll(() => client.heard.some(({ method }) => method === 'notifications/resources/updated')).toBe(true)
+    const isTold = () => client.heard.some(({ method }) => method === 'notifications/resources/updated')
+    await eventually(isTold, Boolean)
     await stop()
   })
 

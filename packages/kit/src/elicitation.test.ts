@@ -157,3 +157,35 @@ test('cancelling a call takes its question back', async () => {
   client.notify('notifications/cancelled', { requestId })
   expect((await client.notified('notifications/cancelled')).params).toEqual({ requestId: asked.id })
 })
+
+test('a form that no client can show is a bug of the server, not of its caller', async () => {
+  const bugs: unknown[] = []
+  const server = createMcpServer('nested', { version: '1', onBug: ({ error }) => bugs.push(error) })
+  const schema = z.object({ address: z.object({ street: z.string() }) })
+  server.tool('ask', { description: 'Asks', permission: READ }, (_args, context) =>
+    context.elicit({ message: '?', schema }),
+  )
+  expect((await call(new RawClient(server), {}, 'ask')).result.isError).toBe(true)
+  expect(String(bugs[0])).toContain('"address"')
+})
+
+test('a question whose answer nobody waits for ends no process when its client leaves', async () => {
+  const server = createMcpServer('hasty', { version: '1' })
+  let leave: () => void = () => undefined
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  server.tool('ask', { description: 'Asks', permission: READ }, async (_args, context) => {
+    const schema = { type: 'object', properties: { x: { type: 'string' } } } as const
+    context
+      .elicit({ message: '?', schema })
+      .finally(() => leave())
+      .catch(() => undefined)
+    void context.elicit({ message: '?', schema })
+    await left
+  })
+  const client = new RawClient(server)
+  expect((await call(client, {}, 'ask')).result.resultType).toBe('input_required')
+  client.connection.close()
+  await left
+})

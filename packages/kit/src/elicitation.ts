@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import { type CheckedSchema, readSchema, type Schema, type ValueOf } from './schema.ts'
 import { ToolRetryError } from './tool-error.ts'
 
@@ -24,7 +24,24 @@ export interface Elicitation {
 export function createElicitation({ message, schema }: ElicitOptions): Elicitation {
   const form = readSchema(schema, 'input')
   const { $schema: _, ...requestedSchema } = form.json
+  requireFlat(requestedSchema)
   return { params: { message, requestedSchema }, form }
+}
+
+const FIELDS: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'array']
+
+/** Clients show forms of one level only, and refuse others (2025-11-25, "Requested Schema"). */
+function requireFlat({ type, properties }: JsonObject): void {
+  const fields = isJsonObject(properties) ? Object.entries(properties) : []
+  const [odd] = fields.find(([, field]) => !isJsonObject(field) || !FIELDS.includes(field.type)) ?? []
+  if (type === 'object' && odd === undefined) return
+  throw new SallyportError(
+    'USAGE',
+    `The form of a question has ${odd === undefined ? 'no fields' : `a field "${odd}"`} that clients cannot show.`,
+    {
+      hint: 'Give an object whose fields are texts, numbers, booleans or choices.',
+    },
+  )
 }
 
 /** An answer is the word of a client: it counts for no more than it proves. */

@@ -29,6 +29,11 @@ export class Exchange {
     response.once('close', () => clearTimeout(this.#silence))
   }
 
+  /** Somebody waits for the answer. */
+  get isAwaited(): boolean {
+    return !isOver(this.#response)
+  }
+
   /** Says something before the answer. False when it cannot arrive. */
   tell(message: object): boolean {
     if (!this.#options.acceptsStream || isOver(this.#response)) return false

@@ -5,10 +5,13 @@ import type { Identity } from '../identity/identity.ts'
 import { INVALID_REQUEST, type Incoming, type RequestId, refuse } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
 import { beginStream, Exchange, tellOn } from './exchange.ts'
-import { sendRefusal } from './refusal.ts'
+import { type Refusal, sendRefusal } from './refusal.ts'
 
 /** While nobody listens, so many notices are kept; what a client missed beyond, it learns from a new list. */
 const MOST_MISSED = 100
+/** A client can leave its calls behind and begin others. */
+const MOST_IN_FLIGHT = 1_000
+const OVERLOADED = -32000
 
 export interface Post {
   readonly response: ServerResponse
@@ -37,9 +40,14 @@ export class LegacySession {
     })
   }
 
-  /** Nobody waits for anything here at the moment. */
+  /** Nothing is under way. */
   get isQuiet(): boolean {
     return this.#exchanges.size === 0 && this.#stream === undefined
+  }
+
+  /** Nobody is connected. What they asked for may still be under way: in this era that is no cancellation. */
+  get isAbandoned(): boolean {
+    return this.#stream === undefined && ![...this.#exchanges.values()].some(({ isAwaited }) => isAwaited)
   }
 
   post({ response, message, raw, acceptsStream }: Post): void {
@@ -49,10 +57,8 @@ export class LegacySession {
       return
     }
     const { id } = message
-    if (this.#exchanges.has(id)) {
-      const { error } = refuse(INVALID_REQUEST, 'A request with this id is still in flight.')
-      return sendRefusal(response, { status: 400, error, id })
-    }
+    const refusal = this.#refusalOf(id)
+    if (refusal !== undefined) return sendRefusal(response, { ...refusal, id })
     const headers = message.method === 'initialize' ? { 'mcp-session-id': this.id } : {}
     this.#exchanges.set(id, new Exchange(response, { acceptsStream, statusOf: () => 200, headers }))
     this.#connection.receive(raw)
@@ -74,6 +80,13 @@ export class LegacySession {
     for (const exchange of this.#exchanges.values()) exchange.drop(404)
     this.#exchanges.clear()
     this.#stream?.end()
+  }
+
+  #refusalOf(id: RequestId): Pick<Refusal, 'status' | 'error'> | undefined {
+    if (this.#exchanges.has(id))
+      return { status: 400, ...refuse(INVALID_REQUEST, 'A request with this id is still in flight.') }
+    if (this.#exchanges.size < MOST_IN_FLIGHT) return undefined
+    return { status: 503, ...refuse(OVERLOADED, `${MOST_IN_FLIGHT} requests of this session are in flight.`) }
   }
 
   #send(message: object, during: RequestId | undefined): boolean {

@@ -57,7 +57,7 @@ export class LegacySessions {
   #endIdle(): void {
     const before = this.#options.now() - this.#options.idleMs
     for (const session of [...this.#sessions.values()])
-      if (session.isQuiet && session.seenAt <= before) this.end(session)
+      if (session.isAbandoned && session.seenAt <= before) this.end(session)
   }
 
   /** The quiet one that was seen last longest ago goes, of whoever has the most: nobody can push out others by opening many. */

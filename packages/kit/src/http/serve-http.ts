@@ -63,12 +63,19 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
     route(request, response).catch((error) => refuseThrown(server, response, error))
   })
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`,
+    url: `http://${authorityOf(host)}:${port}${path}`,
     close: () => {
       endpoint.close()
       return closeListener(listener)
     },
   }
+}
+
+/** How this machine reaches what listens there. */
+function authorityOf(host: string): string {
+  if (host === '0.0.0.0' || host === '') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function refuseThrown(server: McpServer, response: ServerResponse, error: unknown): void {
