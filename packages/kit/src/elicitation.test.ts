@@ -189,3 +189,18 @@ test('a question whose answer nobody waits for ends no process when its client l
   client.connection.close()
   await left
 })
+
+test('a question that is asked again wants another answer', async () => {
+  const server = createMcpServer('stubborn', { version: '1' })
+  server.tool('ask', { description: 'Asks', permission: READ }, async (_args, context) => {
+    const schema = { type: 'object', properties: { x: { type: 'string' } } } as const
+    const ask = () => context.elicit({ message: '?', schema, key: 'x' })
+    return [await ask(), await ask()]
+  })
+  const client = new RawClient(server)
+  const first = await call(client, { inputResponses: { x: accept({ x: 'first' }) } }, 'ask')
+  expect(first.result.inputRequests).toHaveProperty('x')
+  const { requestState } = first.result
+  const last = await call(client, { requestState, inputResponses: { x: accept({ x: 'second' }) } }, 'ask')
+  expect(last.result.structuredContent).toMatchObject([{ content: { x: 'first' } }, { content: { x: 'second' } }])
+})
