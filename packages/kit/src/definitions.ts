@@ -1,5 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
-import type { Environment } from './identity/identity.ts'
+import type { AuthOptions, Environment } from './identity/identity.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
@@ -17,7 +17,8 @@ export interface Bug {
 }
 
 export interface ServerOptions {
-  readonly version: string
+  /** Absent: 0.0.0. */
+  readonly version?: string
   readonly title?: string
   /** How a model should use the server as a whole. */
   readonly instructions?: string
@@ -25,6 +26,8 @@ export interface ServerOptions {
   readonly onBug?: (bug: Bug) => void
   /** What is kept for users and sessions lies below it. Absent: `$SALLYPORT_DATA`, else the system's place for state. */
   readonly dataFolder?: string
+  /** How callers over HTTP are told apart. */
+  readonly auth?: AuthOptions
   /** Everybody who asks over HTTP is one made-up user: for trying things, on loopback only. */
   readonly dev?: boolean
   /** Absent: that of the process. */
@@ -44,7 +47,11 @@ export class Definitions {
   readonly #untold = new Set<ListKind>()
 
   constructor(name: string, options: ServerOptions) {
-    this.info = { name, ...(options.title === undefined ? {} : { title: options.title }), version: options.version }
+    this.info = {
+      name,
+      ...(options.title === undefined ? {} : { title: options.title }),
+      version: options.version ?? '0.0.0',
+    }
     this.instructions = options.instructions
     this.#onBug = options.onBug ?? printBug
   }

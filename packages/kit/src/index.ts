@@ -3,10 +3,13 @@ export type { Connection } from './connection.ts'
 export type { Bug, ServerOptions } from './definitions.ts'
 export {
   type Authentication,
+  type AuthOptions,
   currentScope,
   getSessionId,
   getUserId,
   type Identity,
+  type JwtOptions,
+  ownerFolder,
   type RequestHeaders,
   type RequestScope,
 } from './identity/identity.ts'
