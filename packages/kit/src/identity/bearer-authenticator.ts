@@ -61,7 +61,7 @@ export class BearerAuthenticator implements Authenticator {
     const { claims, expiresAt } = verified
     const owner = readOwner(claims, this.#settings.issuers)
     if ('problem' in owner) return this.#refusalOf(owner)
-    const authentication = Object.freeze({ identity: Object.freeze({ ...owner, claims }) })
+    const authentication = Object.freeze({ identity: Object.freeze({ ...owner, claims: freezeAll(claims) }) })
     this.#known.put(key, authentication, Math.min(expiresAt, this.#now() + KNOWN_MS))
     return authentication
   }
@@ -81,6 +81,13 @@ export class BearerAuthenticator implements Authenticator {
     const reason = error === undefined ? '' : `, error="${error}", error_description="${problem}"`
     return { status: 401, wwwAuthenticate: `${this.#challenge}${reason}`, problem: `${problem}.` }
   }
+}
+
+/** Handlers of many requests see the same claims: what one of them wrote there, the next would read. */
+function freezeAll<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  for (const part of Object.values(value)) freezeAll(part)
+  return Object.freeze(value)
 }
 
 function challengeOf(resourceMetadata: string | undefined): string {
