@@ -1,4 +1,11 @@
 export type { CallContext, LogLevel } from './call-context.ts'
+export {
+  type KitConfig,
+  type KitConfigOptions,
+  readKitConfig,
+  readServerConfig,
+  type ServerConfig,
+} from './config/config.ts'
 export type { Connection } from './connection.ts'
 export type { Bug, ServerOptions } from './definitions.ts'
 export {

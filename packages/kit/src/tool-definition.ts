@@ -6,7 +6,6 @@ import {
   type ToolDefinition,
 } from '@sallyport/core'
 import type { CallContext } from './call-context.ts'
-import { refuseIdentityParameters } from './identity/identity.ts'
 import type { ArgumentsOf, InputSchema } from './input-schema.ts'
 
 /** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
@@ -55,7 +54,6 @@ export function defineTool<Schema extends InputSchema>(
     throw new SallyportError('USAGE', `The input of the tool "${name}" is no JSON Schema of an object.`, {
       hint: 'Give { type: "object", properties: { … } }.',
     })
-  refuseIdentityParameters(name, input as JsonObject)
   const annotations = {
     readOnlyHint: !permissions.includes('WRITE'),
     openWorldHint: permissions.includes('CONNECT'),

@@ -32,7 +32,6 @@ export type {
   Settings,
   StdioServerConfig,
 } from './settings.ts'
-export { camelCase } from './spelling.ts'
 export { prepareState } from './state-folder.ts'
 export { recordTrust, renewTrust, requireTrust, type Trust, trustOf } from './trust.ts'
 export { type SettingsChange, watchSettings } from './watch-settings.ts'

@@ -7,7 +7,6 @@ export {
 } from './authenticate.ts'
 export { isClaimText } from './claim-text.ts'
 export { type Environment, findDataFolder } from './data-folder.ts'
-export { refuseIdentityParameters } from './identity-parameters.ts'
 export type { JwtOptions } from './jwt-options.ts'
 export { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
 export {
