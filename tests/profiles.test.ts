@@ -59,13 +59,18 @@ describe('a profile', () => {
     }
   })
 
-  it('without a selection leaves all, as does an agent that the file does not name', async () => {
-    for (const wish of [{ agent: 'codex' }, { agent: 'cursor', profile: 'x' }, {}]) {
+  it('without a selection leaves all, as does the default of an agent that the file does not name', async () => {
+    for (const wish of [{ agent: 'codex' }, { agent: 'cursor' }, {}]) {
       const ask = await both(await mintBearer(gateway, wish))
       expect(toolsOf((await ask.modern('tools/list')).message)).toEqual(
         expect.arrayContaining(['files_delete_all', 'docs_search', 'notes_list_notes', 'sallyport_read_file']),
       )
     }
+  })
+
+  it('leaves none where the file names neither the variant nor its agent', async () => {
+    const ask = await both(await mintBearer(gateway, { agent: 'cursor', profile: 'x' }))
+    expect(toolsOf((await ask.modern('tools/list')).message)).toEqual([])
   })
 
   it('hides resources, prompts and instructions of servers of which it selects no tool', async () => {

@@ -304,6 +304,18 @@ export const PROMISES = {
     text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
     state: 'built',
   },
+  'KIT-1': {
+    text: 'Callers of a kit server are told apart by verified tokens, and tools learn who calls from the scope of the call only',
+    state: 'built',
+  },
+  'KIT-2': {
+    text: 'Whatever a user and a session are called, their folder lies under the root and is shared with nobody',
+    state: 'built',
+  },
+  'KIT-8': {
+    text: 'Kit servers and clients are configured in the config.yaml of the gateway, with variables in every text, and no value is ever told',
+    state: 'built',
+  },
   'KIT-10': {
     text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
     state: 'built',

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type Principal, SallyportError } from '@sallyport/core'
-import { isLoopback, narrowPrincipal, ProfileDesk } from './config/config.ts'
+import { isLoopback, type Principal, SallyportError } from '@sallyport/core'
+import { narrowPrincipal, ProfileDesk } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
 import { readingsOf } from './readings.ts'
 import {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@sallyport/core'
 import { type Icon, iconsField } from './icon.ts'
-import type { Environment } from './identity/identity.ts'
+import type { AuthOptions, Environment } from './identity/identity.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
@@ -21,7 +21,8 @@ export interface Bug {
 }
 
 export interface ServerOptions {
-  readonly version: string
+  /** Absent: 0.0.0. */
+  readonly version?: string
   readonly title?: string
   /** How a model should use the server as a whole. */
   readonly instructions?: string
@@ -31,6 +32,8 @@ export interface ServerOptions {
   readonly onBug?: (bug: Bug) => void
   /** What is kept for users and sessions lies below it. Absent: `$SALLYPORT_DATA`, else the system's place for state. */
   readonly dataFolder?: string
+  /** How callers over HTTP are told apart. */
+  readonly auth?: AuthOptions
   /** Everybody who asks over HTTP is one made-up user: for trying things, on loopback only. */
   readonly dev?: boolean
   /** Absent: that of the process. */
@@ -50,7 +53,7 @@ export class Definitions {
   readonly #untold = new Set<ListKind>()
 
   constructor(name: string, options: ServerOptions) {
-    const { title, version, websiteUrl, icons } = options
+    const { title, version = '0.0.0', websiteUrl, icons } = options
     this.info = {
       name,
       ...(title === undefined ? {} : { title }),

@@ -1,6 +1,13 @@
 export type { LogLevel } from '@sallyport/core'
 export type { CallContext, SampleRequest } from './call-context.ts'
 export type { Completer } from './completion.ts'
+export {
+  type KitConfig,
+  type KitConfigOptions,
+  readKitConfig,
+  readServerConfig,
+  type ServerConfig,
+} from './config/config.ts'
 export type { Connection, Send } from './connection.ts'
 export type { Bug, ServerOptions } from './definitions.ts'
 export type { Elicited, ElicitOptions } from './elicitation.ts'
@@ -8,10 +15,13 @@ export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
 export type { Icon } from './icon.ts'
 export {
   type Authentication,
+  type AuthOptions,
   currentScope,
   getSessionId,
   getUserId,
   type Identity,
+  type JwtOptions,
+  ownerFolder,
   type RequestHeaders,
   type RequestScope,
 } from './identity/identity.ts'

@@ -6,6 +6,7 @@ import {
   type Authenticator,
   createAuthenticator,
   createScope,
+  type Environment,
   findDataFolder,
   type Identity,
   type RequestHeaders,
@@ -45,12 +46,14 @@ export class McpServer {
   readonly #definitions: Definitions
   /** Below it lies what is kept for users and sessions. */
   readonly dataFolder: string
+  readonly environment: Environment
   readonly #authenticator: Authenticator
 
   constructor(name: string, options: ServerOptions) {
     this.#definitions = new Definitions(name, options)
     // biome-ignore lint/style/noProcessEnv: a server is the composition root of its program.
-    this.dataFolder = findDataFolder(options.dataFolder, options.environment ?? process.env)
+    this.environment = options.environment ?? process.env
+    this.dataFolder = findDataFolder(options.dataFolder, this.environment)
     this.#authenticator = createAuthenticator(options)
   }
 
@@ -109,6 +112,6 @@ export class McpServer {
   }
 }
 
-export function createMcpServer(name: string, options: ServerOptions): McpServer {
+export function createMcpServer(name: string, options: ServerOptions = {}): McpServer {
   return new McpServer(name, options)
 }

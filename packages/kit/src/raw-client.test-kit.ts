@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import type { JsonObject } from '@sallyport/core'
 import type { Connection } from './connection.ts'
+import type { Identity } from './identity/identity.ts'
 import type { McpServer } from './mcp-server.ts'
 
 export type Message = Record<string, any>
@@ -17,12 +18,12 @@ export class RawClient {
   readonly #arrivals = new EventEmitter()
   #lastId = 0
 
-  constructor(server: McpServer) {
+  constructor(server: McpServer, identity?: Identity) {
     this.#arrivals.setMaxListeners(0)
     this.connection = server.connect((message) => {
       this.received.push(JSON.parse(JSON.stringify(message)))
       this.#arrivals.emit('message')
-    })
+    }, identity && { identity })
   }
 
   async initialize(protocolVersion = '2025-11-25'): Promise<Message> {

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
+import { type Identity, localIdentity } from './identity/identity.ts'
 import { INVALID_REQUEST, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
@@ -7,6 +8,8 @@ import type { McpServer } from './mcp-server.ts'
 export interface StdioStreams {
   readonly stdin: Readable
   readonly stdout: Writable
+  /** Absent: whoever started the process, in one session as long as it lives. */
+  readonly identity?: Identity
   /** A longer line is refused without being kept. */
   readonly maxMessageBytes?: number
 }
@@ -24,7 +27,8 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
       stdout.once('drain', () => stdin.resume())
     }
   }
-  const connection = server.connect(write)
+  const identity = streams.identity ?? localIdentity(server.environment)
+  const connection = server.connect(write, { identity })
   const limit = streams.maxMessageBytes ?? MAX_MESSAGE_BYTES
   const take = (line: Line | undefined): void => {
     if (line === undefined) return

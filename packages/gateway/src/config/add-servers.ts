@@ -1,8 +1,7 @@
-import { isJsonObject, type Json, type JsonObject, sameJson } from '@sallyport/core'
+import { camelCase, isJsonObject, type Json, type JsonObject, sameJson } from '@sallyport/core'
 import { isMap, isScalar, type Pair, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
 import { entryLines, type NewServer } from './entry-lines.ts'
 import { parseYaml } from './parse-yaml.ts'
-import { camelCase } from './spelling.ts'
 import { valueIn } from './written-servers.ts'
 
 /** The text with the servers in it, or why it is left alone. */

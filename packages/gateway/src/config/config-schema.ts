@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
+import { snakeCase } from '@sallyport/core'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { governanceSchema } from './governance-schema.ts'
 import { anything, either, type JsonSchema, list, object, optional, record, type ValueOf } from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
 import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
-import { snakeCase } from './spelling.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
 export const PROTECTING_SECTIONS = ['agents', 'include', 'isolation', 'sandbox'] as const

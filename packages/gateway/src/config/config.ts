@@ -6,7 +6,6 @@ export { type Environment, unknownVariables } from './environment.ts'
 export { type Home, locateHome, locateState, requireHome, userHomeOf } from './home.ts'
 export { type HomeContent, mostBytesOf, readHome, readHomeFile, withFile } from './home-content.ts'
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
-export { isLoopback } from './loopback.ts'
 export { mayApprove } from './may-approve.ts'
 export { narrowPrincipal } from './narrow-principal.ts'
 export { parseYaml } from './parse-yaml.ts'
@@ -33,7 +32,6 @@ export type {
   Settings,
   StdioServerConfig,
 } from './settings.ts'
-export { camelCase } from './spelling.ts'
 export { prepareState } from './state-folder.ts'
 export { recordTrust, renewTrust, requireTrust, type Trust, trustOf } from './trust.ts'
 export { type SettingsChange, watchSettings } from './watch-settings.ts'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { ERRORS } from '@sallyport/core'
+import { ERRORS, snakeCase } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { sectionsSchema, serverSchema } from './config-schema.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
@@ -8,7 +8,6 @@ import { KNOWN_VARIABLES } from './environment.ts'
 import { load } from './home.test-kit.ts'
 import { policySchema } from './policy-schema.ts'
 import { COMMON_KEYS } from './server-keys.ts'
-import { snakeCase } from './spelling.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8')

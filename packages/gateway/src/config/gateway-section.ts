@@ -1,7 +1,7 @@
+import { isLoopback } from '@sallyport/core'
 import type { GatewaySection } from './config-schema.ts'
 import { DEFAULT_GATEWAY } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
-import { isLoopback } from './loopback.ts'
 import type { Spot } from './normalise.ts'
 import type { GatewaySettings } from './settings.ts'
 

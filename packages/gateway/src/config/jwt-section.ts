@@ -1,6 +1,6 @@
+import { isLoopback } from '@sallyport/core'
 import type { JwtSection } from './config-schema.ts'
 import type { IssueLog } from './issue-log.ts'
-import { isLoopback } from './loopback.ts'
 import type { Spot } from './normalise.ts'
 import { readUrl } from './server-address.ts'
 import type { JwtSettings } from './settings.ts'

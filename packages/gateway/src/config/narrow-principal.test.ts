@@ -26,7 +26,8 @@ describe('a caller', () => {
   it('is held to its profile, however agent and variant are written', () => {
     for (const agent of ['codex', 'CODEX', 'Codex']) expect(selectedFor(caller(agent, 'Reviewer'))).toEqual([['b']])
     expect(selectedFor(caller('amp', 'default'))).toEqual([])
-    expect(selectedFor(caller('cursor', 'whatever'))).toEqual([])
+    expect(selectedFor(caller('cursor', 'default'))).toEqual([])
+    expect(selectedFor(caller('cursor', 'whatever'))).toEqual([[]])
   })
 
   it('has no tool where its profile was removed', () => {

@@ -1,5 +1,5 @@
 import { didYouMean, type Principal, SallyportError } from '@sallyport/core'
-import { agentSlug, DEFAULT_VARIANT, profileKey } from './profile-name.ts'
+import { agentSlug, isDefaultVariant, profileKey } from './profile-name.ts'
 import { variantsOf } from './profile-selection.ts'
 import type { Profiles } from './settings.ts'
 
@@ -23,14 +23,12 @@ export function narrowPrincipal(
   const isOwnAgent = agentSlug(principal.agent) === agent
   const isOwnVariant = profileKey(agent, principal.profile) === wanted
   if (!isOwnAgent && principal.agent !== 'any') return notFor(principal, wanted)
-  if (!isOwnVariant && !isDefault(principal.profile)) return notFor(principal, wanted)
+  if (!isOwnVariant && !isDefaultVariant(principal.profile)) return notFor(principal, wanted)
   if (isOwnAgent && isOwnVariant) return principal
-  if (!isDefault(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
+  if (!isDefaultVariant(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
   const madeFor = { agent: principal.agent, profile: principal.profile }
   return { ...principal, agent, profile: asked.variant, isClaimed: true, madeFor }
 }
-
-const isDefault = (variant: string): boolean => profileKey('', variant) === profileKey('', DEFAULT_VARIANT)
 
 const notFor = ({ agent, profile }: Principal, wanted: string): SallyportError =>
   new SallyportError('FORBIDDEN', `This credential was made for ${agent}.${profile}, not for ${wanted}.`)

@@ -1,10 +1,9 @@
-import { closest, expandVars } from '@sallyport/core'
+import { camelCase, closest, expandVars, snakeCase } from '@sallyport/core'
 import { joinKey, quote } from './config-issue.ts'
 import type { IssueLog, Subject } from './issue-log.ts'
 import type { LocatedEntry, LocatedItem, LocatedNode } from './located-tree.ts'
 import { anything, type Part, type Shape } from './schema.ts'
 import { plainText } from './schema-parts.ts'
-import { camelCase, snakeCase } from './spelling.ts'
 
 /** Where a value of the normalised tree came from. */
 export interface Spot extends Subject {

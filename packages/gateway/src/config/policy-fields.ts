@@ -1,8 +1,7 @@
-import { closest, didYouMean, isJsonObject, type PolicyFields } from '@sallyport/core'
+import { camelCase, closest, didYouMean, isJsonObject, type PolicyFields, snakeCase } from '@sallyport/core'
 import { quote } from './config-issue.ts'
 import { policySchema } from './policy-schema.ts'
 import { anything, type Part, type PartIssue, type Shape, type Step } from './schema.ts'
-import { camelCase, snakeCase } from './spelling.ts'
 
 /** Something that is wrong in what a person wrote about a tool. */
 export interface PolicyIssue {

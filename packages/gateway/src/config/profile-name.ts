@@ -23,5 +23,7 @@ export const foldVariant = (variant: string): string => variant.normalize('NFC')
 /** The name of a profile: `claude-code.reviewer`. */
 export const profileKey = (agent: string, variant: string): string => `${agent}.${foldVariant(variant)}`
 
+export const isDefaultVariant = (variant: string): boolean => foldVariant(variant) === DEFAULT_VARIANT
+
 /** Names that we may want to give a meaning of our own. */
 export const isReserved = (variant: string): boolean => variant.startsWith('__')

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import type { Principal } from '@sallyport/core'
-import { agentSlug, DEFAULT_VARIANT, profileKey } from './profile-name.ts'
+import { agentSlug, DEFAULT_VARIANT, isDefaultVariant, profileKey } from './profile-name.ts'
 import type { Place, ProfileSettings, Profiles } from './settings.ts'
 
 /** One list of selectors that a caller is held to, and whose it is. */
@@ -29,7 +29,7 @@ export function choicesFor(profiles: Profiles, principal: Principal): readonly T
 
 function choiceOf(profiles: Profiles, who: Pick<Principal, 'agent' | 'profile'>): ToolsChoice | undefined {
   const profile = profileFor(profiles, who)
-  if (profile === undefined) return isMissing(profiles, who) ? missingChoice(profiles, who) : undefined
+  if (profile === undefined) return isDefaultVariant(who.profile) ? undefined : missingChoice(profiles, who)
   const { agent, variant, selectedMcpTools, place } = profile
   if (selectedMcpTools === undefined) return undefined
   const whose = `The profile ${profileKey(agent, variant)} (${basename(place.file)}:${place.line})`
@@ -41,12 +41,7 @@ const profileFor = (
   { agent, profile }: Pick<Principal, 'agent' | 'profile'>,
 ): ProfileSettings | undefined => profiles.get(profileKey(agentSlug(agent), profile))
 
-/** Whether the file names the agent but not this variant: it was removed, or never was there. */
-function isMissing(profiles: Profiles, { agent }: Pick<Principal, 'agent'>): boolean {
-  return profiles.has(profileKey(agentSlug(agent), DEFAULT_VARIANT))
-}
-
-/** Who was given less than everything must not get everything because a profile was removed. */
+/** Who was given less than everything must not get everything because a profile, or the whole file, was removed. */
 function missingChoice(profiles: Profiles, { agent, profile }: Pick<Principal, 'agent' | 'profile'>): ToolsChoice {
   const slug = agentSlug(agent)
   const place = profiles.get(profileKey(slug, DEFAULT_VARIANT))?.place

@@ -1,6 +1,6 @@
+import { camelCase } from '@sallyport/core'
 import { joinKey } from './config-issue.ts'
 import type { LocatedNode } from './located-tree.ts'
-import { camelCase } from './spelling.ts'
 
 /** Which of these keys a mapping has, as paths. `isolated: false` and a key without a value promise nothing. */
 export function promisesIn(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {

@@ -1,4 +1,4 @@
-import { BUILT_IN_SERVER, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
+import { BUILT_IN_SERVER, camelCase, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
 import { readAudit } from './audit-section.ts'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
 import { PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
@@ -17,7 +17,6 @@ import type { Part } from './schema.ts'
 import { readServer } from './server-entry.ts'
 import { type CommonEntry, PROTECTING_SERVER_KEYS } from './server-keys.ts'
 import type { ServerConfig, Settings } from './settings.ts'
-import { camelCase } from './spelling.ts'
 import { readTelemetry } from './telemetry-section.ts'
 import { validate } from './validate.ts'
 

@@ -1,8 +1,7 @@
-import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { camelCase, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { describeIssue } from './config-issue.ts'
 import { createIssueLog } from './issue-log.ts'
 import { type LocatedNode, parseTree } from './located-tree.ts'
-import { camelCase } from './spelling.ts'
 
 /** The servers of a config as they are written, with references instead of what variables hold. */
 export type WrittenServers =

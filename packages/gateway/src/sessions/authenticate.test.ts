@@ -1,7 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  CLAIMS,
+  createSigningKey,
+  type KeyServer,
+  NOW,
+  openKeyServer,
+  SETTINGS,
+  sign,
+} from '../../../kit/src/identity/key-server.test-kit.ts'
 import { type Authentication, type AuthenticatorOptions, createAuthenticator, isRefusal } from './authenticate.ts'
-import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'
-import { CLAIMS, createSigningKey, type KeyServer, NOW, openKeyServer, SETTINGS, sign } from './key-server.test-kit.ts'
+import { createPrincipalVerifier, type PrincipalVerifier } from './jwt-principal.ts'
 import type { LocalTokens } from './local-tokens.ts'
 import { changeOf, mintFor, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
 
@@ -24,8 +32,8 @@ const authenticator = (options: Partial<AuthenticatorOptions> = {}) =>
   createAuthenticator({ tokens, now: () => bench.clock, ...options })
 
 /** The real verifier, counted. */
-function countedJwt(): JwtVerifier {
-  const verifier = createJwtVerifier({ ...SETTINGS, jwksUri: issuer.url }, { now: () => bench.clock })
+function countedJwt(): PrincipalVerifier {
+  const verifier = createPrincipalVerifier({ ...SETTINGS, jwksUri: issuer.url }, { now: () => bench.clock })
   return {
     verify(token) {
       verifications++

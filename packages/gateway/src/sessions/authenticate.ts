@@ -1,7 +1,7 @@
-import { type Principal, SallyportError } from '@sallyport/core'
+import { ExpiringMap, type Principal, SallyportError } from '@sallyport/core'
+import { type JwtRefusal, MAX_JWT_LENGTH } from '@sallyport/kit/identity'
 import type { Credential } from './credential.ts'
-import { ExpiringMap } from './expiring-map.ts'
-import { type JwtRefusal, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
+import type { PrincipalVerifier } from './jwt-principal.ts'
 import type { LocalTokens } from './local-tokens.ts'
 import { digest } from './secret.ts'
 import { standingPrincipal } from './standing-token.ts'
@@ -17,7 +17,7 @@ export type Authentication = Principal | Refusal
 
 export interface AuthenticatorOptions {
   readonly tokens: Pick<LocalTokens, 'verify' | 'onChange'>
-  readonly jwt?: JwtVerifier | undefined
+  readonly jwt?: PrincipalVerifier | undefined
   /** Whoever cannot be told apart is the local agent. Callers see to it that this stays on loopback. */
   readonly noAuth?: boolean | undefined
   readonly now?: () => number
@@ -44,7 +44,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 /** Answers "who calls?" from the Authorization header. A caller who was seen before is answered at once, without a promise. */
 export class Authenticator {
   readonly #tokens: AuthenticatorOptions['tokens']
-  readonly #jwt: JwtVerifier | undefined
+  readonly #jwt: PrincipalVerifier | undefined
   readonly #anybody: Principal | undefined
   readonly #now: () => number
   readonly #known: ExpiringMap<Principal>
@@ -93,7 +93,7 @@ export class Authenticator {
   }
 
   /** One token is verified once, however many requests bring it at the same time, and only so many at once. */
-  #foreign(token: string, authorization: string, jwt: JwtVerifier): Authentication | Promise<Authentication> {
+  #foreign(token: string, authorization: string, jwt: PrincipalVerifier): Authentication | Promise<Authentication> {
     const key = digest(token)
     const refused = this.#refused.get(key)
     if (refused !== undefined) return this.#refuse(refused)

@@ -1,6 +1,6 @@
 import type { JwtSettings } from '../config/config.ts'
 import { type Authenticator, createAuthenticator } from './authenticate.ts'
-import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'
+import { createPrincipalVerifier, type PrincipalVerifier } from './jwt-principal.ts'
 import type { LocalTokens } from './local-tokens.ts'
 
 /** Whose credentials a port asks for: for trying things, nobody's. */
@@ -11,12 +11,12 @@ export class Gatekeeper {
   readonly #tokens: LocalTokens
   readonly #authenticators = new Map<Credentials, Authenticator>()
   #settings: JwtSettings | undefined
-  #jwt: JwtVerifier | undefined
+  #jwt: PrincipalVerifier | undefined
 
   constructor(tokens: LocalTokens, jwt: JwtSettings | undefined) {
     this.#tokens = tokens
     this.#settings = jwt
-    this.#jwt = jwt && createJwtVerifier(jwt)
+    this.#jwt = jwt && createPrincipalVerifier(jwt)
   }
 
   authenticatorFor(whose: Credentials): Authenticator {
@@ -31,7 +31,7 @@ export class Gatekeeper {
   reload(jwt: JwtSettings | undefined): void {
     if (JSON.stringify(jwt) === JSON.stringify(this.#settings)) return
     this.#settings = jwt
-    this.#jwt = jwt && createJwtVerifier(jwt)
+    this.#jwt = jwt && createPrincipalVerifier(jwt)
     this.close()
   }
 

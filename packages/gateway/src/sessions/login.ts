@@ -1,5 +1,4 @@
-import type { Principal } from '@sallyport/core'
-import { ExpiringMap } from './expiring-map.ts'
+import { ExpiringMap, type Principal } from '@sallyport/core'
 import { digest, type RandomBytes, randomBytes, randomSecret } from './secret.ts'
 import { standingPrincipal } from './standing-token.ts'
 

@@ -1,5 +1,5 @@
+export { isClaimText } from '@sallyport/kit/identity'
 export { type Authentication, type Authenticator, isRefusal, type Refusal } from './authenticate.ts'
-export { isClaimText } from './claim-text.ts'
 export { type Credentials, Gatekeeper } from './gatekeeper.ts'
 export { type LocalTokens, type MintedToken, type MintRequest, openLocalTokens } from './local-tokens.ts'
 export { clearedCookie, createLogins, type Logins, sessionCookie } from './login.ts'

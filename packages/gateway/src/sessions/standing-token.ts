@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Principal } from '@sallyport/core'
+import { osUser } from '@sallyport/kit/identity'
 import { replaceFile } from '../disk/disk.ts'
-import { osUser } from './os-user.ts'
 import { readPrivateFile } from './private-file.ts'
 import { type RandomBytes, randomSecret } from './secret.ts'
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type Principal } from '@sallyport/core'
-import { isClaimText } from './claim-text.ts'
+import { isClaimText } from '@sallyport/kit/identity'
 import type { Credential } from './credential.ts'
 
 /** What is known of a minted token. The token itself was shown once and is kept nowhere. */

@@ -1,5 +1,6 @@
-import { SallyportError } from '@sallyport/core'
-import { isLoopback } from './loopback.ts'
+import { isLoopback, SallyportError } from '@sallyport/core'
+import { BearerAuthenticator } from './bearer-authenticator.ts'
+import type { JwtOptions } from './jwt-options.ts'
 import type { Identity } from './request-scope.ts'
 
 /** The headers of a request as Node gives them, names in lower case. */
@@ -18,29 +19,49 @@ export interface Authenticator {
   assertMayListen(host: string): void
 }
 
+export interface AuthOptions {
+  readonly jwt: JwtOptions
+  /** Where clients learn how to get a token (RFC 9728); named in every refusal. */
+  readonly resourceMetadata?: string | undefined
+}
+
 export interface AuthenticatorOptions {
+  readonly auth?: AuthOptions | undefined
   /** Everybody who reaches the server is one made-up user: for trying things, on loopback only. */
   readonly dev?: boolean | undefined
+  readonly now?: () => number
 }
 
 const DEV_IDENTITY: Identity = Object.freeze({ userId: 'dev', sessionId: 'dev' })
 
-export function createAuthenticator({ dev }: AuthenticatorOptions): Authenticator {
+export function createAuthenticator({ auth, dev, now }: AuthenticatorOptions): Authenticator {
+  if (auth !== undefined && dev === true)
+    throw new SallyportError('USAGE', 'The server has "auth" and "dev: true", which answers without tokens.', {
+      hint: 'Remove one of them.',
+    })
+  if (auth !== undefined) return new BearerAuthenticator(auth, now ?? Date.now)
   return dev === true ? DEV : CLOSED
 }
 
 const DEV: Authenticator = {
   authenticate: async () => ({ identity: DEV_IDENTITY }),
   assertMayListen(host) {
-    if (isLoopback(host)) return
-    throw new SallyportError('USAGE', `"dev" answers without tokens, on loopback only; got the host ${host}.`, {
-      hint: 'Listen on 127.0.0.1, or give "auth" instead of "dev".',
-    })
+    if (!isLoopback(host))
+      throw new SallyportError('USAGE', `"dev" answers without tokens, on loopback only; got the host "${host}".`, {
+        hint: 'Listen on 127.0.0.1, or give "auth" instead of "dev".',
+      })
+    console.error(
+      `!! DEV MODE: no tokens are checked. Whoever reaches ${host} is the user "dev". Never use it in service.`,
+    )
   },
 }
 
 const CLOSED: Authenticator = {
-  authenticate: async () => ({ status: 401, wwwAuthenticate: 'Bearer', problem: 'Nobody can be told apart here.' }),
+  authenticate: async () => ({
+    status: 401,
+    wwwAuthenticate: 'Bearer realm="closed"',
+    problem: 'This server has no way to tell its callers apart.',
+  }),
   assertMayListen() {
     throw new SallyportError(
       'USAGE',

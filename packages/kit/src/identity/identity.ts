@@ -1,5 +1,23 @@
-export { type Authentication, type Authenticator, createAuthenticator, type RequestHeaders } from './authenticate.ts'
+export {
+  type Authentication,
+  type Authenticator,
+  type AuthOptions,
+  createAuthenticator,
+  type RequestHeaders,
+} from './authenticate.ts'
+export { isClaimText } from './claim-text.ts'
 export { type Environment, findDataFolder } from './data-folder.ts'
+export type { JwtOptions } from './jwt-options.ts'
+export { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
+export {
+  createJwtVerifier,
+  type JwtSettings,
+  type JwtVerifierOptions,
+  MAX_JWT_LENGTH,
+  type VerifiedToken,
+} from './jwt-verifier.ts'
+export { localIdentity } from './local-identity.ts'
+export { osUser } from './os-user.ts'
 export { ownerFolder } from './owner-folder.ts'
 export {
   createScope,
@@ -10,3 +28,4 @@ export {
   type RequestScope,
   runInScope,
 } from './request-scope.ts'
+export { readOwner } from './token-owner.ts'

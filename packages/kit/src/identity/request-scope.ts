@@ -25,6 +25,8 @@ const scopes = new AsyncLocalStorage<RequestScope | undefined>()
  * another one must not inherit that one's caller.
  */
 export function runInScope<Result>(scope: RequestScope | undefined, work: () => Result): Result {
+  // Until the first run, following promises costs nothing: a program without identities never pays.
+  if (scope === undefined && scopes.getStore() === undefined) return work()
   return scopes.run(scope, work)
 }
 

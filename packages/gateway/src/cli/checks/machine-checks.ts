@@ -4,8 +4,8 @@ import { loadSqlite } from '../../store/store.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
 const OLDEST_NODE = [20, 19] as const
-/** Read elsewhere than in config/environment.ts: by this command line, and by the servers that we start. */
-const ALSO_KNOWN = ['SALLYPORT_DEBUG', 'SALLYPORT_MARK']
+/** Read elsewhere than in config/environment.ts: by this command line, by the servers that we start, and by those that are made with the kit. */
+const ALSO_KNOWN = ['SALLYPORT_DEBUG', 'SALLYPORT_MARK', 'SALLYPORT_DATA', 'SALLYPORT_USER_ID', 'SALLYPORT_SESSION_ID']
 
 export interface Machine {
   readonly nodeVersion: string

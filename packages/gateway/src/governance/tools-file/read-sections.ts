@@ -1,5 +1,5 @@
-import { didYouMean, MODES, type Mode, quoteText, type ToolCategory, type ToolsFile } from '@sallyport/core'
-import { camelCase, readPolicyFields } from '../../config/config.ts'
+import { camelCase, didYouMean, MODES, type Mode, quoteText, type ToolCategory, type ToolsFile } from '@sallyport/core'
+import { readPolicyFields } from '../../config/config.ts'
 import type { IssueLog } from './file-issue.ts'
 import { lineAt } from './lined-text.ts'
 import type { ParsedFile } from './parsed-file.ts'

@@ -1,5 +1,5 @@
+import { camelCase } from '@sallyport/core'
 import { isScalar } from 'yaml'
-import { camelCase } from '../../config/config.ts'
 import { BLANK, type LinedText, lineAt, startOf } from './lined-text.ts'
 import type { ParsedFile } from './parsed-file.ts'
 import { sectionOf } from './read-sections.ts'

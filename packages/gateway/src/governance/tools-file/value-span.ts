@@ -1,5 +1,5 @@
+import { camelCase } from '@sallyport/core'
 import { isCollection, isScalar } from 'yaml'
-import { camelCase } from '../../config/config.ts'
 import { startOf } from './lined-text.ts'
 import type { FileEntry, ParsedFile } from './parsed-file.ts'
 import { columnOf } from './section-place.ts'

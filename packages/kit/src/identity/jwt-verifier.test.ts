@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { exportSPKI, type JWTPayload, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { JwtSettings } from '../config/config.ts'
-import { createJwtVerifier } from './jwt-verifier.ts'
+import { createJwtVerifier, type JwtSettings } from './jwt-verifier.ts'
 import {
   CLAIMS,
   createSigningKey,
@@ -42,35 +41,20 @@ const signedBySecret = (claims: JWTPayload, secret: string) =>
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('a good token', () => {
-  it('gives the principal of its claims, always as an agent', async () => {
-    const token = await sign(key, {
-      ...CLAIMS,
-      agent: 'codex',
-      profile: 'reviewer',
-      session_id: 's1',
-      role: 'operator',
-    })
-    expect(await verifierFor().verify(token)).toEqual({
-      principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent' },
-      expiresAt: (NOW + 65) * 1_000,
-    })
-  })
-
-  it('without further claims speaks for any agent in the default session of its user', async () => {
-    expect(await verifierFor().verify(await sign(key, CLAIMS))).toMatchObject({
-      principal: { user: 'ada', agent: 'any', profile: 'default', session: 'jwt:ada', role: 'agent' },
-    })
+  it('gives its claims, and the time until which they count', async () => {
+    const claims = { ...CLAIMS, session_id: 's1', roles: ['reader'] }
+    expect(await verifierFor().verify(await sign(key, claims))).toEqual({ claims, expiresAt: (NOW + 65) * 1_000 })
   })
 
   it.each(['RS256', 'EdDSA', 'ES256'])('may be signed with %s', async (alg) => {
     const other = await createSigningKey('other', alg)
     issuer.keys = [key.jwk, other.jwk]
-    expect(await verifierFor().verify(await sign(other, CLAIMS))).toMatchObject({ principal: { user: 'ada' } })
+    expect(await verifierFor().verify(await sign(other, CLAIMS))).toMatchObject({ claims: { sub: 'ada' } })
   })
 
   it('may be signed with the shared secret', async () => {
     const token = await signedBySecret(CLAIMS, SECRET)
-    expect(await verifierOfSecret().verify(token)).toMatchObject({ principal: { user: 'ada' } })
+    expect(await verifierOfSecret().verify(token)).toMatchObject({ claims: { sub: 'ada' } })
   })
 
   it('may be signed with either, where there are a secret and published keys, and never with one for the other', async () => {
@@ -93,19 +77,6 @@ describe('a good token', () => {
     issuer.keys = [edwards.jwk]
     const verifier = verifierFor({ algorithms: ['EdDSA', 'Ed25519'] })
     expect(problemOf(await verifier.verify(await sign(edwards, CLAIMS)))).toBe('accepted')
-  })
-
-  it('is of another user where another issuer made it', async () => {
-    const other = 'https://other.example'
-    const verifier = verifierFor({ issuers: [CLAIMS.iss, other] })
-    expect(await verifier.verify(await sign(key, CLAIMS))).toMatchObject({
-      principal: { user: 'https://issuer.example#ada', session: 'jwt:https://issuer.example#ada' },
-    })
-    expect(await verifier.verify(await sign(key, { ...CLAIMS, iss: other }))).toMatchObject({
-      principal: { user: 'https://other.example#ada' },
-    })
-    const long = await sign(key, { ...CLAIMS, sub: 'x'.repeat(250) })
-    expect(problemOf(await verifier.verify(long))).toContain('claim sub')
   })
 
   it.each(['JWT', 'at+jwt', 'application/at+JWT', undefined])('may have the type %s', async (typ) => {
@@ -136,14 +107,6 @@ describe('a token is refused', () => {
     ['is for nobody', { aud: undefined }],
     ['is for an object', { aud: { sallyport: true } }],
     ['has no subject', { sub: undefined }],
-    ['has an empty subject', { sub: '' }],
-    ['has a number as its subject', { sub: 7 }],
-    ['has a huge subject', { sub: 'x'.repeat(257) }],
-    ['has a line break in its subject', { sub: 'ada\nroot' }],
-    ['has an empty session', { session_id: '' }],
-    ['has a null session', { session_id: null }],
-    ['has a list of agents', { agent: ['codex'] }],
-    ['has a number as its profile', { profile: 1 }],
   ]
 
   it.each(refusedClaims)('when it %s', async (_, claims) => {

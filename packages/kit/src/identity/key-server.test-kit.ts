@@ -2,9 +2,8 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import type { JwtSettings } from '../config/config.ts'
-import type { Credential } from './credential.ts'
-import type { JwtRefusal } from './jwt-verifier.ts'
+import type { JwtRefusal } from './jwt-refusal.ts'
+import type { JwtSettings } from './jwt-verifier.ts'
 
 /** The moment at which every test of tokens begins, in milliseconds and in the seconds of JWTs. */
 export const START = Date.UTC(2030, 0, 1)
@@ -23,8 +22,7 @@ export const SETTINGS: JwtSettings = {
   toleranceSeconds: 5,
 }
 
-export const problemOf = (outcome: Credential | JwtRefusal): string =>
-  'problem' in outcome ? outcome.problem : 'accepted'
+export const problemOf = (outcome: object | JwtRefusal): string => ('problem' in outcome ? outcome.problem : 'accepted')
 
 export interface SigningKey {
   readonly kid: string

@@ -7,6 +7,8 @@ type KeySet = ReturnType<Jose['createLocalJWKSet']>
 export interface RemoteKeysOptions {
   readonly url: string
   readonly now: () => number
+  /** What the operator can do when the keys cannot be fetched. */
+  readonly keysHint: string
 }
 
 /** After this the keys are fetched anew, so that a withdrawn key stops counting. */
@@ -62,7 +64,7 @@ export class RemoteKeys {
   #usable(): KeySet {
     if (this.#keys !== undefined && this.#age() < MAX_STALE_MS) return this.#keys
     throw new SallyportError('OVERLOADED', `The keys at ${this.#options.url} could not be fetched.`, {
-      hint: 'Check that auth.jwt.jwks_uri is right and that the issuer can be reached; the next request tries again.',
+      hint: this.#options.keysHint,
       cause: this.#failure,
     })
   }

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  CLAIMS,
+  createSigningKey,
+  type KeyServer,
+  NOW,
+  openKeyServer,
+  problemOf,
+  SETTINGS,
+  START,
+  sign,
+} from '../../../kit/src/identity/key-server.test-kit.ts'
+import type { JwtSettings } from '../config/config.ts'
+import { createPrincipalVerifier } from './jwt-principal.ts'
+
+const key = await createSigningKey('k1')
+
+let issuer: KeyServer
+
+beforeEach(async () => {
+  issuer = await openKeyServer([key])
+})
+
+afterEach(() => issuer.close())
+
+const verifierFor = (settings: Partial<JwtSettings> = {}) =>
+  createPrincipalVerifier({ ...SETTINGS, jwksUri: issuer.url, ...settings }, { now: () => START })
+
+describe('the principal of a good token', () => {
+  it('is made of its claims, always an agent', async () => {
+    const claims = { ...CLAIMS, agent: 'codex', profile: 'reviewer', session_id: 's1', role: 'operator' }
+    expect(await verifierFor().verify(await sign(key, claims))).toEqual({
+      principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent' },
+      expiresAt: (NOW + 65) * 1_000,
+    })
+  })
+
+  it('without further claims speaks for any agent in the default session of its user', async () => {
+    expect(await verifierFor().verify(await sign(key, CLAIMS))).toMatchObject({
+      principal: { user: 'ada', agent: 'any', profile: 'default', session: 'jwt:ada', role: 'agent' },
+    })
+  })
+
+  it('is of another user where another issuer made it', async () => {
+    const other = 'https://other.example'
+    const verifier = verifierFor({ issuers: [CLAIMS.iss, other] })
+    expect(await verifier.verify(await sign(key, CLAIMS))).toMatchObject({
+      principal: { user: 'https://issuer.example#ada', session: 'jwt:https://issuer.example#ada' },
+    })
+    expect(await verifier.verify(await sign(key, { ...CLAIMS, iss: other }))).toMatchObject({
+      principal: { user: 'https://other.example#ada' },
+    })
+    const long = await sign(key, { ...CLAIMS, sub: 'x'.repeat(250) })
+    expect(problemOf(await verifier.verify(long))).toContain('claim sub')
+  })
+})
+
+it.each([
+  ['an empty subject', { sub: '' }],
+  ['a number as its subject', { sub: 7 }],
+  ['a huge subject', { sub: 'x'.repeat(257) }],
+  ['a line break in its subject', { sub: 'ada\nroot' }],
+  ['an empty session', { session_id: '' }],
+  ['a null session', { session_id: null }],
+  ['a list of agents', { agent: ['codex'] }],
+  ['a number as its profile', { profile: 1 }],
+])('a token with %s is refused', async (_, claims) => {
+  const outcome = await verifierFor().verify(await sign(key, { ...CLAIMS, ...claims }))
+  expect(outcome).toMatchObject({ certainty: 'final' })
+  expect(problemOf(outcome)).not.toContain('ada')
+})
+
+it('a token that cannot be verified names the key of the configuration to look at', async () => {
+  issuer.answer = (response) => response.writeHead(500).end()
+  const outcome = await verifierFor().verify(await sign(key, CLAIMS))
+  expect(outcome).toMatchObject({
+    certainty: 'unverifiable',
+    cause: { hint: expect.stringContaining('auth.jwt.jwks_uri') },
+  })
+})

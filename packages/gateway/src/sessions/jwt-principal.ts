@@ -1,0 +1,41 @@
+import type { Principal } from '@sallyport/core'
+import {
+  createJwtVerifier,
+  isClaimText,
+  type JwtRefusal,
+  type JwtVerifierOptions,
+  readOwner,
+  refuseClaim,
+  type VerifiedToken,
+} from '@sallyport/kit/identity'
+import type { JwtSettings } from '../config/config.ts'
+import type { Credential } from './credential.ts'
+
+/** Tells whom a bearer JWT speaks for, by `auth.jwt`. */
+export interface PrincipalVerifier {
+  verify(token: string): Promise<Credential | JwtRefusal>
+}
+
+const KEYS_HINT =
+  'Check that auth.jwt.jwks_uri is right and that the issuer can be reached; the next request tries again.'
+
+export function createPrincipalVerifier(settings: JwtSettings, options: JwtVerifierOptions = {}): PrincipalVerifier {
+  const verifier = createJwtVerifier(settings, { keysHint: KEYS_HINT, ...options })
+  return {
+    async verify(token) {
+      const verified = await verifier.verify(token)
+      return 'problem' in verified ? verified : toCredential(verified, settings)
+    },
+  }
+}
+
+function toCredential({ claims, expiresAt }: VerifiedToken, { issuers }: JwtSettings): Credential | JwtRefusal {
+  const owner = readOwner(claims, issuers)
+  if ('problem' in owner) return owner
+  const { agent = 'any', profile = 'default' } = claims
+  if (!isClaimText(agent)) return refuseClaim('agent')
+  if (!isClaimText(profile)) return refuseClaim('profile')
+  const { userId: user, sessionId: session } = owner
+  const principal: Principal = Object.freeze({ user, agent, profile, session, role: 'agent' })
+  return { principal, expiresAt }
+}

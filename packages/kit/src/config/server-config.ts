@@ -1,0 +1,121 @@
+import { isJsonList, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import type { AuthOptions, JwtOptions } from '../identity/identity.ts'
+import { type KitConfigOptions, readKitConfig } from './kit-config.ts'
+
+/** What `mcp_servers.<name>` says of a kit server, apart by whom it is for. */
+export interface ServerConfig {
+  readonly name: string
+  /** For createMcpServer. What stands behind it there wins. */
+  readonly options: {
+    readonly title?: string
+    readonly version?: string
+    readonly instructions?: string
+    readonly auth?: AuthOptions
+    readonly dev?: boolean
+    readonly dataFolder?: string
+  }
+  /** For serveHttp. */
+  readonly listen: {
+    readonly host?: string
+    readonly port: number
+    readonly path?: string
+    readonly allowedHosts?: readonly string[]
+    readonly allowedOrigins?: readonly string[]
+  }
+}
+
+const DEFAULT_PORT = 8000
+
+/** Reads the settings of a kit server: an entry with `type: server`. */
+export async function readServerConfig(name: string, options: KitConfigOptions = {}): Promise<ServerConfig> {
+  const { file, kind, settings } = await readKitConfig(name, options)
+  const where = `${file}: mcp_servers.${name}`
+  if (kind !== 'server')
+    throw new SallyportError('CONFIG_INVALID', `${where} is no server of the kit.`, {
+      hint: 'Add "type: server" to it.',
+    })
+  const read = new Fields(settings, where)
+  return {
+    name: read.text('name') ?? name,
+    options: defined({
+      title: read.text('title'),
+      version: read.text('version'),
+      instructions: read.text('instructions'),
+      auth: readAuth(settings.auth, `${where}.auth`),
+      dev: read.flag('dev'),
+      dataFolder: read.text('dataFolder'),
+    }),
+    listen: defined({
+      host: read.text('host'),
+      port: read.port('port') ?? DEFAULT_PORT,
+      path: read.text('path'),
+      allowedHosts: read.texts('allowedHosts'),
+      allowedOrigins: read.texts('allowedOrigins'),
+    }),
+  }
+}
+
+function readAuth(auth: Json | undefined, where: string): AuthOptions | undefined {
+  if (!isJsonObject(auth)) return undefined
+  const { jwt } = auth
+  if (!isJsonObject(jwt)) throw expected(`${where}.jwt`, 'a mapping')
+  const read = new Fields(jwt, `${where}.jwt`)
+  const options: JwtOptions = {
+    secret: read.text('secret'),
+    jwksUri: read.text('jwksUri'),
+    publicKey: read.text('publicKey'),
+    algorithms: read.texts('algorithms'),
+    issuers: read.texts('issuers'),
+    audience: typeof jwt.audience === 'string' ? jwt.audience : read.texts('audience'),
+    clockTolerance: typeof jwt.clockTolerance === 'number' ? jwt.clockTolerance : read.text('clockTolerance'),
+  }
+  return { jwt: defined(options), resourceMetadata: new Fields(auth, where).text('resourceMetadata') }
+}
+
+/** The values of one mapping. A message says where and what was expected, never what was got: it may be a secret. */
+class Fields {
+  readonly #values: JsonObject
+  readonly #where: string
+
+  constructor(values: JsonObject, where: string) {
+    this.#values = values
+    this.#where = where
+  }
+
+  text(key: string): string | undefined {
+    const value = this.#values[key]
+    if (value === undefined || (typeof value === 'string' && value !== '')) return value
+    throw expected(`${this.#where}.${key}`, 'a text; put it in quotes if it looks like a number')
+  }
+
+  texts(key: string): readonly string[] | undefined {
+    const value = this.#values[key]
+    if (value === undefined) return undefined
+    if (isJsonList(value) && value.every((item) => typeof item === 'string')) return value as readonly string[]
+    throw expected(`${this.#where}.${key}`, 'a list of texts')
+  }
+
+  flag(key: string): boolean | undefined {
+    const value = this.#values[key]
+    if (value === undefined) return undefined
+    if (value === true || value === 'true') return true
+    if (value === false || value === 'false') return false
+    throw expected(`${this.#where}.${key}`, 'true or false')
+  }
+
+  /** A variable is always a text, so that a text of digits counts. */
+  port(key: string): number | undefined {
+    const value = this.#values[key]
+    if (value === undefined) return undefined
+    const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value
+    if (typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port
+    throw expected(`${this.#where}.${key}`, 'a whole number from 0 to 65535')
+  }
+}
+
+/** Without the keys that have no value, so that a spread takes nothing away. */
+const defined = <Values extends object>(values: Values): { [Key in keyof Values]: Exclude<Values[Key], undefined> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
+
+const expected = (where: string, what: string): SallyportError =>
+  new SallyportError('CONFIG_INVALID', `${where} has a wrong value: expected ${what}.`, { hint: 'Correct the file.' })

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { ExpiringMap, SallyportError } from '@sallyport/core'
+import type { Authentication, Authenticator, AuthOptions, RequestHeaders } from './authenticate.ts'
+import { readJwtOptions } from './jwt-options.ts'
+import type { JwtRefusal } from './jwt-refusal.ts'
+import { createJwtVerifier, type JwtSettings, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
+import { readOwner } from './token-owner.ts'
+
+/** RFC 7235's token68 after the one scheme we take; schemes know no case. */
+const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
+const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
+const MAX_KNOWN = 1_000
+/** A token is looked at again after this, so that a withdrawn key ends it before its own time. */
+const KNOWN_MS = 60_000
+const RETRY_AFTER_SECONDS = 3
+
+/** Tells callers apart by their bearer JWT. One that was verified is known for a minute, or until it expires. */
+export class BearerAuthenticator implements Authenticator {
+  readonly #settings: JwtSettings
+  readonly #verifier: JwtVerifier
+  readonly #challenge: string
+  readonly #now: () => number
+  readonly #known: ExpiringMap<Authentication>
+  readonly #verifying = new Map<string, Promise<Authentication>>()
+
+  constructor({ jwt, resourceMetadata }: AuthOptions, now: () => number) {
+    this.#settings = readJwtOptions(jwt)
+    this.#verifier = createJwtVerifier(this.#settings, { now })
+    this.#challenge = challengeOf(resourceMetadata)
+    this.#now = now
+    this.#known = new ExpiringMap(MAX_KNOWN, now)
+  }
+
+  async authenticate({ authorization }: RequestHeaders): Promise<Authentication> {
+    if (authorization === undefined) return this.#refuse('The request carries no bearer token')
+    // Node joins no two of these headers; somebody else may hand them over as a list.
+    if (typeof authorization !== 'string' || authorization.length > MAX_HEADER_LENGTH) return this.#malformed()
+    const token = BEARER.exec(authorization)?.[1]
+    if (token !== undefined) return this.#identify(token)
+    return /^bearer\b/i.test(authorization) ? this.#malformed() : this.#refuse('The request carries no bearer token')
+  }
+
+  assertMayListen(): void {
+    // Whoever reaches the port has to bring a token.
+  }
+
+  /** One token is verified once, however many requests bring it at the same time. */
+  #identify(token: string): Authentication | Promise<Authentication> {
+    // The digest, so that no token stays in memory longer than its request.
+    const key = createHash('sha256').update(token).digest('base64')
+    const known = this.#known.get(key) ?? this.#verifying.get(key)
+    if (known !== undefined) return known
+    const verifying = this.#verify(token, key).finally(() => this.#verifying.delete(key))
+    this.#verifying.set(key, verifying)
+    return verifying
+  }
+
+  async #verify(token: string, key: string): Promise<Authentication> {
+    const verified = await this.#verifier.verify(token)
+    if ('problem' in verified) return this.#refusalOf(verified)
+    const { claims, expiresAt } = verified
+    const owner = readOwner(claims, this.#settings.issuers)
+    if ('problem' in owner) return this.#refusalOf(owner)
+    const authentication = Object.freeze({ identity: Object.freeze({ ...owner, claims: freezeAll(claims) }) })
+    this.#known.put(key, authentication, Math.min(expiresAt, this.#now() + KNOWN_MS))
+    return authentication
+  }
+
+  #refusalOf({ problem, certainty }: JwtRefusal): Authentication {
+    if (certainty === 'unverifiable')
+      return { status: 503, retryAfterSeconds: RETRY_AFTER_SECONDS, problem: `${problem}.` }
+    return this.#refuse(problem, 'invalid_token')
+  }
+
+  #malformed(): Authentication {
+    return this.#refuse('The Authorization header is not one bearer token', 'invalid_token')
+  }
+
+  /** RFC 6750 (3.1): who brings no token is told no error. The words are our own, so that they are safe in a header. */
+  #refuse(problem: string, error?: string): Authentication {
+    const reason = error === undefined ? '' : `, error="${error}", error_description="${problem}"`
+    return { status: 401, wwwAuthenticate: `${this.#challenge}${reason}`, problem: `${problem}.` }
+  }
+}
+
+/** Handlers of many requests see the same claims: what one of them wrote there, the next would read. */
+function freezeAll<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  for (const part of Object.values(value)) freezeAll(part)
+  return Object.freeze(value)
+}
+
+function challengeOf(resourceMetadata: string | undefined): string {
+  const challenge = 'Bearer realm="mcp"'
+  if (resourceMetadata === undefined) return challenge
+  const url = URL.canParse(resourceMetadata) ? new URL(resourceMetadata) : undefined
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return `${challenge}, resource_metadata="${url.href}"`
+  throw new SallyportError('CONFIG_INVALID', 'auth.resourceMetadata is no address.', {
+    hint: 'Give the address of the metadata of this resource, such as "https://host/.well-known/oauth-protected-resource".',
+  })
+}

@@ -1,0 +1,130 @@
+import { isLoopback, parseDuration, SallyportError } from '@sallyport/core'
+import type { JwtSettings } from './jwt-verifier.ts'
+import { readPublicKey } from './public-key.ts'
+
+/** With which key bearer tokens are verified, and what they have to say. Exactly one of the three keys is given. */
+export interface JwtOptions {
+  /** A shared key, for HS256, HS384 and HS512. */
+  readonly secret?: string | undefined
+  /** Where the issuer publishes its keys: https, or plain http on loopback. */
+  readonly jwksUri?: string | undefined
+  /** One public key, as PEM. */
+  readonly publicKey?: string | undefined
+  /** The only ones that count. Absent: HS256 for a secret, RS256, PS256, ES256 and EdDSA for a key set, all of a public key. */
+  readonly algorithms?: readonly string[] | undefined
+  /** The exact `iss` of those who may sign. Required with `jwksUri`, whose keys may sign for others too. */
+  readonly issuers?: readonly string[] | undefined
+  /** A token has to name one of them in `aud`. Absent: a token must name none. */
+  readonly audience?: string | readonly string[] | undefined
+  /** How far clocks may differ, in seconds or as `30s`. Absent: 5 seconds. */
+  readonly clockTolerance?: number | string | undefined
+}
+
+const DEFAULT_TOLERANCE_MS = 5_000
+const MAX_TOLERANCE_MS = 600_000
+/** RFC 7518 (3.2): the key of an HMAC is at least as long as its hash. */
+const SECRET_BYTES: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
+const PUBLIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const PUBLIC_DEFAULT = ['RS256', 'PS256', 'ES256', 'EdDSA']
+/** RFC 9864 gave the algorithm a second name; issuers use both. */
+const EDWARDS = ['EdDSA', 'Ed25519']
+
+/** The only judge of `auth.jwt` in the kit: what it lets pass can be verified without a further look. */
+export function readJwtOptions(options: JwtOptions): JwtSettings {
+  const { secret, jwksUri, publicKey } = options
+  const given = [secret, jwksUri, publicKey].filter((key) => key !== undefined).length
+  if (given !== 1)
+    throw invalid(`expected one of secret, jwksUri and publicKey; got ${given === 0 ? 'none' : given}`, 'Give one key.')
+  const algorithms = readAlgorithms(options)
+  const own = publicKey === undefined ? undefined : readPublicKey(publicKey, wants(options, algorithms))
+  if (secret !== undefined) checkSecret(secret, algorithms)
+  if (jwksUri !== undefined) checkJwksUri(jwksUri)
+  return {
+    issuers: readIssuers(options),
+    audience: readTexts('audience', typeof options.audience === 'string' ? [options.audience] : options.audience),
+    algorithms: own?.algorithms ?? algorithms,
+    secret,
+    jwksUri,
+    publicKey: own?.key,
+    toleranceSeconds: readTolerance(options.clockTolerance) / 1_000,
+  }
+}
+
+/** One key speaks for itself: unless some are listed, it may verify whatever it is made for. */
+const wants =
+  ({ algorithms }: JwtOptions, read: readonly string[]) =>
+  (name: string): boolean =>
+    algorithms === undefined || read.includes(name)
+
+/** Only what the given key can verify: a public key must never be taken as a shared secret. */
+function readAlgorithms({ secret, algorithms }: JwtOptions): readonly string[] {
+  const known = secret === undefined ? PUBLIC : Object.keys(SECRET_BYTES)
+  const listed = algorithms ?? (secret === undefined ? PUBLIC_DEFAULT : ['HS256'])
+  const asked = readTexts('algorithms', listed)
+  if (asked.length === 0) throw invalid('algorithms is empty', `Choose from ${known.join(', ')}.`)
+  const stranger = asked.find((name) => !known.includes(name))
+  if (stranger !== undefined) {
+    const key = secret === undefined ? 'a public key' : 'a secret'
+    throw invalid(
+      `algorithms has ${JSON.stringify(stranger)}, which ${key} cannot verify`,
+      `Choose from ${known.join(', ')}.`,
+    )
+  }
+  return [...new Set(asked.flatMap((name) => (EDWARDS.includes(name) ? EDWARDS : [name])))]
+}
+
+function readIssuers({ issuers, jwksUri }: JwtOptions): readonly string[] {
+  const read = readTexts('issuers', issuers)
+  if (jwksUri !== undefined && read.length === 0)
+    throw invalid(
+      'issuers is missing',
+      'Name the exact `iss` of the issuer: the keys of jwksUri may sign for others too.',
+    )
+  // Users of several issuers are told apart as `<issuer>#<sub>`.
+  if (read.some((issuer) => issuer.includes('#')))
+    throw invalid('an issuer holds "#"', 'Give the exact `iss` of tokens.')
+  return read
+}
+
+function readTexts(key: string, value: readonly string[] | undefined): readonly string[] {
+  const list: unknown = value ?? []
+  if (Array.isArray(list) && list.every((text) => typeof text === 'string' && text !== '')) return list
+  throw invalid(`${key} is no list of texts`, `Give ${key} as ["…"].`)
+}
+
+function checkSecret(secret: unknown, algorithms: readonly string[]): void {
+  if (typeof secret !== 'string') throw invalid('secret is no text', 'Give the shared key as a text.')
+  if (/-----BEGIN |^\s*\{\s*"/.test(secret))
+    throw invalid(
+      'secret holds a public or private key',
+      'Give a public key as publicKey, with algorithms such as RS256.',
+    )
+  const bytes = Buffer.byteLength(secret)
+  for (const algorithm of algorithms) {
+    const least = SECRET_BYTES[algorithm] ?? 0
+    if (bytes >= least) continue
+    throw invalid(
+      `secret has ${bytes} bytes; ${algorithm} needs at least ${least}`,
+      `Make one with: node -e "console.log(require('crypto').randomBytes(${least}).toString('base64url'))"`,
+    )
+  }
+}
+
+function checkJwksUri(uri: unknown): void {
+  const url = typeof uri === 'string' && URL.canParse(uri) ? new URL(uri) : undefined
+  const hint = 'Give the https address at which the issuer publishes its keys.'
+  if (url === undefined) throw invalid('jwksUri is no address', hint)
+  if (url.username !== '' || url.password !== '') throw invalid('jwksUri holds a password', hint)
+  if (url.protocol === 'https:') return
+  if (url.protocol !== 'http:' || !isLoopback(url.hostname.replaceAll(/[[\]]/g, '')))
+    throw invalid('jwksUri is not https', `${hint} Keys that came over plain http could be anybody's.`)
+}
+
+function readTolerance(value: number | string | undefined): number {
+  const ms = value === undefined ? DEFAULT_TOLERANCE_MS : parseDuration(value, 's')
+  if (ms !== undefined && ms <= MAX_TOLERANCE_MS) return ms
+  throw invalid('clockTolerance is no time of at most 10 minutes', 'Give seconds, or a text such as "30s".')
+}
+
+const invalid = (problem: string, hint: string): SallyportError =>
+  new SallyportError('CONFIG_INVALID', `auth.jwt cannot be used: ${problem}.`, { hint })

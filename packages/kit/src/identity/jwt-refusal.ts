@@ -1,0 +1,16 @@
+/** Why a token does not count. The words are ours and never hold anything of the token. */
+export interface JwtRefusal {
+  readonly problem: string
+  /** `final`: this token can never pass. `for-now`: it may pass later. `unverifiable`: the keys could not be had. */
+  readonly certainty: 'final' | 'for-now' | 'unverifiable'
+  readonly cause?: unknown
+}
+
+export const refuseFinally = (problem: string): JwtRefusal => ({ problem, certainty: 'final' })
+export const refuseForNow = (problem: string): JwtRefusal => ({ problem, certainty: 'for-now' })
+
+const KNOWN_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'agent', 'profile', 'session_id'])
+
+/** The claim is named only where its name is one of ours: other names are words of the token. */
+export const refuseClaim = (claim: string): JwtRefusal =>
+  refuseFinally(`The token's claim ${KNOWN_CLAIMS.has(claim) ? `${claim} ` : ''}is missing or not accepted here`)

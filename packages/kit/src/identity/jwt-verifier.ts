@@ -1,0 +1,139 @@
+import type { KeyObject } from 'node:crypto'
+import { type JsonObject, SallyportError } from '@sallyport/core'
+import type { FlattenedJWSInput, JWSHeaderParameters, JWTVerifyOptions, JWTVerifyResult } from 'jose'
+import { type JwtRefusal, refuseClaim, refuseFinally, refuseForNow } from './jwt-refusal.ts'
+import { RemoteKeys } from './remote-keys.ts'
+import { repeatsName } from './repeated-names.ts'
+
+type Jose = typeof import('jose')
+
+/** How tokens are verified: judged when it was read, so that nothing of it is doubted here. */
+export interface JwtSettings {
+  readonly issuers: readonly string[]
+  readonly audience: readonly string[]
+  /** HS* belong to the secret, all others to the public keys. */
+  readonly algorithms: readonly string[]
+  readonly secret: string | undefined
+  readonly jwksUri: string | undefined
+  readonly publicKey?: KeyObject | undefined
+  /** Clock tolerance in seconds. */
+  readonly toleranceSeconds: number
+}
+
+/** What a token says that is signed, timely and meant for us. */
+export interface VerifiedToken {
+  readonly claims: JsonObject
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+export interface JwtVerifier {
+  verify(token: string): Promise<VerifiedToken | JwtRefusal>
+}
+
+export interface JwtVerifierOptions {
+  readonly now?: () => number
+  /** What the operator can do when the keys cannot be fetched. */
+  readonly keysHint?: string
+}
+
+export const MAX_JWT_LENGTH = 8192
+
+const KEYS_HINT = 'Check that jwksUri is right and that the issuer can be reached; the next request tries again.'
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+/** A token made for another purpose (a logout, a DPoP proof) says so here; it is no access token (RFC 8725, 3.11). */
+const ACCEPTED_TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
+
+export function createJwtVerifier(settings: JwtSettings, options: JwtVerifierOptions = {}): JwtVerifier {
+  const { now = Date.now, keysHint = KEYS_HINT } = options
+  let opened: Promise<OpenVerifier> | undefined
+  return {
+    async verify(token) {
+      if (token.length > MAX_JWT_LENGTH) return refuseFinally(`The token is longer than ${MAX_JWT_LENGTH} characters`)
+      if (!COMPACT.test(token)) return refuseFinally('The token is not a signed JWT')
+      opened ??= openVerifier(settings, { now, keysHint })
+      return judge(await opened, { token, settings, now })
+    },
+  }
+}
+
+interface OpenVerifier {
+  readonly jose: Jose
+  readonly verify: (token: string, options: JWTVerifyOptions) => ReturnType<Jose['jwtVerify']>
+}
+
+/** jose is loaded with the first token: a program without JWTs never pays for it. */
+async function openVerifier(settings: JwtSettings, options: Required<JwtVerifierOptions>): Promise<OpenVerifier> {
+  const { secret, jwksUri, publicKey } = settings
+  const jose = await import('jose')
+  const shared = secret === undefined ? undefined : new TextEncoder().encode(secret)
+  const published = jwksUri === undefined ? undefined : new RemoteKeys(jose, { url: jwksUri, ...options })
+  /** By the family of the algorithm alone: a key of one must never verify a token of the other (RFC 8725, 2.1). */
+  const keyFor = async (header: JWSHeaderParameters, jws: FlattenedJWSInput) => {
+    // A key id that is no text fits no key, and must not be taken for one that was left out (RFC 7515, 4.1.4).
+    if (header.kid !== undefined && typeof header.kid !== 'string') throw new jose.errors.JWSInvalid('kid is no text')
+    const key = header.alg?.startsWith('HS') ? shared : (publicKey ?? (await published?.find(header, jws)))
+    if (key === undefined) throw new jose.errors.JOSEAlgNotAllowed('no key is configured for this algorithm')
+    return key
+  }
+  return { jose, verify: (token, verifyWith) => jose.jwtVerify(token, keyFor, verifyWith) }
+}
+
+interface Question {
+  readonly token: string
+  readonly settings: JwtSettings
+  readonly now: () => number
+}
+
+async function judge({ jose, verify }: OpenVerifier, question: Question): Promise<VerifiedToken | JwtRefusal> {
+  const { settings, token, now } = question
+  try {
+    const verified = await verify(token, verifyOptions(settings, now()))
+    return flawOf(verified, question) ?? toVerified(verified, settings)
+  } catch (error) {
+    return toRefusal(error, jose)
+  }
+}
+
+/** What is wrong with a token that is signed and timely. */
+function flawOf({ payload, protectedHeader }: JWTVerifyResult, { settings, token }: Question): JwtRefusal | undefined {
+  const { typ } = protectedHeader
+  if (typ !== undefined && !ACCEPTED_TYPES.has(typ.toLowerCase()))
+    return refuseFinally('The token was made for another purpose')
+  if (settings.audience.length === 0 && payload.aud !== undefined) return refuseClaim('aud')
+  const parts = token.split('.', 2).map((part) => Buffer.from(part, 'base64url').toString('utf8'))
+  return parts.some(repeatsName) ? refuseFinally('The token says something twice') : undefined
+}
+
+function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
+  return {
+    algorithms: [...settings.algorithms],
+    clockTolerance: settings.toleranceSeconds,
+    currentDate: new Date(now),
+    requiredClaims: ['exp', 'sub'],
+    ...(settings.issuers.length > 0 ? { issuer: [...settings.issuers] } : {}),
+    ...(settings.audience.length > 0 ? { audience: [...settings.audience] } : {}),
+  }
+}
+
+const toVerified = ({ payload }: JWTVerifyResult, { toleranceSeconds }: JwtSettings): VerifiedToken => ({
+  claims: payload as JsonObject,
+  expiresAt: ((payload.exp ?? 0) + toleranceSeconds) * 1_000,
+})
+
+function toRefusal(error: unknown, { errors }: Jose): JwtRefusal {
+  if (error instanceof SallyportError)
+    return { problem: 'The token cannot be verified at the moment', certainty: 'unverifiable', cause: error }
+  if (error instanceof errors.JWTExpired) return refuseFinally('The token has expired')
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return error.claim === 'nbf' ? refuseForNow('The token is not valid yet') : refuseClaim(error.claim)
+  if (error instanceof errors.JWKSNoMatchingKey) return refuseForNow('The token is signed with an unknown key')
+  if (error instanceof errors.JWKSMultipleMatchingKeys)
+    return refuseFinally('The token does not say with which of several keys it is signed')
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return refuseFinally('The token is signed with an algorithm not accepted here')
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return refuseFinally("The token's signature does not verify")
+  if (error instanceof errors.JOSEError) return refuseFinally('The token is not a valid signed JWT')
+  return { ...refuseForNow('The token could not be verified'), cause: error }
+}
