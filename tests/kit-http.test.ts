@@ -19,7 +19,11 @@ interface Served {
 
 /** Whoever sends `authorization: <name>` is that user. */
 async function serve(options: Partial<HttpOptions> = {}): Promise<Served> {
-  const server = createMcpServer('http', { version: '1', dev: true, onBug: () => undefined })
+  const server = createMcpServer('http', {
+    version: '1',
+    auth: { jwt: { secret: 'unused, for callers are told apart below' } },
+    onBug: () => undefined,
+  })
   const events = new EventTarget()
   server.authenticate = async ({ authorization = 'ann' }) =>
     authorization === 'nobody'

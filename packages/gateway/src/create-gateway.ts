@@ -228,7 +228,7 @@ export class EmbeddedGateway {
     if (known) return known
     if (this.#gateway.fleet.get(id))
       throw new SallyportError('USAGE', `The server ${id} is configured already; its tools are its own.`)
-    const server = createMcpServer(id, { version: VERSION })
+    const server = createMcpServer(id, { version: VERSION, toolsOfOthers: true })
     this.#adopted.set(id, server)
     this.#gateway.adopt(id, server)
     return server

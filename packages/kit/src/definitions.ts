@@ -28,6 +28,8 @@ export interface ServerOptions {
   readonly instructions?: string
   readonly websiteUrl?: string
   readonly icons?: readonly Icon[]
+  /** The tools are those of another server, which this one stands for: an argument `user_id` is then none of ours. */
+  readonly toolsOfOthers?: boolean
   /** Where bugs are told. Absent: standard error. */
   readonly onBug?: (bug: Bug) => void
   /** What is kept for users and sessions lies below it. Absent: `$SALLYPORT_DATA`, else the system's place for state. */
@@ -44,6 +46,7 @@ export interface ServerOptions {
 export class Definitions {
   readonly info: JsonObject
   readonly instructions: string | undefined
+  readonly toolsOfOthers: boolean
   readonly tools = new Registry<Tool>('tool', () => this.#changed('tools'))
   readonly resources = new Registry<Resource>('resource', () => this.#changed('resources'))
   readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#changed('resources'))
@@ -62,6 +65,7 @@ export class Definitions {
       ...iconsField(icons),
     }
     this.instructions = options.instructions
+    this.toolsOfOthers = options.toolsOfOthers ?? false
     this.#onBug = options.onBug ?? printBug
   }
 

@@ -25,7 +25,7 @@ import {
 } from './resource-definition.ts'
 import type { RunningCall } from './running-call.ts'
 import type { PlainSchema, ReturnedFor, Schema, ValueOf } from './schema.ts'
-import { defineTool, type ToolHandler, type ToolOptions } from './tool-definition.ts'
+import { defineTool, requireOwnTool, type ToolHandler, type ToolOptions } from './tool-definition.ts'
 import type { ToolResult } from './tool-result.ts'
 
 /** Anything, unless the tool says what its results are. */
@@ -64,7 +64,9 @@ export class McpServer {
   ): Registration {
     // Sound because the arguments are checked first, and their type says no more than that proves.
     const checked = handler as unknown as ToolHandler<JsonObject>
-    return this.#definitions.tools.add(name, defineTool(name, options, checked))
+    const tool = defineTool(name, options, checked)
+    if (!this.#definitions.toolsOfOthers) requireOwnTool(tool)
+    return this.#definitions.tools.add(name, tool)
   }
 
   resource(uri: string, options: ResourceOptions, read: ResourceReader): Registration {

@@ -83,6 +83,14 @@ test.each([
   )
 })
 
+test('a server that stands for another takes its tools as they are', async () => {
+  const server = createMcpServer('other', { version: '1', toolsOfOthers: true })
+  const input = { type: 'object', properties: { user_id: { type: 'string' } } } as const
+  server.tool('kick', { ...base, input }, ({ user_id }) => `${user_id} is out`)
+  const { result } = await new RawClient(server).modern('tools/call', { name: 'kick', arguments: { user_id: 'U1' } })
+  expect(result.content[0].text).toBe('U1 is out')
+})
+
 test('ids of other things, and of things within things, are arguments like any other', () => {
   const { server } = serve()
   const input = { type: 'object', properties: { userIdea: {}, filter: { properties: { user_id: {} } } } } as const

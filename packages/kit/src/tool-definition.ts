@@ -78,7 +78,7 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
     _meta: { 'sallyport/permission': permissions },
   }
   const legacyDefinition = output?.wrapped === undefined ? definition : { ...definition, outputSchema: output.wrapped }
-  return { definition, legacyDefinition, input, output, headerParams: readHeaderParams(name, input.json), handler }
+  return { definition, legacyDefinition, input, output, headerParams: readHeaderParams(input.json), handler }
 }
 
 function readInput(tool: string, schema: Schema): CheckedSchema {
@@ -87,14 +87,21 @@ function readInput(tool: string, schema: Schema): CheckedSchema {
     throw new SallyportError('USAGE', `The input of the tool "${tool}" is no JSON Schema of an object.`, {
       hint: 'Give { type: "object", properties: { … } }, or a Standard Schema of an object.',
     })
-  refuseIdentityFields(tool, input.json)
   return input
 }
 
-function readHeaderParams(tool: string, schema: JsonObject): readonly McpParam[] {
+function readHeaderParams(schema: JsonObject): readonly McpParam[] {
   const read = readMcpParams(schema)
-  if ('params' in read) return read.params
-  throw new SallyportError('USAGE', `The input of the tool "${tool}" cannot be used over HTTP: ${read.flaw}.`)
+  return 'params' in read ? read.params : []
+}
+
+/** What an author has to mend; a tool that somebody else wrote is taken as it is. */
+export function requireOwnTool({ definition: { name, inputSchema } }: Tool): void {
+  const schema = inputSchema as JsonObject
+  refuseIdentityFields(name, schema)
+  const read = readMcpParams(schema)
+  if ('params' in read) return
+  throw new SallyportError('USAGE', `The input of the tool "${name}" cannot be used over HTTP: ${read.flaw}.`)
 }
 
 const shown = (declared: unknown): string => (declared === undefined ? 'none' : String(JSON.stringify(declared)))
