@@ -68,6 +68,17 @@ export { sameJson } from './same-json.ts'
 export { mayHoldSecret } from './secret-anchors.ts'
 export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
+export {
+  HIGHEST_SENSITIVITY,
+  higherSensitivity,
+  isAtLeast,
+  isPrivate,
+  isSensitivity,
+  LOWEST_SENSITIVITY,
+  parseSensitivity,
+  SENSITIVITIES,
+  type Sensitivity,
+} from './sensitivity.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { camelCase, snakeCase } from './spelling.ts'

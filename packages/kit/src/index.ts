@@ -28,6 +28,15 @@ export {
 export type { ArgumentsOf, InputSchema } from './input-schema.ts'
 export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-server.ts'
 export { CONNECT, type Permission, type PermissionDeclaration, READ, WRITE } from './permission.ts'
+export {
+  type Label,
+  type LabelOwner,
+  type LabelStore,
+  openLabelStore,
+  type PrivateData,
+  type PrivateDataset,
+  privateData,
+} from './private-data/private-data.ts'
 export type { PromptArgument, PromptHandler, PromptMessage, PromptOptions } from './prompt-definition.ts'
 export type { Registration } from './registry.ts'
 export type {
