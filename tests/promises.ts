@@ -320,6 +320,24 @@ export const PROMISES = {
     text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
     state: 'built',
   },
+  'KIT-5': {
+    text: 'Every tool of the kit declares its permission; tools that reach out are refused once the session holds private data',
+    state: 'built',
+  },
+  'KIT-6': {
+    text: 'A session’s private data is kept outside every workspace, only rises whoever writes, and travels with results, signed',
+    state: 'built',
+  },
+  'KIT-9': {
+    text: 'Errors of tools have three tiers, told apart over the wire; the texts of bugs stay in the log',
+    state: 'built',
+  },
+  'KIT-17': { text: 'A client for tests is one line away, in both protocol eras', state: 'built' },
+  'SEN-1': {
+    text: 'Sensitivity starts PUBLIC, only rises, is merged by maximum, and is durable before the result that raised it leaves',
+    state: 'partial',
+    missing: 'the label in the gateway',
+  },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES

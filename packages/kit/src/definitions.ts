@@ -1,6 +1,8 @@
-import type { JsonObject } from '@sallyport/core'
+import type { JsonObject, Permission, PermissionDeclaration } from '@sallyport/core'
+import { narrowGrant, readServerGrant } from './granted-permissions.ts'
 import { type Icon, iconsField } from './icon.ts'
-import type { AuthOptions, Environment } from './identity/identity.ts'
+import { type AuthOptions, type Environment, findScope } from './identity/identity.ts'
+import { type LabelOptions, type LabelSettings, readLabelOptions } from './private-data/private-data.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
@@ -38,6 +40,10 @@ export interface ServerOptions {
   readonly auth?: AuthOptions
   /** Everybody who asks over HTTP is one made-up user: for trying things, on loopback only. */
   readonly dev?: boolean
+  /** Only tools that need no more than these are listed and run. Absent: all. A token's `permissions` narrow it further. */
+  readonly permissions?: PermissionDeclaration
+  /** What becomes of private data: see docs/kit/private-data.md. */
+  readonly labels?: LabelOptions
   /** Absent: that of the process. */
   readonly environment?: Environment
 }
@@ -51,6 +57,8 @@ export class Definitions {
   readonly resources = new Registry<Resource>('resource', () => this.#changed('resources'))
   readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#changed('resources'))
   readonly prompts = new Registry<Prompt>('prompt', () => this.#changed('prompts'))
+  readonly labels: LabelSettings
+  readonly #granted: readonly Permission[]
   readonly #onBug: (bug: Bug) => void
   readonly #watchers = new Set<(change: Change) => void>()
   readonly #untold = new Set<ListKind>()
@@ -66,6 +74,8 @@ export class Definitions {
     }
     this.instructions = options.instructions
     this.toolsOfOthers = options.toolsOfOthers ?? false
+    this.labels = readLabelOptions(options.labels)
+    this.#granted = readServerGrant(options.permissions)
     this.#onBug = options.onBug ?? printBug
   }
 
@@ -73,6 +83,12 @@ export class Definitions {
     if (kind === 'tools') return true
     if (kind === 'prompts') return this.prompts.offered
     return this.resources.offered || this.templates.offered
+  }
+
+  /** May the caller use the tool? What is not granted is neither listed nor run. */
+  grants(tool: Tool): boolean {
+    const granted = narrowGrant(this.#granted, findScope()?.claims.permissions)
+    return tool.permissions.every((permission) => granted.includes(permission))
   }
 
   /** Called once for all changes of a list in one turn. Returns the unsubscribe. */
@@ -118,5 +134,10 @@ export class Definitions {
 }
 
 function printBug({ incident, where, error }: Bug): void {
-  console.error(`incident ${incident} in ${where}:`, error)
+  try {
+    console.error(`incident ${incident} in ${where}:`, error)
+  } catch {
+    // What was thrown may throw again when it is looked at.
+    console.error(`incident ${incident} in ${where}: an error that cannot be printed`)
+  }
 }

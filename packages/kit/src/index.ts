@@ -30,12 +30,21 @@ export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-serv
 export { CONNECT, type Permission, type PermissionDeclaration, READ, WRITE } from './permission.ts'
 export {
   type Label,
+  type LabelClaim,
+  type LabelOptions,
   type LabelOwner,
   type LabelStore,
+  type LabelStoreOptions,
+  type LabelTrust,
   openLabelStore,
+  PRIVATE_DATA_META,
   type PrivateData,
   type PrivateDataset,
   privateData,
+  readLabelMeta,
+  type SessionClaim,
+  signLabel,
+  verifyLabel,
 } from './private-data/private-data.ts'
 export type { PromptArgument, PromptHandler, PromptMessage, PromptOptions } from './prompt-definition.ts'
 export type { Registration } from './registry.ts'
@@ -48,6 +57,7 @@ export type {
 export type { PlainSchema, Schema, ValueOf } from './schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'
 export type { StandardSchema } from './standard-schema.ts'
+export { connectInMemory, type InMemoryClient, type InMemoryOptions } from './testing/testing.ts'
 export type { ToolAnnotations, ToolHandler, ToolOptions } from './tool-definition.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
 export { type Content, type ToolResult, textContent } from './tool-result.ts'

@@ -12,6 +12,7 @@ import {
   RESOURCE_NOT_FOUND,
   refuse,
 } from './json-rpc.ts'
+import { assertMayReachOut, labelAnswer, reachesOut } from './label-steps.ts'
 import { createCheckedResult } from './output-check.ts'
 import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
 import { UnaskableError } from './question.ts'
@@ -43,7 +44,8 @@ export interface Method {
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', { era: 'legacy', answer: () => ({ result: {} }) }],
   ['server/discover', { era: 'modern', cacheScope: 'public', answer: discover }],
-  ['tools/list', { of: 'tools', cacheScope: 'public', answer: (call) => list(call, 'tools') }],
+  // What a caller's token grants decides which tools there are.
+  ['tools/list', { of: 'tools', cacheScope: 'private', answer: (call) => list(call, 'tools') }],
   ['tools/call', { of: 'tools', asks: true, answer: callTool }],
   ['resources/list', { of: 'resources', cacheScope: 'public', answer: (call) => list(call, 'resources') }],
   ['resources/templates/list', { of: 'resources', cacheScope: 'public', answer: (call) => list(call, 'templates') }],
@@ -97,21 +99,31 @@ const LIST_FIELDS = {
 /** Lists fit on one page: whoever asks for another made up its cursor. */
 function list({ definitions, params, era }: MethodCall, kind: keyof typeof LIST_FIELDS): Answer {
   if (params.cursor !== undefined) return refuse(INVALID_PARAMS, 'This cursor was not given out by this server.')
-  const entries = definitions[kind]
-    .list()
-    .map((entry) => (era === 'legacy' && 'legacyDefinition' in entry ? entry.legacyDefinition : entry.definition))
-  return { result: { [LIST_FIELDS[kind]]: entries } }
+  const entries = kind === 'tools' ? grantedTools(definitions) : definitions[kind].list()
+  const described = entries.map((entry) =>
+    era === 'legacy' && 'legacyDefinition' in entry ? entry.legacyDefinition : entry.definition,
+  )
+  return { result: { [LIST_FIELDS[kind]]: described } }
 }
+
+const grantedTools = (definitions: Definitions): readonly Tool[] =>
+  definitions.tools.list().filter((tool) => definitions.grants(tool))
 
 async function callTool(call: MethodCall): Promise<Answer> {
   const { definitions, params } = call
   if (typeof params.name !== 'string') return refuse(INVALID_PARAMS, 'params.name is missing; expected a tool.')
   const tool = definitions.tools.get(params.name)
-  if (tool === undefined)
+  // What is not granted is answered like what is not there: lists and calls say the same.
+  if (tool === undefined || !definitions.grants(tool))
     return refuse(INVALID_PARAMS, `There is no tool ${JSON.stringify(params.name.slice(0, 128))} here.`)
   const args = params.arguments ?? {}
   if (!isJsonObject(args)) return refuse(INVALID_PARAMS, 'params.arguments is not an object.')
-  return runTool(tool, args, call)
+  try {
+    // Whatever was said or thrown leaves only when the label of its session is durable, and carries it.
+    return await labelAnswer(await runTool(tool, args, call), definitions.labels)
+  } catch (error) {
+    return tellThrown(`the label after tool ${params.name}`, error, call)
+  }
 }
 
 /** The one seam where a thrown error becomes a result. */
@@ -119,17 +131,21 @@ async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<
   const where = `tool ${tool.definition.name}`
   try {
     const checking = tool.input.check(args)
-    // Handlers begin in the turn of their request, unless the schema itself has to wait.
+    // Handlers begin in the turn of their request, unless the schema or the label has to be waited for.
     const checked = checking instanceof Promise ? await checking : checking
     if ('wrong' in checked) throw new ToolRetryError(checked.wrong)
+    if (reachesOut(tool)) await assertMayReachOut(tool, call.definitions, call.context.signal)
     const returned = await tool.handler(checked.value as JsonObject, call.context)
     const { output } = tool
     if (output !== undefined) return { result: await createCheckedResult(returned, output, call.era) }
     return { result: createToolResult(returned, call.era) }
   } catch (error) {
-    const unaskable = refuseUnaskable(error, call)
-    return unaskable ?? { result: createErrorResult(describeThrown(where, error, call)) }
+    return refuseUnaskable(error, call) ?? tellThrown(where, error, call)
   }
+}
+
+function tellThrown(where: string, error: unknown, call: MethodCall): Answer {
+  return { result: createErrorResult(describeThrown(where, error, call)) }
 }
 
 /** The modern era has an error of its own for what the client did not declare, so that it can come back with it. */
@@ -175,14 +191,17 @@ function completeArgument(call: MethodCall): Promise<Answer> {
 /** Prompts and resources have no error results: what a tool would say in one is said in the protocol's error. */
 async function orRefuse(where: string, call: MethodCall, work: () => Promise<Answer>): Promise<Answer> {
   try {
-    return await work()
+    const answer = await work().catch((error) => refuseUnaskable(error, call) ?? refuseThrown(where, error, call))
+    return await labelAnswer(answer, call.definitions.labels)
   } catch (error) {
-    const unaskable = refuseUnaskable(error, call)
-    if (unaskable !== undefined) return unaskable
-    const failure = describeThrown(where, error, call)
-    const code = failure.kind === 'retry' ? INVALID_PARAMS : INTERNAL_ERROR
-    return refuse(code, failure.text, { 'sallyport/error': failure.facts })
+    return refuseThrown(`the label after ${where}`, error, call)
   }
+}
+
+function refuseThrown(where: string, error: unknown, call: MethodCall): Answer {
+  const failure = describeThrown(where, error, call)
+  const code = failure.kind === 'retry' ? INVALID_PARAMS : INTERNAL_ERROR
+  return refuse(code, failure.text, { 'sallyport/error': failure.facts })
 }
 
 function describeThrown(where: string, error: unknown, { context, definitions }: MethodCall): ToolFailure {

@@ -1,6 +1,7 @@
 import {
   type JsonObject,
   type McpParam,
+  type Permission,
   type PermissionDeclaration,
   readMcpParams,
   readPermissions,
@@ -41,6 +42,7 @@ export interface Tool {
   readonly definition: ToolDefinition
   /** For clients of the legacy era, which know results that are objects only. */
   readonly legacyDefinition: ToolDefinition
+  readonly permissions: readonly Permission[]
   readonly input: CheckedSchema
   readonly output: ToolOutput | undefined
   /** The arguments that HTTP repeats in headers. */
@@ -78,7 +80,8 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
     _meta: { 'sallyport/permission': permissions },
   }
   const legacyDefinition = output?.wrapped === undefined ? definition : { ...definition, outputSchema: output.wrapped }
-  return { definition, legacyDefinition, input, output, headerParams: readHeaderParams(input.json), handler }
+  const headerParams = readHeaderParams(input.json)
+  return { definition, legacyDefinition, permissions, input, output, headerParams, handler }
 }
 
 function readInput(tool: string, schema: Schema): CheckedSchema {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@sallyport/core'
+import { cutText, type JsonObject } from '@sallyport/core'
 import { UnaskableError } from './question.ts'
 
 /** The model can correct this and call again: a wrong path, an empty query, a bad date. */
@@ -21,6 +21,17 @@ export class ToolFatalError extends Error {
   }
 }
 
+/** Policy forbids this call as things are; neither other arguments nor another try would help. */
+export class ToolRefusedError extends Error {
+  override readonly name = 'ToolRefusedError'
+  readonly nextStep: string
+
+  constructor(message: string, nextStep: string) {
+    super(message)
+    this.nextStep = nextStep
+  }
+}
+
 /** A tool returned something else than its output schema says: a bug of the server, of which the caller is told the kind. */
 export class OutputMismatchError extends Error {
   override readonly name = 'OutputMismatchError'
@@ -28,31 +39,49 @@ export class OutputMismatchError extends Error {
 
 /** What is said to the caller about a failure. Anything that is no tool error is a bug, and its text stays with us. */
 export interface ToolFailure {
-  readonly kind: 'retry' | 'fatal' | 'bug'
+  readonly kind: 'retry' | 'fatal' | 'refused' | 'bug'
   readonly text: string
   /** The value of `_meta["sallyport/error"]`. */
   readonly facts: JsonObject
 }
 
+/** Together they stay below what agents take without cutting it themselves. */
+const LONGEST_REASON = 6000
+const LONGEST_STEP = 1500
+
 /** `reportBug` is asked only for what is no tool error, and gives the incident's name. */
 export function describeToolError(error: unknown, reportBug: () => string): ToolFailure {
-  if (error instanceof ToolRetryError) return failure('retry', error.message)
-  if (error instanceof ToolFatalError) return failure('fatal', error.message, error.nextStep)
-  if (error instanceof UnaskableError) return failure('retry', error.message)
-  if (error instanceof OutputMismatchError)
-    return failure(
-      'bug',
-      `The server broke its own output schema (incident ${reportBug()}).`,
-      'Its log has the details.',
-    )
-  return failure('bug', `Something went wrong inside the server (incident ${reportBug()}).`, 'Its log has the details.')
+  let known: ToolFailure | undefined
+  try {
+    known = describeKnown(error, reportBug)
+  } catch {
+    // Whatever was thrown may throw again when it is looked at: a getter, a proxy.
+  }
+  return known ?? describeBug('Something went wrong inside the server', reportBug())
 }
 
-function failure(kind: ToolFailure['kind'], reason: string, nextStep?: string): ToolFailure {
+function describeKnown(error: unknown, reportBug: () => string): ToolFailure | undefined {
+  if (error instanceof ToolRetryError) return failure('retry', error.message)
+  if (error instanceof ToolFatalError) return failure('fatal', error.message, error.nextStep)
+  if (error instanceof ToolRefusedError) return failure('refused', error.message, error.nextStep)
+  if (error instanceof UnaskableError) return failure('retry', error.message)
+  if (error instanceof OutputMismatchError) return describeBug('The server broke its own output schema', reportBug())
+  return undefined
+}
+
+const describeBug = (what: string, incident: string): ToolFailure =>
+  failure('bug', `${what} (incident ${incident}).`, 'Its log has the details.')
+
+function failure(kind: ToolFailure['kind'], message: string, step?: string): ToolFailure {
+  const reason = cutText(String(message), LONGEST_REASON)
+  const nextStep = step === undefined ? undefined : cutText(String(step), LONGEST_STEP)
   const sentence = nextStep === undefined ? reason : `${reason} ${nextStep}`
   return {
     kind,
-    text: kind === 'fatal' ? `[FATAL] ${sentence}` : sentence,
+    text: kind === 'fatal' ? `[FATAL] ${sentence}` : withoutClaim(sentence),
     facts: { kind, reason, ...(nextStep === undefined ? {} : { next_step: nextStep }) },
   }
 }
+
+/** Clients stop a whole run at this beginning, and a message may begin with what somebody typed. */
+const withoutClaim = (text: string): string => (/^\s*\[FATAL\]/i.test(text) ? `The tool said: ${text}` : text)

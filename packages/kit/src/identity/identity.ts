@@ -22,6 +22,7 @@ export { ownerFolder } from './owner-folder.ts'
 export {
   createScope,
   currentScope,
+  findScope,
   getSessionId,
   getUserId,
   type Identity,

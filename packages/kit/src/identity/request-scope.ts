@@ -34,6 +34,9 @@ export function createScope({ userId, sessionId, claims = {} }: Identity, dataFo
   return Object.freeze({ userId, sessionId, claims, dataFolder })
 }
 
+/** The scope of the request that is being answered, where there is one. */
+export const findScope = (): RequestScope | undefined => scopes.getStore()
+
 /** The scope of the request that is being answered. */
 export function currentScope(): RequestScope {
   const scope = scopes.getStore()

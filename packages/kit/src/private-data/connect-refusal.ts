@@ -1,0 +1,40 @@
+import { isPrivate, quoteText, type Sensitivity } from '@sallyport/core'
+import type { RequestScope } from '../identity/identity.ts'
+import type { Label } from './label.ts'
+import { labelStoreBelow } from './session-data.ts'
+
+/** Why a call is not made, and what can be done instead: for the model, and for the person it works for. */
+export interface Refusal {
+  readonly reason: string
+  readonly nextStep: string
+}
+
+const SHOWN_NAMES = 3
+const SHOWN_CHARACTERS = 60
+
+/**
+ * Asked right before a tool that reaches out is run, of the store that all processes share. A call that had begun when
+ * the label rose is not stopped: what it sends was put together before the private data was there.
+ */
+export async function findConnectRefusal(
+  tool: string,
+  scope: RequestScope,
+  privateFrom: Sensitivity,
+): Promise<Refusal | undefined> {
+  const label = await labelStoreBelow(scope.dataFolder).read(scope)
+  if (!isPrivate(label.sensitivity, privateFrom)) return undefined
+  return {
+    reason: `${tool} was not run: it reaches out (CONNECT), and this session ${describe(label)}.`,
+    nextStep:
+      'Go on with tools that do not reach out, ask the user to do this step, or do it in a new session that has not read private data.',
+  }
+}
+
+function describe({ sensitivity, datasets, doubt }: Label): string {
+  if (doubt !== undefined)
+    return `counts as ${sensitivity}, because what it holds cannot be read (the server's log says why)`
+  const guarded = datasets.filter((dataset) => dataset.sensitivity === sensitivity)
+  const names = guarded.slice(0, SHOWN_NAMES).map(({ name }) => quoteText(name, SHOWN_CHARACTERS))
+  const more = guarded.length > SHOWN_NAMES ? ` and ${guarded.length - SHOWN_NAMES} more` : ''
+  return `holds private data (${sensitivity}: ${names.join(', ')}${more})`
+}

@@ -1,0 +1,35 @@
+import { cutText, isAtLeast, type JsonObject } from '@sallyport/core'
+import type { RequestScope } from '../identity/identity.ts'
+import type { Label } from './label.ts'
+import type { LabelSettings } from './label-settings.ts'
+import { labelStoreBelow } from './session-data.ts'
+import { signLabel } from './signed-label.ts'
+
+/** Where a result carries what its session holds. */
+export const PRIVATE_DATA_META = 'sallyport/private_data'
+
+/** So many datasets are named in a result; the sensitivity is that of all of them. */
+const MOST_NAMED = 50
+const LONGEST_NAME = 200
+
+/**
+ * The `_meta` entry for whatever is about to be released: the label of the session at this moment, once all of it is
+ * durable. Throws where it cannot be made so; then nothing may be released. Undefined where nothing is to be said.
+ */
+export async function releaseLabel(scope: RequestScope, { secret }: LabelSettings): Promise<JsonObject | undefined> {
+  const store = labelStoreBelow(scope.dataFolder)
+  await store.settle(scope)
+  const label = await store.read(scope)
+  // With a secret every result has its label, so that one without can be told from one that was stripped of it.
+  if (secret === undefined) return isSilent(label) ? undefined : plain(label)
+  const said = plain(label)
+  return { ...said, signed: signLabel({ session: scope.sessionId, ...said }, { secret }) }
+}
+
+const isSilent = ({ datasets, doubt }: Label): boolean => datasets.length === 0 && doubt === undefined
+
+function plain({ sensitivity, datasets }: Label) {
+  const guardedFirst = datasets.toSorted((a, b) => (isAtLeast(a.sensitivity, b.sensitivity) ? -1 : 1))
+  const named = guardedFirst.slice(0, MOST_NAMED)
+  return { sensitivity, datasets: named.map((each) => ({ ...each, name: cutText(each.name, LONGEST_NAME) })) }
+}

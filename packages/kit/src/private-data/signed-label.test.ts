@@ -1,0 +1,77 @@
+import { createHmac } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { readLabelMeta, signLabel, verifyLabel } from './signed-label.ts'
+
+const secret = 'a secret of more than thirty-two characters'
+const claim = { session: 'one', sensitivity: 'SECRET', datasets: [{ name: 'payroll', sensitivity: 'SECRET' }] } as const
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+test('what was signed is read again, by its session', () => {
+  const signed = signLabel(claim, { secret })
+  expect(verifyLabel(signed, { secret })).toEqual(claim)
+  expect(verifyLabel(signed, { secret, session: 'one' })).toEqual(claim)
+  expect(verifyLabel(signed, { secret, session: 'two' })).toBeUndefined()
+})
+
+test('two labels are never the same text, and say when they were signed', () => {
+  const signed = [0, 1].map(() => signLabel(claim, { secret, now: () => 5_000 }))
+  expect(new Set(signed).size).toBe(2)
+  expect(JSON.parse(Buffer.from(String(signed[0]?.split('.')[1]), 'base64url').toString())).toMatchObject({ iat: 5 })
+})
+
+test('a change of any character makes it nobody’s word', () => {
+  const signed = signLabel(claim, { secret })
+  for (let index = 0; index < signed.length; index++) {
+    const other = signed[index] === 'A' ? 'B' : 'A'
+    expect(verifyLabel(signed.slice(0, index) + other + signed.slice(index + 1), { secret })).toBeUndefined()
+  }
+})
+
+test('forgeries are ignored: other secrets, no algorithm, the secret used bare, more parts, other types', () => {
+  const signed = signLabel(claim, { secret })
+  const [header, payload, signature] = signed.split('.') as [string, string, string]
+  const none = encode({ alg: 'none', typ: 'sallyport-label' })
+  const bare = createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url')
+  for (const forged of [
+    signLabel(claim, { secret: 'x'.repeat(32) }),
+    `${none}.${payload}.`,
+    `${none}.${payload}.${signature}`,
+    `${header}.${payload}.${bare}`,
+    `${header}.${payload}.`,
+    `${header}.${payload}`,
+    `${signed}.`,
+    `${signed}=`,
+    ` ${signed}`,
+    `${header}.${encode({ ...claim, sensitivity: 'PUBLIC' })}.${signature}`,
+    '',
+    'x'.repeat(10_000_000),
+    undefined,
+    null,
+    7,
+    [signed],
+    { signed },
+  ])
+    expect(verifyLabel(forged, { secret })).toBeUndefined()
+})
+
+test('a level that only a newer server knows counts as the strictest', () => {
+  const signed = signLabel({ ...claim, sensitivity: 'TOP' as 'SECRET' }, { secret })
+  expect(verifyLabel(signed, { secret })?.sensitivity).toBe('SECRET')
+})
+
+test('a secret that could be guessed is refused on both sides', () => {
+  expect(() => signLabel(claim, { secret: 'short' })).toThrow('too short')
+  expect(() => verifyLabel('x', { secret: '' })).toThrow('too short')
+})
+
+test('where the server and the channel are trusted the plain label is believed, and where a secret is set it is not', () => {
+  const plain = { sensitivity: 'INTERNAL', datasets: [{ name: 'a', sensitivity: 'INTERNAL' }, 'b', { name: 7 }, null] }
+  expect(readLabelMeta(plain, {})).toEqual({
+    sensitivity: 'INTERNAL',
+    datasets: [{ name: 'a', sensitivity: 'INTERNAL' }],
+  })
+  expect(readLabelMeta({ sensitivity: 'odd' }, {})).toEqual({ sensitivity: 'SECRET', datasets: [] })
+  expect(readLabelMeta(undefined, {})).toBeUndefined()
+  expect(readLabelMeta(plain, { secret })).toBeUndefined()
+  expect(readLabelMeta({ ...plain, signed: signLabel(claim, { secret }) }, { secret })?.sensitivity).toBe('SECRET')
+})

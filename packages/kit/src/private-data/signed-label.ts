@@ -1,0 +1,115 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import {
+  HIGHEST_SENSITIVITY,
+  isJsonList,
+  isJsonObject,
+  isSensitivity,
+  type Json,
+  type JsonObject,
+  type Sensitivity,
+} from '@sallyport/core'
+import type { PrivateDataset } from './label.ts'
+import { checkSecret } from './label-settings.ts'
+
+/** What a server says of a session, for a gateway or a client. */
+export interface LabelClaim {
+  readonly sensitivity: Sensitivity
+  readonly datasets: readonly PrivateDataset[]
+}
+
+export interface SessionClaim extends LabelClaim {
+  /** The session as the server knows it. */
+  readonly session: string
+}
+
+export interface SigningOptions {
+  readonly secret: string
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+export interface VerifyingOptions {
+  readonly secret: string
+  /** Where it is known which session the server means; a label of another one is then no good. */
+  readonly session?: string | undefined
+}
+
+export interface LabelTrust {
+  /** Of the server. Absent: the server itself, and the channel to it, are trusted. */
+  readonly secret?: string | undefined
+  readonly session?: string | undefined
+}
+
+/** A compact JWS. Its header never varies, so nobody can talk a verifier into another algorithm. */
+const HEADER = encode({ alg: 'HS256', typ: 'sallyport-label' })
+const MAX_TOKEN = 256 * 1024
+
+export function signLabel(claim: SessionClaim, { secret, now = Date.now }: SigningOptions): string {
+  checkSecret(secret)
+  const { session, sensitivity, datasets } = claim
+  const payload = { session, sensitivity, datasets, iat: Math.floor(now() / 1000), jti: randomUUID() }
+  const body = `${HEADER}.${encode(payload)}`
+  return `${body}.${mac(body, secret).toString('base64url')}`
+}
+
+/**
+ * The label if it was signed with the secret, nothing otherwise. It has no end: labels are merged by maximum, so one
+ * that is shown again can only raise what it had raised before.
+ */
+export function verifyLabel(signed: unknown, { secret, session }: VerifyingOptions): SessionClaim | undefined {
+  checkSecret(secret)
+  if (typeof signed !== 'string' || signed.length > MAX_TOKEN) return undefined
+  const [header, payload, signature, ...rest] = signed.split('.')
+  if (header !== HEADER || payload === undefined || signature === undefined || rest.length > 0) return undefined
+  const expected = mac(`${header}.${payload}`, secret).toString('base64url')
+  if (!isSame(signature, expected)) return undefined
+  const label = readPayload(payload)
+  return label !== undefined && (session === undefined || label.session === session) ? label : undefined
+}
+
+/** The value of `_meta["sallyport/private_data"]`, as far as it can be believed. */
+export function readLabelMeta(value: unknown, { secret, session }: LabelTrust): LabelClaim | undefined {
+  if (!isJsonObject(value)) return undefined
+  return secret === undefined ? readClaim(value) : verifyLabel(value.signed, { secret, session })
+}
+
+/** A key of its own: where the secret also signs tokens of users, neither can be taken for the other. */
+function mac(body: string, secret: string): Buffer {
+  const key = createHmac('sha256', secret).update('sallyport/private_data').digest()
+  return createHmac('sha256', key).update(body).digest()
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+function readPayload(payload: string): SessionClaim | undefined {
+  const value = parse(Buffer.from(payload, 'base64url').toString())
+  if (!isJsonObject(value) || typeof value.session !== 'string') return undefined
+  return { session: value.session, ...readClaim(value) }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** From somebody who is trusted. A sensitivity that we do not know counts as the strictest. */
+function readClaim({ sensitivity, datasets }: JsonObject): LabelClaim {
+  return {
+    sensitivity: isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY,
+    datasets: isJsonList(datasets) ? datasets.filter(isDataset) : [],
+  }
+}
+
+function isDataset(value: Json): value is Json & PrivateDataset {
+  return isJsonObject(value) && typeof value.name === 'string' && isSensitivity(value.sensitivity)
+}

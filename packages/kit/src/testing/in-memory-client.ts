@@ -1,0 +1,199 @@
+import {
+  type Era,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  LATEST_LEGACY_VERSION,
+  META,
+  MODERN_VERSION,
+  SallyportError,
+  type ToolDefinition,
+} from '@sallyport/core'
+import type { McpServer } from '../mcp-server.ts'
+import type { ToolResult } from '../tool-result.ts'
+import { MessagePipe } from './message-pipe.ts'
+
+/** How a person answers a form. */
+export type FormAnswer =
+  | { readonly action: 'accept'; readonly content: JsonObject }
+  | { readonly action: 'decline' | 'cancel' }
+
+/** A form that a server shows to a person. */
+export interface Form {
+  readonly message: string
+  readonly requestedSchema: JsonObject
+}
+
+export interface InMemoryOptions {
+  /** Absent: "test-user". */
+  readonly userId?: string
+  /** Absent: "test-session". */
+  readonly sessionId?: string
+  /** What else a token would say, such as `permissions`. */
+  readonly claims?: JsonObject
+  /** Absent: the modern one. */
+  readonly era?: Era
+  /** Answers the server's forms. Absent: the client declares that it shows none. */
+  readonly onElicit?: (form: Form) => FormAnswer | Promise<FormAnswer>
+  /** Absent: all log messages arrive. */
+  readonly logLevel?: string
+}
+
+export interface CallToolOptions {
+  readonly signal?: AbortSignal
+  /** Asks for progress, which then arrives among the notifications as well. */
+  readonly onProgress?: (progress: JsonObject) => void
+}
+
+export interface Notification {
+  readonly method: string
+  readonly params: JsonObject
+}
+
+const NOBODY_ANSWERS = 'The server asked something that this client does not answer'
+
+/** A client for tests, connected to a server in the same process. Protocol errors are thrown, error results returned. */
+export class InMemoryClient {
+  /** All that the server has said unasked, oldest first. */
+  readonly notifications: Notification[] = []
+  readonly #options: InMemoryOptions
+  readonly #pipe: MessagePipe
+  readonly #progress = new Map<number, (progress: JsonObject) => void>()
+  #lastToken = 0
+
+  constructor(server: McpServer, options: InMemoryOptions) {
+    const { userId = 'test-user', sessionId = 'test-session', claims = {} } = options
+    this.#options = options
+    this.#pipe = new MessagePipe(server, {
+      identity: { userId, sessionId, claims },
+      onNotification: (method, params) => this.#notified(method, params),
+      onQuestion: (method, params) => this.#answer(method, params),
+    })
+  }
+
+  /** The opening that the era wants. */
+  async open(): Promise<void> {
+    if (this.#era === 'modern') return
+    const capabilities = this.#capabilities
+    const clientInfo = { name: 'in-memory', version: '0' }
+    await this.#pipe.request('initialize', { protocolVersion: LATEST_LEGACY_VERSION, capabilities, clientInfo })
+    this.#pipe.notify('notifications/initialized', {})
+    await this.#pipe.request('logging/setLevel', { level: this.#logLevel })
+  }
+
+  async callTool(name: string, args: JsonObject = {}, options: CallToolOptions = {}): Promise<ToolResult> {
+    const token = ++this.#lastToken
+    if (options.onProgress !== undefined) this.#progress.set(token, options.onProgress)
+    const meta = options.onProgress === undefined ? {} : { _meta: { progressToken: token } }
+    try {
+      return (await this.request(
+        'tools/call',
+        { name, arguments: args, ...meta },
+        options.signal,
+      )) as unknown as ToolResult
+    } finally {
+      this.#progress.delete(token)
+    }
+  }
+
+  async listTools(): Promise<readonly ToolDefinition[]> {
+    return (await this.#list('tools/list', 'tools')) as unknown as readonly ToolDefinition[]
+  }
+
+  listResources(): Promise<readonly JsonObject[]> {
+    return this.#list('resources/list', 'resources')
+  }
+
+  listResourceTemplates(): Promise<readonly JsonObject[]> {
+    return this.#list('resources/templates/list', 'resourceTemplates')
+  }
+
+  listPrompts(): Promise<readonly JsonObject[]> {
+    return this.#list('prompts/list', 'prompts')
+  }
+
+  readResource(uri: string): Promise<JsonObject> {
+    return this.request('resources/read', { uri })
+  }
+
+  getPrompt(name: string, args: Readonly<Record<string, string>> = {}): Promise<JsonObject> {
+    return this.request('prompts/get', { name, arguments: args })
+  }
+
+  /** `ref` is `{ type: 'ref/prompt', name }` or `{ type: 'ref/resource', uri }`. */
+  async complete(ref: JsonObject, argument: { readonly name: string; readonly value: string }): Promise<JsonObject> {
+    const { completion } = await this.request('completion/complete', { ref, argument: { ...argument } })
+    return isJsonObject(completion) ? completion : {}
+  }
+
+  /** Any request, in the dress of the era. Forms are answered on the way. */
+  async request(method: string, params: JsonObject = {}, signal?: AbortSignal): Promise<JsonObject> {
+    let answers: JsonObject = {}
+    for (;;) {
+      const result = await this.#pipe.request(method, this.#dress({ ...params, ...answers }), signal)
+      if (result.resultType !== 'input_required') return result
+      const { requestState } = result
+      const inputResponses = await this.#answerAll(result.inputRequests)
+      answers = { inputResponses, ...(requestState === undefined ? {} : { requestState }) }
+    }
+  }
+
+  /** Cancels what is in flight; the server hears that its peer is gone. */
+  close(): void {
+    this.#pipe.close()
+  }
+
+  get #era(): Era {
+    return this.#options.era ?? 'modern'
+  }
+
+  get #logLevel(): string {
+    return this.#options.logLevel ?? 'debug'
+  }
+
+  get #capabilities(): JsonObject {
+    return this.#options.onElicit === undefined ? {} : { elicitation: {} }
+  }
+
+  async #list(method: string, field: string): Promise<readonly JsonObject[]> {
+    const { [field]: entries } = await this.request(method)
+    return Array.isArray(entries) ? entries : []
+  }
+
+  #dress(params: JsonObject): JsonObject {
+    if (this.#era === 'legacy') return params
+    const meta = isJsonObject(params._meta) ? params._meta : {}
+    return {
+      ...params,
+      _meta: {
+        [META.protocolVersion]: MODERN_VERSION,
+        [META.clientCapabilities]: this.#capabilities,
+        [META.logLevel]: this.#logLevel,
+        ...meta,
+      },
+    }
+  }
+
+  #notified(method: string, params: JsonObject): void {
+    this.notifications.push({ method, params })
+    if (method === 'notifications/progress') this.#progress.get(params.progressToken as number)?.(params)
+  }
+
+  async #answerAll(questions: Json | undefined): Promise<JsonObject> {
+    const answers: Record<string, JsonObject> = {}
+    for (const [key, question] of Object.entries(isJsonObject(questions) ? questions : {})) {
+      const { method, params } = isJsonObject(question) ? question : {}
+      answers[key] = await this.#answer(String(method), isJsonObject(params) ? params : {})
+    }
+    return answers
+  }
+
+  async #answer(method: string, params: JsonObject): Promise<JsonObject> {
+    const { onElicit } = this.#options
+    if (method === 'elicitation/create' && onElicit !== undefined)
+      return { ...(await onElicit(params as unknown as Form)) }
+    throw new SallyportError('CLIENT_REFUSED', `${NOBODY_ANSWERS}: ${method}.`, {
+      hint: 'Give connectInMemory onElicit.',
+    })
+  }
+}
