@@ -230,7 +230,8 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
   })
 
   test('many datasets with long names do not make a long result', async () => {
-    for (let index = 0; index < 200; index++) await elsewhere().raise(ADA, `${index}${'x'.repeat(5000)}`, 'INTERNAL')
+    const store = elsewhere()
+    for (let index = 0; index < 200; index++) await store.raise(ADA, `${index}${'x'.repeat(5000)}`, 'INTERNAL')
     await elsewhere().raise(ADA, 'payroll', 'SECRET')
     const client = await connectInMemory(createServer(), ADA)
     const label = (await client.callTool('note'))._meta?.[KEY]
