@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   type Era,
   isJsonObject,
@@ -27,7 +28,7 @@ export interface Form {
 export interface InMemoryOptions {
   /** Absent: "test-user". */
   readonly userId?: string
-  /** Absent: "test-session". */
+  /** Absent: a new one, so that what one test made private is not so for the next. */
   readonly sessionId?: string
   /** What else a token would say, such as `permissions`. */
   readonly claims?: JsonObject
@@ -62,7 +63,7 @@ export class InMemoryClient {
   #lastToken = 0
 
   constructor(server: McpServer, options: InMemoryOptions) {
-    const { userId = 'test-user', sessionId = 'test-session', claims = {} } = options
+    const { userId = 'test-user', sessionId = randomUUID(), claims = {} } = options
     this.#options = options
     this.#pipe = new MessagePipe(server, {
       identity: { userId, sessionId, claims },
