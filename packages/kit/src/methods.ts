@@ -18,7 +18,7 @@ import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
 import { UnaskableError } from './question.ts'
 import { createResourceContents } from './resource-definition.ts'
 import type { Tool } from './tool-definition.ts'
-import { describeToolError, type ToolFailure, ToolRetryError } from './tool-error.ts'
+import { describeToolError, isA, type ToolFailure, ToolRetryError } from './tool-error.ts'
 import { createErrorResult, createToolResult } from './tool-result.ts'
 
 /** One request, with all that its answer depends on. */
@@ -150,7 +150,7 @@ function tellThrown(where: string, error: unknown, call: MethodCall): Answer {
 
 /** The modern era has an error of its own for what the client did not declare, so that it can come back with it. */
 function refuseUnaskable(error: unknown, { era }: MethodCall): Answer | undefined {
-  if (era === 'legacy' || !(error instanceof UnaskableError)) return undefined
+  if (era === 'legacy' || !isA(UnaskableError, error)) return undefined
   return refuse(MISSING_CAPABILITY, error.message, { requiredCapabilities: { [error.capability]: {} } })
 }
 
@@ -210,4 +210,4 @@ function describeThrown(where: string, error: unknown, { context, definitions }:
   return describeToolError(error, () => (obeyed ? 'none' : definitions.reportBug(where, error)))
 }
 
-const isAbortError = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
+const isAbortError = (error: unknown): boolean => isA(Error, error) && error.name === 'AbortError'

@@ -45,6 +45,15 @@ export interface ToolFailure {
   readonly facts: JsonObject
 }
 
+/** Whatever was thrown may throw again when it is looked at: a proxy does. */
+export function isA<Kind extends Error>(kind: new (...args: never) => Kind, error: unknown): error is Kind {
+  try {
+    return error instanceof kind
+  } catch {
+    return false
+  }
+}
+
 /** Together they stay below what agents take without cutting it themselves. */
 const LONGEST_REASON = 6000
 const LONGEST_STEP = 1500
@@ -55,7 +64,7 @@ export function describeToolError(error: unknown, reportBug: () => string): Tool
   try {
     known = describeKnown(error, reportBug)
   } catch {
-    // Whatever was thrown may throw again when it is looked at: a getter, a proxy.
+    // So does a getter of what was thrown.
   }
   return known ?? describeBug('Something went wrong inside the server', reportBug())
 }

@@ -95,6 +95,44 @@ describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (
     await expect(client.callTool('echo')).rejects.toMatchObject({ code: 'CALL_CANCELLED' })
   })
 
+  test('answers forms by a callback, as often as it is asked, and passes its refusals on', async () => {
+    const { server } = createServer()
+    const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const
+    server.tool('ask', { description: '', permission: READ }, async (_, { elicit }) => {
+      const first = await elicit({ message: 'First name?', schema })
+      const second = await elicit({ message: 'Last name?', schema })
+      return [first, second].map((given) => (given.action === 'accept' ? given.content.name : given.action)).join(' ')
+    })
+    const asked: string[] = []
+    const client = await connectInMemory(server, {
+      era,
+      onElicit: ({ message, requestedSchema }) => {
+        asked.push(message)
+        expect(requestedSchema).toMatchObject({ required: ['name'] })
+        return message === 'First name?' ? { action: 'accept', content: { name: 'Ada' } } : { action: 'decline' }
+      },
+    })
+    expect((await client.callTool('ask')).content).toEqual([{ type: 'text', text: 'Ada decline' }])
+    expect(asked).toEqual(['First name?', 'Last name?'])
+  })
+
+  test('without a callback it shows no forms, and says so', async () => {
+    const { server } = createServer()
+    server.tool('can', { description: '', permission: READ }, (_, { canAsk }) => String(canAsk('elicitation')))
+    expect((await (await connectInMemory(server, { era })).callTool('can')).content).toMatchObject([{ text: 'false' }])
+    const asking = await connectInMemory(server, { era, onElicit: () => ({ action: 'cancel' }) })
+    expect((await asking.callTool('can')).content).toMatchObject([{ text: 'true' }])
+  })
+
+  test('completes arguments', async () => {
+    const server = createMcpServer('sample', { version: '1' })
+    const complete = (typed: string) => ['Ada', 'Alan', 'Grace'].filter((name) => name.startsWith(typed))
+    server.prompt('greet', { arguments: [{ name: 'who', complete }] }, ({ who }) => `Greet ${who}.`)
+    const client = await connectInMemory(server, { era })
+    const completion = await client.complete({ type: 'ref/prompt', name: 'greet' }, { name: 'who', value: 'A' })
+    expect(completion).toMatchObject({ values: ['Ada', 'Alan'] })
+  })
+
   test('passes nothing that a wire would not', async () => {
     const client = await connectInMemory(createServer().server, { era })
     const value = { date: new Date(0), none: undefined } as never
