@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { CallContext } from './call-context.ts'
 import type { Definitions } from './definitions.ts'
 import { findScope } from './identity/identity.ts'
 import type { Answer } from './json-rpc.ts'
@@ -17,6 +18,24 @@ export async function assertMayReachOut(tool: Tool, { labels }: Definitions, sig
   const refusal = await findConnectRefusal(tool.definition.name, scope, labels.privateFrom)
   if (refusal !== undefined) throw new ToolRefusedError(refusal.reason, refusal.nextStep)
   signal.throwIfAborted()
+}
+
+/**
+ * The context of a tool that reaches out: a call that had begun before the session held private data goes on, but what
+ * it is told afterwards may be such data, so every answer to a question is judged like a call of its own.
+ */
+export function guardAnswers(tool: Tool, context: CallContext, definitions: Definitions): CallContext {
+  const judge = async <Value>(answer: Promise<Value>): Promise<Value> => {
+    const value = await answer
+    await assertMayReachOut(tool, definitions, context.signal)
+    return value
+  }
+  return {
+    ...context,
+    elicit: (question) => judge(context.elicit(question)),
+    sample: (request) => judge(context.sample(request)),
+    listRoots: (options) => judge(context.listRoots(options)),
+  }
 }
 
 /** The result with the label of its session. Throws where that is not durable: the result must then stay here. */

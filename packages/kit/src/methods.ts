@@ -12,7 +12,7 @@ import {
   RESOURCE_NOT_FOUND,
   refuse,
 } from './json-rpc.ts'
-import { assertMayReachOut, labelAnswer, reachesOut } from './label-steps.ts'
+import { assertMayReachOut, guardAnswers, labelAnswer, reachesOut } from './label-steps.ts'
 import { createCheckedResult } from './output-check.ts'
 import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
 import { UnaskableError } from './question.ts'
@@ -135,7 +135,8 @@ async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<
     const checked = checking instanceof Promise ? await checking : checking
     if ('wrong' in checked) throw new ToolRetryError(checked.wrong)
     if (reachesOut(tool)) await assertMayReachOut(tool, call.definitions, call.context.signal)
-    const returned = await tool.handler(checked.value as JsonObject, call.context)
+    const context = reachesOut(tool) ? guardAnswers(tool, call.context, call.definitions) : call.context
+    const returned = await tool.handler(checked.value as JsonObject, context)
     const { output } = tool
     if (output !== undefined) return { result: await createCheckedResult(returned, output, call.era) }
     return { result: createToolResult(returned, call.era) }

@@ -64,7 +64,7 @@ export function describeToolError(error: unknown, reportBug: () => string): Tool
   try {
     known = describeKnown(error, reportBug)
   } catch {
-    // So does a getter of what was thrown.
+    // A getter of what was thrown may throw as well.
   }
   return known ?? describeBug('Something went wrong inside the server', reportBug())
 }

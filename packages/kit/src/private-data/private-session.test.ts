@@ -118,6 +118,33 @@ test('a call that had begun when the label rose is neither stopped nor told to s
   })
 })
 
+test.each(['legacy', 'modern'] as const)(
+  'a call of the %s era that is told something after the label rose goes no further',
+  async (era) => {
+    const server = createServer()
+    const schema = { type: 'object', properties: { text: { type: 'string' } } } as const
+    const told: unknown[] = []
+    server.tool('post', { description: '', permission: CONNECT }, async (_, { elicit }) => {
+      told.push(await elicit({ message: 'What shall I post?', schema }))
+      return 'posted'
+    })
+    const client = await connectInMemory(server, {
+      ...ADA,
+      era,
+      onElicit: async () => {
+        if (told.length > 0) await elsewhere().raise(ADA, 'payroll', 'SECRET')
+        return { action: 'accept', content: { text: 'the salaries' } }
+      },
+    })
+    expect(await client.callTool('post')).toMatchObject({ content: [{ text: 'posted' }] })
+    expect(await client.callTool('post')).toMatchObject({
+      isError: true,
+      _meta: { 'sallyport/error': { kind: 'refused' } },
+    })
+    expect(told).toHaveLength(1)
+  },
+)
+
 test('where private begins can be set, and a word that is none is refused at start', async () => {
   const client = await connectInMemory(createServer({ labels: { privateFrom: 'INTERNAL' } }), ADA)
   await load(client, 'handbook', 'INTERNAL')
