@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, statSync } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
@@ -8,14 +8,12 @@ const FOLDER_SYNC_REFUSED = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])
 /** How file systems without hard links refuse one. */
 const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
-/** The names in a folder; one that is not there has none. */
+/**
+ * The names in a folder; one that is not there has none. That is looked up at once, since most sessions never have one
+ * and every result of theirs asks.
+ */
 export async function listNames(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
-  }
+  return statSync(folder, { throwIfNoEntry: false }) === undefined ? [] : readdir(folder)
 }
 
 /** The whole of a small regular file. What else may lie there is never waited for: a FIFO has no end. */

@@ -133,6 +133,14 @@ test('a folder that cannot be listed counts as the strictest, and raising in it 
   await expect(store.raise(ADA, 'x', 'PUBLIC')).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
 })
 
+test('so does a session below something that is no folder', async () => {
+  const doubts: string[] = []
+  await writeFile(join(folder, 'file'), '')
+  const store = openLabelStore(join(folder, 'file'), { onDoubt: (doubt) => doubts.push(doubt) })
+  expect((await store.read(ADA)).sensitivity).toBe('SECRET')
+  expect(doubts).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
+})
+
 test('what could not be written counts at once all the same, and is written as soon as that is possible', async () => {
   await writeFile(join(folder, place), '')
   const store = open()
