@@ -13,7 +13,18 @@ const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLIN
  * and every result of theirs asks.
  */
 export async function listNames(folder: string): Promise<readonly string[]> {
-  return statSync(folder, { throwIfNoEntry: false }) === undefined ? [] : readdir(folder)
+  return isMissing(folder) ? [] : readdir(folder)
+}
+
+function isMissing(folder: string): boolean {
+  try {
+    // Not with `throwIfNoEntry: false`: from Node 24 on that is silent about ENOTDIR as well, which is no answer.
+    statSync(folder)
+    return false
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return true
+    throw error
+  }
 }
 
 /** The whole of a small regular file. What else may lie there is never waited for: a FIFO has no end. */
