@@ -61,6 +61,13 @@ const PACKAGES: readonly Trial[] = [
   ...['sallyport', 'zod', '../../gateway/src/index.ts', '../../core/src/errors.ts'].map((source) =>
     refused('packages/kit/src/probe.ts', source),
   ),
+  // Connectors say what is private, and know nothing of MCP.
+  ...['../mcp-server.ts', '../identity/owner-folder.ts', 'jose'].map((source) =>
+    refused('packages/kit/src/private-data/probe.ts', source),
+  ),
+  ...['../private-data/label-store.ts', '@modelcontextprotocol/client'].map((source) =>
+    refused('packages/kit/src/testing/probe.ts', source),
+  ),
   refused('packages/web/src/probe.ts', '../../gateway/src/gateway.ts'),
   trial('web may not run code of the gateway', 'packages/web/src/probe.ts', {
     source: "import { createApi } from '../../gateway/src/serve/api/api.ts'\ncreateApi()\n",

@@ -1,4 +1,4 @@
-export { findConnectRefusal, type Refusal } from './connect-refusal.ts'
+export { findConnectRefusal } from './connect-refusal.ts'
 export type { Label, PrivateDataset } from './label.ts'
 export { PRIVATE_DATA_META, releaseLabel } from './label-meta.ts'
 export { type LabelOptions, type LabelSettings, readLabelOptions } from './label-settings.ts'
