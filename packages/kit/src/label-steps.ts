@@ -41,7 +41,7 @@ export function guardAnswers(tool: Tool, context: CallContext, definitions: Defi
 /** The result with the label of its session. Throws where that is not durable: the result must then stay here. */
 async function withLabel<Result extends object>(result: Result, labels: LabelSettings): Promise<Result> {
   const label = await findLabel(labels)
-  return label === undefined ? result : { ...result, _meta: { ...metaOf(result), [PRIVATE_DATA_META]: label } }
+  return label === undefined ? result : labelled(result, label)
 }
 
 /** The same for answers that may be errors, whose texts can be private as well. */
@@ -50,7 +50,7 @@ export async function labelAnswer(answer: Answer, labels: LabelSettings): Promis
   const label = await findLabel(labels)
   if (label === undefined) return answer
   const data = isJsonObject(answer.error.data) ? answer.error.data : {}
-  return { error: { ...answer.error, data: { ...data, [PRIVATE_DATA_META]: label } } }
+  return { error: { ...answer.error, data: labelled(data, label) } }
 }
 
 async function findLabel(labels: LabelSettings): Promise<JsonObject | undefined> {
@@ -58,4 +58,10 @@ async function findLabel(labels: LabelSettings): Promise<JsonObject | undefined>
   return scope && releaseLabel(scope, labels)
 }
 
-const metaOf = (result: object): JsonObject => ('_meta' in result && isJsonObject(result._meta) ? result._meta : {})
+function labelled<Carrier extends object>(
+  carrier: Carrier,
+  label: JsonObject,
+): Carrier & { readonly _meta: JsonObject } {
+  const meta = '_meta' in carrier && isJsonObject(carrier._meta) ? carrier._meta : {}
+  return { ...carrier, _meta: { ...meta, [PRIVATE_DATA_META]: label } }
+}

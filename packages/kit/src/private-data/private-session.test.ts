@@ -253,7 +253,10 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
     }))
       expect(await ask(await connectInMemory(server, { ...ADA, sessionId }))).toMatchObject({ _meta: label })
     const client = await connectInMemory(server, { ...ADA, sessionId: 'c' })
-    await expect(client.readResource('x:fail')).rejects.toMatchObject({ message: 'Not Ada.', cause: { data: label } })
+    await expect(client.readResource('x:fail')).rejects.toMatchObject({
+      message: 'Not Ada.',
+      cause: { data: { _meta: label } },
+    })
   })
 
   test('many datasets with long names do not make a long result', async () => {
