@@ -115,8 +115,9 @@ test.each<[string, (at: string) => Promise<unknown>]>([
     await spoil(join(folder, place))
     for (const each of [store, store, open([])]) expect((await each.read(ADA)).sensitivity).toBe('SECRET')
     expect((await store.read(ADA)).datasets).toEqual([{ name: 'x', sensitivity: 'INTERNAL' }])
+    expect((await store.read(ADA)).doubt).not.toContain(folder)
     expect(doubts).toEqual([
-      expect.stringMatching(/^The file ".+" in .+ (is|cannot be) .+: the session counts as SECRET/),
+      expect.stringMatching(/^\/.+: The file ".+" (is|cannot be) .+\. The session counts as SECRET/),
     ])
     for (const name of await readdir(join(folder, place)))
       if (!/^internal-(?!0{64})/.test(name)) await rm(join(folder, place, name), { recursive: true })

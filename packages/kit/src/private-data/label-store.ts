@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isSensitivity, SallyportError, SENSITIVITIES, type Sensitivity } from '@sallyport/core'
+import { HIGHEST_SENSITIVITY, isSensitivity, SallyportError, SENSITIVITIES, type Sensitivity } from '@sallyport/core'
 import { ownerFolder } from '../identity/identity.ts'
 import type { Label } from './label.ts'
 import { MAX_NAME_LENGTH } from './label-record.ts'
@@ -52,7 +52,7 @@ class FolderLabels implements LabelStore {
 
   async read(owner: LabelOwner): Promise<Label> {
     const label = await this.#labelOf(owner).read()
-    if (label.doubt !== undefined) this.#tell(label.doubt)
+    if (label.doubt !== undefined) this.#tell(ownerFolder(this.#folder, owner.userId, owner.sessionId), label.doubt)
     return label
   }
 
@@ -78,10 +78,11 @@ class FolderLabels implements LabelStore {
     }
   }
 
-  #tell(doubt: string): void {
-    if (this.#told.has(doubt) || this.#told.size > REMEMBERED) return
-    this.#told.add(doubt)
-    this.#onDoubt(`${doubt}: the session counts as ${SENSITIVITIES.at(-1)} until that is mended.`)
+  #tell(folder: string, doubt: string): void {
+    const message = `${folder}: ${doubt}. The session counts as ${HIGHEST_SENSITIVITY} until that is mended.`
+    if (this.#told.has(message) || this.#told.size > REMEMBERED) return
+    this.#told.add(message)
+    this.#onDoubt(message)
   }
 }
 

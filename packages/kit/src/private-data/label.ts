@@ -11,7 +11,7 @@ export interface Label {
   readonly sensitivity: Sensitivity
   /** By name. A dataset that is PUBLIC is among them, and makes nothing private. */
   readonly datasets: readonly PrivateDataset[]
-  /** Why the label could not be read in full: unknown means strictest. For the operator, not for agents. */
+  /** Why the label could not be read in full: unknown means strictest. */
   readonly doubt?: string
 }
 

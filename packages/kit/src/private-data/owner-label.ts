@@ -81,13 +81,13 @@ export class OwnerLabel {
     this.#read.add(file)
   }
 
-  /** Takes in what the folder says, and says what of it could not be read. */
+  /** Takes in what the folder says, and says what of it could not be read: without the path, which is not for agents. */
   async #refresh(): Promise<string | undefined> {
     let names: readonly string[]
     try {
       names = await listNames(this.#folder)
     } catch (error) {
-      return `The folder ${this.#folder} cannot be listed (${codeOf(error)})`
+      return `The folder cannot be listed (${codeOf(error)})`
     }
     let doubt: string | undefined
     for (const name of names) {
@@ -97,7 +97,7 @@ export class OwnerLabel {
   }
 
   async #readFile(file: string): Promise<string | undefined> {
-    const shown = `${quoteText(file, 100)} in ${this.#folder}`
+    const shown = quoteText(file, 100)
     if (readRecordName(file) === undefined) return `The file ${shown} is none of ours`
     try {
       const record = readRecord(file, await readSmallFile(join(this.#folder, file), MAX_RECORD_BYTES))

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Bug, ServerOptions } from '../definitions.ts'
@@ -81,10 +83,16 @@ describe.each(['legacy', 'modern'] as const)(`tools that reach out, in the %s er
   })
 })
 
-test('what another server of the same session raised counts at the next call, and another session is free', async () => {
+const RAISER = `
+  import { openLabelStore } from '@sallyport/kit'
+  await openLabelStore(process.argv[1]).raise({ userId: 'ada', sessionId: 'one' }, 'payroll', 'SECRET')
+`
+
+test('what another process of the same session raised counts at the next call, and another session is free', async () => {
   const client = await connectInMemory(createServer(), ADA)
   expect((await client.callTool('send')).isError).toBeUndefined()
-  await elsewhere().raise(ADA, 'payroll', 'SECRET')
+  const args = ['--input-type=module', '-e', RAISER, join(dataFolder, 'labels')]
+  await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })
   expect((await client.callTool('send')).isError).toBe(true)
   const other = await connectInMemory(createServer(), { ...ADA, sessionId: 'two' })
   expect((await other.callTool('send')).isError).toBeUndefined()
