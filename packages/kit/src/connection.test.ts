@@ -193,3 +193,11 @@ test('an id that is in flight cannot be used again', async () => {
   expect(client.received[0]).toMatchObject({ id: 'a', error: { code: -32600 } })
   client.connection.close()
 })
+
+test('what is nested too deeply is refused before anything walks through it', async () => {
+  const client = new RawClient(createSample())
+  const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+  const params = { name: 'echo', arguments: { value: deep }, requestState: 'x', _meta: MODERN_META }
+  expect((await client.request('tools/call', params as never)).error.code).toBe(-32600)
+  client.send({ jsonrpc: '2.0', id: 1, result: { deep } })
+})

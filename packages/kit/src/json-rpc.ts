@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { isDeeper, isJsonObject, type Json, type JsonObject, MAX_DEPTH } from '@sallyport/core'
 
 export type RequestId = string | number
 
@@ -56,10 +56,12 @@ export function readMessage(message: unknown): Incoming {
   const answerable = isRequestId(id) ? id : null
   if (typeof method !== 'string')
     return 'result' in message || 'error' in message
-      ? { kind: 'response', id: answerable, result: message.result }
+      ? { kind: 'response', id: answerable, result: isDeeper(message.result, MAX_DEPTH) ? undefined : message.result }
       : bad(answerable, 'The method is missing; expected a text.')
   if (id !== undefined && answerable === null) return bad(null, 'The id is neither a text nor a number.')
   if (!isJsonObject(params)) return bad(answerable, 'The params are no object.')
+  // Whatever walks through them later, ours or an author's, would exhaust the stack.
+  if (isDeeper(params, MAX_DEPTH)) return bad(answerable, `The params are nested deeper than ${MAX_DEPTH} levels.`)
   return answerable === null
     ? { kind: 'notification', method, params }
     : { kind: 'request', id: answerable, method, params }
