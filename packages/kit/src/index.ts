@@ -9,6 +9,7 @@ export {
   type ServerConfig,
 } from './config/config.ts'
 export type { Connection, Send } from './connection.ts'
+export { ConnectorError } from './connectors/connector-error.ts'
 export type { Bug, ServerOptions } from './definitions.ts'
 export type { Elicited, ElicitOptions } from './elicitation.ts'
 export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
@@ -61,4 +62,4 @@ export { connectInMemory, type InMemoryClient, type InMemoryOptions } from './te
 export type { ToolAnnotations, ToolHandler, ToolOptions } from './tool-definition.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
 export { type Content, type ToolResult, textContent } from './tool-result.ts'
-export { createWorkspace, type Workspace } from './workspace.ts'
+export { createWorkspace, type Workspace } from './workspace/workspace.ts'

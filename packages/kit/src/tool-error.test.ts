@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { ConnectorError } from './connectors/connector-error.ts'
 import { describeToolError, ToolFatalError, ToolRetryError } from './tool-error.ts'
 
 const noBug = (): string => {
@@ -19,6 +20,18 @@ test('a fatal error begins with [FATAL] and says the next step apart from the re
     kind: 'fatal',
     text: '[FATAL] The database is down. Start it.',
     facts: { kind: 'fatal', reason: 'The database is down.', next_step: 'Start it.' },
+  })
+})
+
+test('a connector’s error is told as the tool error that its retryable says', () => {
+  expect(describeToolError(new ConnectorError('No such column.', { retryable: true }), noBug)).toMatchObject({
+    kind: 'retry',
+    text: 'No such column.',
+  })
+  const broken = new ConnectorError('The disk is full.', { retryable: false, nextStep: 'Make room.' })
+  expect(describeToolError(broken, noBug)).toMatchObject({
+    kind: 'fatal',
+    text: '[FATAL] The disk is full. Make room.',
   })
 })
 

@@ -1,4 +1,5 @@
 import { cutText, type JsonObject } from '@sallyport/core'
+import { ConnectorError } from './connectors/connector-error.ts'
 import { UnaskableError } from './question.ts'
 
 /** The model can correct this and call again: a wrong path, an empty query, a bad date. */
@@ -75,6 +76,8 @@ function describeKnown(error: unknown, reportBug: () => string): ToolFailure | u
   if (error instanceof ToolRefusedError) return failure('refused', error.message, error.nextStep)
   if (error instanceof UnaskableError) return failure('retry', error.message)
   if (error instanceof OutputMismatchError) return describeBug('The server broke its own output schema', reportBug())
+  if (error instanceof ConnectorError)
+    return failure(error.retryable ? 'retry' : 'fatal', error.message, error.nextStep)
   return undefined
 }
 

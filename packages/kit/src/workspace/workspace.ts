@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, opendir } from 'node:fs/promises'
+import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
 import { chooseSafeOpen, linkRefusal, type OpenedEntry, type SafeOpen, specialRefusal } from './safe-open.ts'
-import { ToolFatalError, ToolRetryError } from './tool-error.ts'
 import { readWorkspacePath, workspacePath } from './workspace-path.ts'
 
 export interface Page {

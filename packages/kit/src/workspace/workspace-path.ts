@@ -1,5 +1,5 @@
 import { quoteText } from '@sallyport/core'
-import { ToolRetryError } from './tool-error.ts'
+import { ToolRetryError } from '../tool-error.ts'
 
 /** What agents see instead of the directory on the host. */
 const WORKSPACE = '/workspace'

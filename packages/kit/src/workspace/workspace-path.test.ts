@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ToolRetryError } from './tool-error.ts'
+import { ToolRetryError } from '../tool-error.ts'
 import { readWorkspacePath } from './workspace-path.ts'
 
 test.each([
