@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
+import { bareCause, linkRefusal, specialRefusal } from './refusals.ts'
 
 /** A file or directory that was opened first and judged afterwards, so that nobody can swap it in between. */
 export interface OpenedEntry {
@@ -9,8 +10,10 @@ export interface OpenedEntry {
   readonly stats: Stats
   /** Where the entries of an opened directory are reached. */
   readonly location: string
-  /** Refuses if `location` has come to mean something else meanwhile. */
+  /** Refuses if `location` has come to mean something else, or stands outside the root, meanwhile. */
   confirm(): Promise<void>
+  /** Opens, or makes, one entry of this directory, with the same care. */
+  openChild(name: string, flags: number): Promise<OpenedEntry>
 }
 
 /** Opens what the segments name below the root. `flags` say what for; links are followed in no position. */
@@ -22,10 +25,15 @@ const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY
 /** macOS only: the kernel itself refuses a link anywhere in the path. Node has no name for it. */
 const O_NOFOLLOW_ANY = 0x20000000
 
+/** A workspace belongs to one user. */
+export const FILE_MODE = 0o600
+export const DIRECTORY_MODE = 0o700
+
 /** Linux has a way to look up one name in an open directory, `/proc/self/fd/N/name`; elsewhere names must do. */
 export function chooseSafeOpen(platform: NodeJS.Platform): SafeOpen {
   if (platform === 'linux') return openByDescriptor
-  return (root, segments, flags) => openByName(root, segments, platform === 'darwin' ? flags | O_NOFOLLOW_ANY : flags)
+  const careful = platform === 'darwin' ? CAREFUL | O_NOFOLLOW_ANY : CAREFUL
+  return (root, segments, flags) => openByName({ root, careful }, segments, flags)
 }
 
 const descriptorPath = (handle: FileHandle): string => `/proc/self/fd/${handle.fd}`
@@ -40,15 +48,40 @@ const openByDescriptor: SafeOpen = async (root, segments, flags) => {
       await directory.close()
       directory = next
     }
-    const handle = await open(`${descriptorPath(directory)}/${segments.at(-1) ?? '.'}`, flags | CAREFUL)
-    return await judged(handle, async () => {
-      // A directory that was moved out of the root while we stood in it is told by its own path.
-      refuseOutside(top, await readlink(descriptorPath(handle)))
-      return { location: descriptorPath(handle), confirm: async () => undefined }
-    })
+    return await openInDescriptor({ top, directory: descriptorPath(directory) }, segments.at(-1) ?? '.', flags)
   } finally {
     await directory.close()
   }
+}
+
+interface DescriptorPlace {
+  /** The root's own path. */
+  readonly top: string
+  readonly directory: string
+}
+
+async function openInDescriptor(
+  { top, directory }: DescriptorPlace,
+  name: string,
+  flags: number,
+): Promise<OpenedEntry> {
+  const handle = await open(`${directory}/${name}`, flags | CAREFUL, FILE_MODE)
+  const location = descriptorPath(handle)
+  // A directory that was moved out of the root while we stood in it is told by its own path.
+  const confirm = async (): Promise<void> => refuseOutside(top, await readlink(location))
+  return judged(handle, async () => {
+    await confirm()
+    const openChild = async (child: string, childFlags: number): Promise<OpenedEntry> => {
+      await confirm()
+      return openInDescriptor({ top, directory: location }, child, childFlags)
+    }
+    return { location, confirm, openChild }
+  })
+}
+
+interface NamedRoot {
+  readonly root: string
+  readonly careful: number
 }
 
 /**
@@ -56,11 +89,12 @@ const openByDescriptor: SafeOpen = async (root, segments, flags) => {
  * link, to what was opened. A swap that is undone before the proof is caught by the inode; two swaps timed around each
  * of its steps are not, except on macOS, where the open itself refuses links.
  */
-const openByName: SafeOpen = async (root, segments, flags) => {
-  const top = await reachRoot(() => realpath(root))
+async function openByName(from: NamedRoot, segments: readonly string[], flags: number): Promise<OpenedEntry> {
+  const top = await reachRoot(() => realpath(from.root))
   const location = join(top, ...segments)
-  await refuseLinks(top, segments)
-  const handle = await open(location, flags | CAREFUL)
+  const making = (flags & constants.O_CREAT) !== 0
+  await refuseLinks(top, making ? segments.slice(0, -1) : segments)
+  const handle = await open(location, flags | from.careful, FILE_MODE)
   return judged(handle, async (opened) => {
     const confirm = async (): Promise<void> => {
       await refuseLinks(top, segments)
@@ -70,7 +104,11 @@ const openByName: SafeOpen = async (root, segments, flags) => {
         throw new ToolRetryError('The path changed while it was opened.')
     }
     await confirm()
-    return { location, confirm }
+    const openChild = async (name: string, childFlags: number): Promise<OpenedEntry> => {
+      await confirm()
+      return openByName(from, [...segments, name], childFlags)
+    }
+    return { location, confirm, openChild }
   })
 }
 
@@ -78,8 +116,11 @@ const openByName: SafeOpen = async (root, segments, flags) => {
 async function reachRoot<Value>(reach: () => Promise<Value>): Promise<Value> {
   try {
     return await reach()
-  } catch (cause) {
-    throw new ToolFatalError('The workspace cannot be reached.', { nextStep: 'Its operator must look at it.', cause })
+  } catch (error) {
+    throw new ToolFatalError('The workspace cannot be reached.', {
+      nextStep: 'Its operator must look at it.',
+      cause: bareCause(error),
+    })
   }
 }
 
@@ -94,13 +135,11 @@ async function refuseLinks(top: string, segments: readonly string[]): Promise<vo
 /** The checks on an open descriptor. It is closed unless all of them hold. */
 async function judged(
   handle: FileHandle,
-  check: (stats: Stats) => Promise<Pick<OpenedEntry, 'location' | 'confirm'>>,
+  check: (stats: Stats) => Promise<Pick<OpenedEntry, 'location' | 'confirm' | 'openChild'>>,
 ): Promise<OpenedEntry> {
   try {
     const stats = await handle.stat()
-    if (!stats.isFile() && !stats.isDirectory()) throw specialRefusal()
-    // Another name of the same file may stand outside, where somebody else decides what is in it.
-    if (stats.isFile() && stats.nlink > 1) throw new ToolRetryError('The file has hard links, which are not followed.')
+    judgeStats(stats)
     return { handle, stats, ...(await check(stats)) }
   } catch (error) {
     await handle.close()
@@ -108,13 +147,15 @@ async function judged(
   }
 }
 
+/** What is neither a directory nor a file with one name is refused. */
+export function judgeStats(stats: Stats): void {
+  if (stats.isSymbolicLink()) throw linkRefusal()
+  if (!stats.isFile() && !stats.isDirectory()) throw specialRefusal()
+  // Another name of the same file may stand outside, where somebody else decides what is in it.
+  if (stats.isFile() && stats.nlink > 1) throw new ToolRetryError('The file has hard links, which are not followed.')
+}
+
 function refuseOutside(top: string, real: string): void {
   const prefix = top.endsWith(sep) ? top : `${top}${sep}`
   if (real !== top && !real.startsWith(prefix)) throw new ToolRetryError('The path leads out of the workspace.')
 }
-
-export const linkRefusal = (cause?: unknown): ToolRetryError =>
-  new ToolRetryError('The path goes through a symbolic link, which is not followed.', { cause })
-
-export const specialRefusal = (cause?: unknown): ToolRetryError =>
-  new ToolRetryError('The path names neither a file nor a directory.', { cause })

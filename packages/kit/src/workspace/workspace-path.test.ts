@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ToolRetryError } from '../tool-error.ts'
-import { readWorkspacePath } from './workspace-path.ts'
+import { hostToWorkspacePath, readWorkspacePath, workspaceToHostPath } from './workspace-path.ts'
 
 test.each([
   ['/workspace', []],
@@ -34,6 +34,11 @@ test.each([
   ['/workspace/a%00'],
   ['/workspace/a\0b'],
   ['/workspace/\ud800'],
+  ['/workspace/a\\b'],
+  ['/workspace/a\x1b[2J'],
+  ['/workspace/a\x7f'],
+  ['/workspace/a\u2028b'],
+  [`/workspace${'/a'.repeat(101)}`],
   [`/workspace/${'a'.repeat(256)}`],
   [`/workspace/${'a/'.repeat(2100)}`],
   ['file:///workspace/a'],
@@ -62,3 +67,33 @@ function attempt(path: string): readonly string[] | undefined {
     return undefined
   }
 }
+
+const name = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
+  .filter((text) => !text.includes('/') && attempt(`/workspace/${text}`)?.length === 1)
+
+test('a path goes to the host and comes back the same', () => {
+  fc.assert(
+    fc.property(fc.array(name, { maxLength: 8 }), (names) => {
+      const path = ['/workspace', ...names].join('/')
+      const host = workspaceToHostPath('/srv/data/me', path)
+      expect(host === '/srv/data/me' || host.startsWith('/srv/data/me/')).toBe(true)
+      expect(hostToWorkspacePath('/srv/data/me', host)).toBe(path)
+      expect(workspaceToHostPath('/srv/data/me', hostToWorkspacePath('/srv/data/me', host))).toBe(host)
+    }),
+  )
+})
+
+test.each([['/srv/data'], ['/srv/data/me-too'], ['/srv/data/me/../you'], ['/etc/passwd'], ['me/a'], ['../me'], ['']])(
+  'a host path %j outside the root has no name, and is not told',
+  (host) => {
+    const tell = (): string => hostToWorkspacePath('/srv/data/me', host)
+    expect(tell).toThrow(ToolRetryError)
+    expect(tell).not.toThrow('/srv')
+  },
+)
+
+test('dots within a host path are resolved before it is named', () => {
+  expect(hostToWorkspacePath('/srv/me', '/srv/me/a/../b//c/')).toBe('/workspace/b/c')
+  expect(hostToWorkspacePath('/srv/me/', '/srv/me/..a')).toBe('/workspace/..a')
+})

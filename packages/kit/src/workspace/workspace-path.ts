@@ -1,26 +1,44 @@
+import { isAbsolute, join, relative, sep } from 'node:path'
 import { quoteText } from '@sallyport/core'
 import { ToolRetryError } from '../tool-error.ts'
+import { isTemporaryName } from './temporary-name.ts'
 
 /** What agents see instead of the directory on the host. */
 const WORKSPACE = '/workspace'
 
 const MAX_PATH_BYTES = 4096
 const MAX_SEGMENT_BYTES = 255
+/** Making a path's directories costs the square of its depth. */
+export const MAX_PATH_DEPTH = 100
 const SHOWN = 80
 
 /** The names between the slashes of a path under /workspace, each fit to be looked up in one directory. */
 export function readWorkspacePath(path: string): readonly string[] {
+  if (typeof path !== 'string') throw new ToolRetryError(`The path is ${typeof path}; expected text.`)
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new ToolRetryError(`The path is over ${MAX_PATH_BYTES} bytes long.`)
   if (path.includes('\0')) throw new ToolRetryError('The path has a NUL character in it.')
   // A lone surrogate turns into U+FFFD on its way to the disk, where it would name another file.
   if (!isWellFormed(path)) throw new ToolRetryError('The path is not well-formed Unicode.')
   const segments = below(path)
+  if (segments.length > MAX_PATH_DEPTH)
+    throw new ToolRetryError(`The path is ${segments.length} names deep; at most ${MAX_PATH_DEPTH} are allowed.`)
   for (const segment of segments) checkSegment(segment)
   return segments
 }
 
 export const workspacePath = (segments: readonly string[]): string => [WORKSPACE, ...segments].join('/')
+
+/** For programs that need a file's name on the host. It is a name and no more: what it leads to may change at any time. */
+export const workspaceToHostPath = (root: string, path: string): string => join(root, ...readWorkspacePath(path))
+
+/** What an agent calls a file of the host. No message tells the host's name for it. */
+export function hostToWorkspacePath(root: string, hostPath: string): string {
+  const below = relative(root, hostPath)
+  if (!isAbsolute(hostPath) || isAbsolute(below) || below.split(sep)[0] === '..')
+    throw new ToolRetryError('The file is outside the workspace.')
+  return workspacePath(readWorkspacePath(`${WORKSPACE}/${sep === '/' ? below : below.replaceAll(sep, '/')}`))
+}
 
 function below(path: string): readonly string[] {
   if (path !== WORKSPACE && !path.startsWith(`${WORKSPACE}/`))
@@ -37,8 +55,13 @@ function checkSegment(segment: string): void {
   if (segment === '..') throw new ToolRetryError('The path has ".." in it. Write it without.')
   if (/%(?:2e|2f|5c|00)/i.test(segment))
     throw new ToolRetryError('The path has percent-encoded dots, slashes or NULs in it. Write it plainly.')
+  // On Windows a backslash parts names and a colon names a drive or a stream; elsewhere few mean what they write.
+  if (segment.includes('\\')) throw new ToolRetryError('The path has a backslash in it. Part names with "/".')
+  if (sep === '\\' && segment.includes(':')) throw new ToolRetryError('The path has a colon in it.')
+  if (/[\p{Cc}\u2028\u2029]/u.test(segment)) throw new ToolRetryError('The path has control characters in it.')
   if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)
     throw new ToolRetryError(`A name in the path is over ${MAX_SEGMENT_BYTES} bytes long.`)
+  if (isTemporaryName(segment)) throw new ToolRetryError('The path has a name in it that is kept for unfinished files.')
 }
 
 /** String.prototype.isWellFormed, which the ES2023 library does not know. */

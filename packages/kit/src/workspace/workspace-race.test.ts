@@ -1,22 +1,28 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createWorkspace } from './workspace.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { createWorkspace, type Workspace } from './workspace.ts'
 
-// Puts the second thing in the place of the first and back, as fast as it can, until its input ends.
+// Puts a link in the place of a thing and the thing back, as fast as it can, until its input ends. What operations made
+// in that place meanwhile is put aside, so that the race goes on to the end.
 const SWAPPER = `
-  const { renameSync } = require('node:fs')
-  const [place, other] = process.argv.slice(1)
+  const { renameSync, symlinkSync, unlinkSync } = require('node:fs')
+  const [place, target, aside] = process.argv.slice(1)
   process.stdin.on('end', () => process.exit()).resume()
+  let count = 0
+  const attempt = (work) => { try { work(); return true } catch { return false } }
+  const clear = () => attempt(() => renameSync(place, aside + '/' + count++))
+  const insist = (work) => { while (!attempt(work)) clear() }
   const round = () => {
-    for (let n = 0; n < 200; n++) {
-      renameSync(place, place + '.kept')
-      renameSync(other, place)
-      renameSync(place, other)
-      renameSync(place + '.kept', place)
+    for (let n = 0; n < 100; n++) {
+      attempt(() => renameSync(place, place + '.kept'))
+      insist(() => symlinkSync(target, place))
+      attempt(() => unlinkSync(place)) || clear()
+      insist(() => renameSync(place + '.kept', place))
     }
     setImmediate(round)
   }
@@ -35,57 +41,111 @@ beforeEach(async () => {
   await writeFile(join(home, 'outside/file'), 'OUTSIDE')
 })
 
+async function stopSwapper(): Promise<void> {
+  if (swapper === undefined) return
+  swapper.stdin?.end()
+  await once(swapper, 'exit')
+  swapper = undefined
+}
+
 afterEach(async () => {
-  if (swapper !== undefined) {
-    swapper.stdin?.end()
-    await once(swapper, 'exit')
-    swapper = undefined
-  }
+  await stopSwapper()
   await rm(home, { recursive: true })
 })
 
-async function swap(place: string, other: string): Promise<void> {
-  swapper = spawn(process.execPath, ['-e', SWAPPER, join(home, place), join(home, other)], {
+async function swap(place: string, target: string): Promise<void> {
+  const names = [place, target, 'aside'].map((name) => join(home, name))
+  await mkdir(join(home, 'aside'))
+  swapper = spawn(process.execPath, ['-e', SWAPPER, ...names], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   await once(swapper.stdout as NodeJS.ReadableStream, 'data')
 }
 
-/** Counts what was read until both outcomes were seen often enough for the race to have been one. */
-async function readMany(path: string): Promise<{ inside: number; outside: number; refused: number }> {
-  const workspace = createWorkspace(join(home, 'root'))
-  const seen = { inside: 0, outside: 0, refused: 0 }
-  const readOnce = async (): Promise<void> => {
-    const content = await workspace.readFile(path).then(
-      ({ bytes }) => bytes.toString(),
-      () => 'refused',
-    )
-    if (content === 'INSIDE') seen.inside++
-    else if (content === 'refused') seen.refused++
-    else seen.outside++
-  }
-  for (let reads = 0; reads < 8_000 || (reads < 80_000 && Math.min(seen.inside, seen.refused) < 100); reads += 8)
-    await Promise.all(Array.from({ length: 8 }, readOnce))
-  return seen
+/** What an operation gave back besides a refusal; anything with OUTSIDE in it has escaped. */
+type Operation = (workspace: Workspace, turn: number) => Promise<unknown>
+
+const OPERATIONS: readonly Operation[] = [
+  async (workspace) => (await workspace.readFile('/workspace/dir/file')).bytes.toString(),
+  (workspace) => workspace.writeFile('/workspace/dir/file', 'INSIDE'),
+  async (workspace) => (await workspace.readFile('/workspace/dir/file')).bytes.toString(),
+  (workspace) => workspace.appendFile('/workspace/dir/log', 'line\n'),
+  async (workspace) => (await workspace.readFile('/workspace/dir/file')).bytes.toString(),
+  (workspace, turn) => workspace.makeDirectory(`/workspace/dir/made-${turn % 50}/deep`),
+  (workspace) => workspace.editFile('/workspace/dir/file', (text) => `${text}`.replace('INSIDE', 'INSIDE ')),
+  (workspace, turn) => workspace.writeFile(`/workspace/dir/new-${turn % 50}`, 'INSIDE'),
+  async (workspace) => (await workspace.readFile('/workspace/dir/file')).bytes.toString(),
+  (workspace, turn) => workspace.deleteFile(`/workspace/dir/new-${(turn + 7) % 50}`),
+  (workspace, turn) => workspace.deleteDirectory(`/workspace/dir/made-${(turn + 5) % 50}/deep`),
+  (workspace) => workspace.listDirectory('/workspace/dir'),
+  (workspace) => workspace.deleteFile('/workspace/dir/file'),
+  (workspace, turn) => workspace.rename(`/workspace/dir/new-${turn % 50}`, `/workspace/dir/moved-${turn % 50}`),
+]
+
+interface Tally {
+  done: number
+  raced: number
+  failed: string[]
 }
 
-test.runIf(process.platform === 'linux')(
-  'a directory that keeps turning into a link never lets a read out',
-  async () => {
-    await symlink(join(home, 'outside'), join(home, 'root/link'))
-    await swap('root/dir', 'root/link')
-    const seen = await readMany('/workspace/dir/file')
-    expect(seen.outside).toBe(0)
-    expect(seen.inside).toBeGreaterThan(0)
-    expect(seen.refused).toBeGreaterThan(0)
-  },
-)
+/** Of a path that is always there: only the swap can hide it, or turn it into a link. */
+const RACED = /symbolic link|is a link|leads out|changed while|was replaced|no such file|of that name already/
 
-test.runIf(process.platform === 'linux')('a file that keeps turning into a link never lets a read out', async () => {
-  await symlink(join(home, 'outside/file'), join(home, 'root/dir/link'))
-  await swap('root/dir/file', 'root/dir/link')
-  const seen = await readMany('/workspace/dir/file')
-  expect(seen.outside).toBe(0)
-  expect(seen.inside).toBeGreaterThan(0)
-  expect(seen.refused).toBeGreaterThan(0)
+async function operateMany(workspace: Workspace, operations: number): Promise<Tally> {
+  const tally: Tally = { done: 0, raced: 0, failed: [] }
+  const operate = async (turn: number): Promise<void> => {
+    try {
+      const value = JSON.stringify(await OPERATIONS[turn % OPERATIONS.length]?.(workspace, turn)) ?? ''
+      tally.done++
+      if (value.includes('OUTSIDE')) tally.failed.push(value)
+    } catch (error) {
+      checkMessage(error, tally)
+    }
+  }
+  for (let turn = 0; turn < operations; turn += 14)
+    await Promise.all(Array.from({ length: 14 }, (_, index) => operate(turn + index)))
+  return tally
+}
+
+function checkMessage(error: unknown, tally: Tally): void {
+  const chain: string[] = []
+  for (let at = error; at instanceof Error; at = at.cause) chain.push(at.message)
+  const text = chain.join(' / ')
+  if (text.includes(home) || text.includes('/proc')) tally.failed.push(text)
+  if (/symbolic link|is a link|leads out/.test(text)) tally.raced++
+  else if (!RACED.test(text) && !text.includes('not empty')) tally.failed.push(text)
+}
+
+describe.runIf(process.platform === 'linux')(`swaps between check and use (${promise('KIT-3')})`, () => {
+  test('a directory that keeps turning into a link lets nothing out and changes nothing outside', async () => {
+    await writeFile(join(home, 'outside/new-1'), 'OUTSIDE')
+    await mkdir(join(home, 'outside/made-1/deep'), { recursive: true })
+    await swap('root/dir', 'outside')
+    const tally = await operateMany(createWorkspace(join(home, 'root')), 20_000)
+    await stopSwapper()
+    console.log(tally.done, tally.raced)
+    expect(tally.failed).toEqual([])
+    expect(tally.done).toBeGreaterThan(1_000)
+    expect(tally.raced).toBeGreaterThan(100)
+    expect((await readdir(join(home, 'outside'), { recursive: true })).sort()).toEqual([
+      'file',
+      'made-1',
+      'made-1/deep',
+      'new-1',
+    ])
+    expect(await readFile(join(home, 'outside/file'), 'utf8')).toBe('OUTSIDE')
+    expect(await readdir(home)).toEqual(['aside', 'outside', 'root'])
+  })
+
+  test('a file that keeps turning into a link is neither read nor written through', async () => {
+    await swap('root/dir/file', 'outside/file')
+    const workspace = createWorkspace(join(home, 'root'))
+    const tally = await operateMany(workspace, 6_000)
+    await stopSwapper()
+    console.log(tally.done, tally.raced)
+    expect(tally.failed).toEqual([])
+    expect(tally.raced).toBeGreaterThan(10)
+    expect(await readFile(join(home, 'outside/file'), 'utf8')).toBe('OUTSIDE')
+    expect(await readdir(join(home, 'outside'))).toEqual(['file'])
+  })
 })

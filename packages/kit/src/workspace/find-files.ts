@@ -1,0 +1,76 @@
+import { nameGlob } from '@sallyport/core'
+import { ToolRetryError } from '../tool-error.ts'
+import { boundPage } from './page.ts'
+import { isTemporaryName } from './temporary-name.ts'
+import { type Tree, walkTree } from './walk.ts'
+import { workspacePath } from './workspace-path.ts'
+
+export interface FindOptions {
+  /** Such as `*.csv` for a name anywhere below, or `src/*.ts` for a path from where the search begins. */
+  readonly glob?: string
+  /** The most files to give. */
+  readonly limit?: number
+}
+
+export interface FoundFile {
+  readonly path: string
+  readonly size: number
+}
+
+export interface FoundFiles {
+  readonly files: readonly FoundFile[]
+  /** False when there may be more: the limit was reached, or the tree is too large to be searched. */
+  readonly isWhole: boolean
+}
+
+const MAX_FOUND = 10_000
+const MAX_VISITED = 100_000
+const MAX_GLOB = 1_000
+
+export async function findFiles(tree: Tree, start: readonly string[], options: FindOptions): Promise<FoundFiles> {
+  const { limit } = boundPage({ limit: options.limit ?? MAX_FOUND }, MAX_FOUND)
+  const matches = pathGlob(options.glob ?? '**')
+  const files: FoundFile[] = []
+  let visited = 0
+  for await (const { entry, segments } of walkTree(tree, start)) {
+    if (files.length >= limit || ++visited > MAX_VISITED) return { files, isWhole: false }
+    if (entry.kind !== 'file' || isTemporaryName(entry.name)) continue
+    if (matches(segments.slice(start.length))) files.push({ path: workspacePath(segments), size: entry.size ?? 0 })
+  }
+  return { files, isWhole: true }
+}
+
+/** Without a slash the pattern is for the name alone; with one it is for the whole path, where `**` is any directories. */
+export function pathGlob(pattern: string): (segments: readonly string[]) => boolean {
+  if (pattern.length > MAX_GLOB) throw new ToolRetryError(`The pattern is over ${MAX_GLOB} characters long.`)
+  const parts = pattern.split('/').filter((part) => part !== '')
+  const matchers = parts.map((part) => (part === '**' ? ANY : nameGlob(part)))
+  if (!pattern.includes('/')) return (segments) => matchers.every((matcher) => matcher(segments.at(-1) ?? ''))
+  return (segments) => matchesPath(matchers, segments)
+}
+
+type NameMatcher = (name: string) => boolean
+const ANY: NameMatcher = () => true
+
+/** On a mismatch only the last `**` is tried again, so no pattern makes it slow. */
+function matchesPath(matchers: readonly NameMatcher[], segments: readonly string[]): boolean {
+  let m = 0
+  let s = 0
+  let star = -1
+  let resume = 0
+  while (s < segments.length) {
+    const matcher = matchers[m]
+    if (matcher === ANY) {
+      star = m++
+      resume = s
+    } else if (matcher?.(segments[s] as string)) {
+      m++
+      s++
+    } else if (star >= 0) {
+      m = star + 1
+      s = ++resume
+    } else return false
+  }
+  while (matchers[m] === ANY) m++
+  return m === matchers.length
+}

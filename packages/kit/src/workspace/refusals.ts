@@ -1,0 +1,59 @@
+import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
+
+export const linkRefusal = (): ToolRetryError =>
+  new ToolRetryError('The path goes through a symbolic link, which is not followed.')
+
+export const specialRefusal = (): ToolRetryError => new ToolRetryError('The path names neither a file nor a directory.')
+
+export const directoryRefusal = (): ToolRetryError => new ToolRetryError('The path names a directory, not a file.')
+
+const BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
+  ['ENOENT', 'there is no such file or directory.'],
+  ['ELOOP', linkRefusal().message],
+  ['ENOTDIR', 'a part of the path is no directory, or is a link.'],
+  ['EISDIR', directoryRefusal().message],
+  ['EEXIST', 'there is something of that name already.'],
+  ['ENOTEMPTY', 'the directory is not empty.'],
+  ['EINVAL', 'the file system refuses such a name, or a directory would be moved into itself.'],
+  ['ENXIO', specialRefusal().message],
+  ['ENODEV', specialRefusal().message],
+  ['EACCES', 'the file system denies access.'],
+  ['EPERM', 'the file system denies access.'],
+  ['EROFS', 'the workspace can only be read.'],
+  ['EXDEV', 'it cannot be moved there: that is another file system.'],
+  ['ENAMETOOLONG', 'a name in the path is too long.'],
+])
+
+const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT'])
+
+/** Node's own errors carry the path on the host in their text: none of it may reach an agent. */
+export function hideHost(error: unknown, path: string): unknown {
+  if (error instanceof ToolRetryError) return new ToolRetryError(`${path}: ${error.message}`, { cause: error.cause })
+  const code = codeOf(error)
+  if (code === undefined) return error
+  const cause = bareCause(error)
+  const told = BY_CODE.get(code)
+  if (told !== undefined) return new ToolRetryError(`${path}: ${told}`, { cause })
+  const reason = FULL.has(code) ? 'the disk is full' : `the file system failed (${code})`
+  return new ToolFatalError(`${path}: ${reason}.`, { cause })
+}
+
+/** The same failure without the names that were looked up on the host. */
+export function bareCause(error: unknown): Error {
+  const syscall = error instanceof Error && 'syscall' in error ? String(error.syscall) : 'a call'
+  return new Error(`${codeOf(error) ?? 'an error'} from ${syscall}`)
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** Gives nothing where there is nothing of that name. */
+export async function orMissing<Value>(work: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}

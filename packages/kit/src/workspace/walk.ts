@@ -1,0 +1,58 @@
+import { constants } from 'node:fs'
+import { ToolRetryError } from '../tool-error.ts'
+import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
+import { codeOf } from './refusals.ts'
+import type { OpenedEntry, SafeOpen } from './safe-open.ts'
+import { MAX_PATH_DEPTH } from './workspace-path.ts'
+
+export interface Tree {
+  readonly safeOpen: SafeOpen
+  readonly root: string
+}
+
+export interface WalkedEntry {
+  readonly entry: DirectoryEntry
+  readonly segments: readonly string[]
+}
+
+const PASSED_OVER: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
+
+/** Everything below a directory, breadth first. What vanishes or turns into a link meanwhile is passed over. */
+export async function* walkTree(tree: Tree, start: readonly string[]): AsyncGenerator<WalkedEntry> {
+  const waiting: (readonly string[])[] = [start]
+  for (let at = 0; at < waiting.length; at++) {
+    const directory = waiting[at] as readonly string[]
+    const entries = directory === start ? await entriesOf(tree, start) : await orPassOver(entriesOf(tree, directory))
+    for (const entry of entries) {
+      const segments = [...directory, entry.name]
+      if (entry.kind === 'directory' && segments.length < MAX_PATH_DEPTH) waiting.push(segments)
+      yield { entry, segments }
+    }
+  }
+}
+
+const entriesOf = (tree: Tree, segments: readonly string[]): Promise<readonly DirectoryEntry[]> =>
+  useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry)).names))
+
+/** Opened for reading, used, and closed whatever happens. */
+export async function useEntry<Value>(
+  { safeOpen, root }: Tree,
+  segments: readonly string[],
+  use: (entry: OpenedEntry) => Promise<Value>,
+): Promise<Value> {
+  const entry = await safeOpen(root, segments, constants.O_RDONLY)
+  try {
+    return await use(entry)
+  } finally {
+    await entry.handle.close()
+  }
+}
+
+async function orPassOver(work: Promise<readonly DirectoryEntry[]>): Promise<readonly DirectoryEntry[]> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof ToolRetryError || PASSED_OVER.has(codeOf(error))) return []
+    throw error
+  }
+}
