@@ -62,4 +62,22 @@ export { connectInMemory, type InMemoryClient, type InMemoryOptions } from './te
 export type { ToolAnnotations, ToolHandler, ToolOptions } from './tool-definition.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
 export { type Content, type ToolResult, textContent } from './tool-result.ts'
-export { createWorkspace, type Workspace } from './workspace/workspace.ts'
+export {
+  createWorkspace,
+  currentWorkspace,
+  type DirectoryEntry,
+  type DirectoryPage,
+  type EntryFacts,
+  type FilePage,
+  type FindOptions,
+  type FoundFile,
+  type FoundFiles,
+  hostToWorkspacePath,
+  type OpenFile,
+  type Page,
+  type Workspace,
+  type WorkspaceLimits,
+  type WorkspaceOptions,
+  type WrittenFile,
+  workspaceToHostPath,
+} from './workspace/workspace.ts'

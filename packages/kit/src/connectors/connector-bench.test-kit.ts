@@ -1,0 +1,42 @@
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect } from 'vitest'
+import { createWorkspace, type Workspace } from '../workspace/workspace.ts'
+import { ConnectorError } from './connector-error.ts'
+
+export interface Bench {
+  readonly root: string
+  readonly options: { readonly workspace: Workspace }
+}
+
+/** A workspace of its own for each test. */
+export function useBench(): Bench {
+  let home = ''
+  let workspace: Workspace
+  beforeEach(async () => {
+    home = await realpath(await mkdtemp(join(tmpdir(), 'connector-')))
+    await mkdir(join(home, 'root'))
+    workspace = createWorkspace(join(home, 'root'))
+  })
+  afterEach(() => rm(home, { recursive: true }))
+  return {
+    get root() {
+      return join(home, 'root')
+    },
+    get options() {
+      return { workspace }
+    },
+  }
+}
+
+/** The connector's error, which tells nothing of the host. */
+export async function refusalOf(work: Promise<unknown>): Promise<ConnectorError> {
+  const error = await work.then(
+    (value) => expect.fail(`expected a refusal, got ${JSON.stringify(value)?.slice(0, 200)}`),
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(ConnectorError)
+  for (let at: unknown = error; at instanceof Error; at = at.cause) expect(at.message).not.toMatch(/\/tmp|\/proc/)
+  return error as ConnectorError
+}

@@ -1,0 +1,32 @@
+export { ConnectorError } from './connector-error.ts'
+export {
+  CsvConnector,
+  type CsvFormat,
+  type CsvReadOptions,
+  type CsvRows,
+  type CsvWriteOptions,
+} from './csv-connector.ts'
+export type { CsvCondition } from './csv-filter.ts'
+export type { CsvRow, CsvValue } from './csv-text.ts'
+export {
+  FileConnector,
+  type FindFileOptions,
+  type LineOptions,
+  type Lines,
+  type ReadOptions,
+  type TextPage,
+} from './file-connector.ts'
+export type { TextEdit } from './file-edit.ts'
+export type { FoundLine, FoundLines, LineSearch } from './file-search.ts'
+export {
+  type JsonAddition,
+  JsonConnector,
+  type JsonLines,
+  type JsonMatches,
+  type JsonPageOptions,
+  type JsonReadOptions,
+  type JsonSetting,
+} from './json-connector.ts'
+export type { JsonMatch } from './json-query.ts'
+export type { BigNumbers } from './json-text.ts'
+export type { ConnectorOptions, SensitiveSource } from './source.ts'

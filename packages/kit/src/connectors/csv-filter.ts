@@ -1,0 +1,53 @@
+import { unknownColumn } from './csv-text.ts'
+import { refusal } from './source.ts'
+
+export interface CsvCondition {
+  readonly column: string
+  readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=' | 'contains'
+  readonly value: string | number
+}
+
+const COMPARISONS: Readonly<Record<CsvCondition['operator'], (order: number) => boolean>> = {
+  '=': (order) => order === 0,
+  '!=': (order) => order !== 0,
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+  contains: () => false,
+}
+
+/** Whether a record fulfils all conditions. Two numbers are compared as numbers, anything else as text. */
+export function compileFilter(
+  conditions: readonly CsvCondition[],
+  columns: readonly string[],
+): (fields: readonly string[]) => boolean {
+  const tests = conditions.map((condition) => compileCondition(condition, columns))
+  return (fields) => tests.every((test) => test(fields))
+}
+
+function compileCondition(
+  { column, operator, value }: CsvCondition,
+  columns: readonly string[],
+): (fields: readonly string[]) => boolean {
+  const at = columns.indexOf(column)
+  if (at < 0) throw unknownColumn(column, columns)
+  if (!Object.hasOwn(COMPARISONS, operator))
+    throw refusal(`The operator is ${JSON.stringify(operator)}; expected one of ${Object.keys(COMPARISONS).join(' ')}.`)
+  const wanted = String(value)
+  if (operator === 'contains') return (fields) => (fields[at] ?? '').includes(wanted)
+  return (fields) => COMPARISONS[operator](compare(fields[at] ?? '', wanted))
+}
+
+function compare(left: string, right: string): number {
+  const [a, b] = [asNumber(left), asNumber(right)]
+  if (a !== undefined && b !== undefined) return a - b
+  return left === right ? 0 : left < right ? -1 : 1
+}
+
+/** Whole numbers that a double cannot hold are told apart as texts. */
+function asNumber(text: string): number | undefined {
+  if (!/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(text)) return undefined
+  const value = Number(text)
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
+}

@@ -1,0 +1,37 @@
+import { refusal } from './source.ts'
+
+export type CsvValue = string | number | boolean | null
+/** By column, or in the order of the columns. */
+export type CsvRow = Readonly<Record<string, CsvValue | undefined>> | readonly CsvValue[]
+
+/** Fields are quoted where they must be, so that reading gives the same texts again. Nothing else is changed. */
+export function formatRecord(fields: readonly (CsvValue | undefined)[], delimiter: string): string {
+  const texts = fields.map((field) => quoted(field === null || field === undefined ? '' : String(field), delimiter))
+  // An empty line would be no record.
+  return `${texts.length === 1 && texts[0] === '' ? '""' : texts.join(delimiter)}\n`
+}
+
+const quoted = (text: string, delimiter: string): string =>
+  text.includes(delimiter) || /["\r\n\ufeff]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+
+export function formatRows(rows: readonly CsvRow[], columns: readonly string[], delimiter: string): string {
+  return rows.map((row, index) => formatRecord(fieldsOf(row, columns, index), delimiter)).join('')
+}
+
+function fieldsOf(row: CsvRow, columns: readonly string[], index: number): readonly (CsvValue | undefined)[] {
+  if (isList(row)) {
+    if (row.length > columns.length)
+      throw refusal(`Row ${index + 1} has ${row.length} fields; there are ${columns.length} columns.`)
+    return columns.map((_, at) => row[at])
+  }
+  const unknown = Object.keys(row).find((name) => !columns.includes(name))
+  if (unknown !== undefined) throw unknownColumn(unknown, columns)
+  return columns.map((name) => (Object.hasOwn(row, name) ? row[name] : undefined))
+}
+
+export const isList = (row: CsvRow): row is readonly CsvValue[] => Array.isArray(row)
+
+export function unknownColumn(name: string, columns: readonly string[]): Error {
+  const shown = columns.slice(0, 50).map((column) => JSON.stringify(column.slice(0, 80)))
+  return refusal(`There is no column ${JSON.stringify(name.slice(0, 80))}. There are: ${shown.join(', ')}.`)
+}

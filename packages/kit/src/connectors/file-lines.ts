@@ -1,0 +1,79 @@
+import type { OpenFile } from '../workspace/workspace.ts'
+
+export interface Line {
+  /** Without its line break; of a long line only the beginning. */
+  readonly text: string
+  /** Counted from 1, from where the reading began. */
+  readonly number: number
+  readonly isCut: boolean
+  /** Behind its line break. */
+  readonly end: number
+}
+
+export interface LineRange {
+  readonly from?: number
+  /** Bytes behind this are not looked at: a file that grows meanwhile has an end. */
+  readonly to?: number
+  /** Longer lines are cut. */
+  readonly lineBytes: number
+}
+
+const CHUNK = 64 * 1024
+const LINE_FEED = 0x0a
+
+/** The lines of a file, however long they and it are: no more is held than one chunk and one line's beginning. */
+export async function* readLines(file: OpenFile, range: LineRange): AsyncGenerator<Line> {
+  const { from = 0, to = file.size, lineBytes } = range
+  let kept: Buffer[] = []
+  let length = 0
+  let number = 0
+  const finish = (end: number): Line => {
+    const bytes = Buffer.concat(kept)
+    const isCut = length > bytes.length
+    const line = { text: lineText(bytes, isCut ? 'cut' : 'whole'), number: ++number, isCut, end }
+    kept = []
+    length = 0
+    return line
+  }
+  const keep = (bytes: Buffer): void => {
+    const room = lineBytes - Math.min(length, lineBytes)
+    if (room > 0) kept.push(bytes.subarray(0, room))
+    length += bytes.length
+  }
+  for (let at = from; at < to; ) {
+    const chunk = await file.read(at, Math.min(CHUNK, to - at))
+    if (chunk.length === 0) break
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
+      keep(chunk.subarray(start, end))
+      start = end + 1
+      yield finish(at + start)
+    }
+    if (start < chunk.length) keep(chunk.subarray(start))
+    at += chunk.length
+  }
+  if (length > 0) yield finish(to)
+}
+
+/** A character that the cut tears apart is left out. */
+function lineText(bytes: Buffer, extent: 'cut' | 'whole'): string {
+  const text = new TextDecoder().decode(bytes, { stream: extent === 'cut' })
+  return text.endsWith('\r') ? text.slice(0, -1) : text
+}
+
+/** Where the last lines begin, sought backwards; nothing when more than `most` bytes would have to be looked at. */
+export async function findTail(file: OpenFile, lines: number, most: number): Promise<number | undefined> {
+  let missing = lines
+  for (let end = file.size; end > 0; ) {
+    const start = Math.max(0, end - CHUNK)
+    if (file.size - start > most) return undefined
+    const chunk = await file.read(start, end - start)
+    for (let at = chunk.lastIndexOf(LINE_FEED); at >= 0; at = at === 0 ? -1 : chunk.lastIndexOf(LINE_FEED, at - 1)) {
+      // The break that ends the last line begins no other.
+      if (start + at + 1 === file.size) continue
+      if (--missing === 0) return start + at + 1
+    }
+    end = start
+  }
+  return 0
+}

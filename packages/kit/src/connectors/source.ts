@@ -1,0 +1,55 @@
+import type { Sensitivity } from '@sallyport/core'
+import { privateData } from '../private-data/private-data.ts'
+import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
+import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
+import { ConnectorError } from './connector-error.ts'
+
+export interface SensitiveSource {
+  readonly dataset: string
+  readonly sensitivity: Sensitivity
+}
+
+/** Where a connector works, and what that does to the session. */
+export interface ConnectorOptions {
+  /** Absent: that of the calling user and session. */
+  readonly workspace?: Workspace
+  /** The session holds this from now on, even if the work fails: an error may tell of what is there. */
+  readonly sensitive?: SensitiveSource
+}
+
+/** The one way of File, Csv and Json to their files. */
+export async function useSource<Value>(
+  { workspace, sensitive }: ConnectorOptions,
+  work: (workspace: Workspace) => Promise<Value>,
+): Promise<Value> {
+  if (sensitive !== undefined) await privateData().addPrivateDataset(sensitive.dataset, sensitive.sensitivity)
+  try {
+    return await work(workspace ?? currentWorkspace())
+  } catch (error) {
+    throw asConnectorError(error)
+  }
+}
+
+function asConnectorError(error: unknown): unknown {
+  if (error instanceof ToolRetryError) return new ConnectorError(error.message, { retryable: true, cause: error.cause })
+  if (error instanceof ToolFatalError) {
+    const { message, nextStep, cause } = error
+    return new ConnectorError(message, { retryable: false, cause, ...(nextStep === undefined ? {} : { nextStep }) })
+  }
+  return error
+}
+
+/** Other arguments would help. */
+export const refusal = (message: string, cause?: unknown): ConnectorError =>
+  new ConnectorError(message, { retryable: true, cause })
+
+/** A whole number from 1, not above the most that is ever given. */
+export function boundCount(name: string, value: number, most: number): number {
+  if (!Number.isSafeInteger(value) || value < 1) throw refusal(`${name} is ${value}; expected a whole number from 1.`)
+  return Math.min(value, most)
+}
+
+export function checkOffset(value: number): number {
+  if (!Number.isSafeInteger(value) || value < 0) throw refusal(`offset is ${value}; expected a whole number from 0.`)
+  return value
+}

@@ -1,0 +1,64 @@
+import { createChanges, type WorkspaceChanges } from './changes.ts'
+import { type FindOptions, type FoundFiles, findFiles } from './find-files.ts'
+import type { DirectoryPage } from './list-directory.ts'
+import { listPage } from './list-directory.ts'
+import { type FilePage, type OpenFile, openFile, readPage } from './open-file.ts'
+import type { Page } from './page.ts'
+import { hideHost } from './refusals.ts'
+import { chooseSafeOpen, type OpenedEntry } from './safe-open.ts'
+import { DEFAULT_LIMITS, type WorkspaceLimits } from './space.ts'
+import { type Tree, useEntry } from './walk.ts'
+import { readWorkspacePath, workspacePath } from './workspace-path.ts'
+
+export interface EntryFacts {
+  readonly path: string
+  readonly kind: 'file' | 'directory'
+  /** Of a file, in bytes. */
+  readonly size?: number
+  readonly modified: Date
+}
+
+/** Files below one directory of the host, which is never named: paths begin with /workspace, in and out. */
+export interface Workspace extends WorkspaceChanges {
+  readFile(path: string, page?: Page): Promise<FilePage>
+  /** Reads one file in as many pieces as it takes; it is closed afterwards. */
+  useFile<Value>(path: string, use: (file: OpenFile) => Promise<Value>): Promise<Value>
+  listDirectory(path: string, page?: Page): Promise<DirectoryPage>
+  findFiles(path: string, options?: FindOptions): Promise<FoundFiles>
+  stat(path: string): Promise<EntryFacts>
+}
+
+export interface WorkspaceOptions {
+  /** Decides how files are opened; see safe-open.ts. */
+  readonly platform?: NodeJS.Platform
+  readonly limits?: Partial<WorkspaceLimits>
+}
+
+export function createWorkspace(root: string, options: WorkspaceOptions = {}): Workspace {
+  const tree: Tree = { root, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }
+  const within = <Value>(path: string, use: (entry: OpenedEntry, path: string) => Promise<Value>): Promise<Value> =>
+    told(path, (segments) => useEntry(tree, segments, (entry) => use(entry, workspacePath(segments))))
+  return {
+    readFile: (path, page = {}) => within(path, (entry) => readPage(entry, page)),
+    useFile: (path, use) => within(path, async (entry) => use(openFile(entry))),
+    listDirectory: (path, page = {}) => within(path, (entry) => listPage(entry, page)),
+    findFiles: (path, options = {}) => told(path, (segments) => findFiles(tree, segments, options)),
+    stat: (path) => within(path, async (entry, plain) => factsOf(entry, plain)),
+    ...createChanges(tree, { ...DEFAULT_LIMITS, ...options.limits }),
+  }
+}
+
+function factsOf({ stats }: OpenedEntry, path: string): EntryFacts {
+  const modified = stats.mtime
+  return stats.isFile() ? { path, kind: 'file', size: stats.size, modified } : { path, kind: 'directory', modified }
+}
+
+/** Failures are told by the agent's path. */
+async function told<Value>(path: string, work: (segments: readonly string[]) => Promise<Value>): Promise<Value> {
+  const segments = readWorkspacePath(path)
+  try {
+    return await work(segments)
+  } catch (error) {
+    throw hideHost(error, workspacePath(segments))
+  }
+}
