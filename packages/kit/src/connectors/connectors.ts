@@ -13,6 +13,7 @@ export {
   type FindFileOptions,
   type LineOptions,
   type Lines,
+  type ListOptions,
   type ReadOptions,
   type TextPage,
 } from './file-connector.ts'

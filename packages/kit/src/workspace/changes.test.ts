@@ -245,6 +245,16 @@ test('an edit gives up when somebody else changed the file meanwhile', async () 
   expect(await inRoot('a.txt')).toBe('insidemore')
 })
 
+test('what the caller’s own function throws is left alone', async () => {
+  const mine = Object.assign(new Error('mine'), { code: '23505' })
+  const fail = (): never => {
+    throw mine
+  }
+  await expect(createWorkspace(root).editFile('/workspace/a.txt', fail)).rejects.toBe(mine)
+  await expect(createWorkspace(root).useFile('/workspace/a.txt', async () => fail())).rejects.toBe(mine)
+  expect(await inRoot('a.txt')).toBe('inside')
+})
+
 test('what is not UTF-8 is not edited, and keeps its bytes', async () => {
   await writeFile(join(root, 'a.txt'), Buffer.from([0x66, 0xff, 0xfe]))
   await refusal(createWorkspace(root).editFile('/workspace/a.txt', (text) => `${text}!`))

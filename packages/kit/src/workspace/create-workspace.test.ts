@@ -146,3 +146,12 @@ test('links are listed as links, without where they lead', async () => {
   const { entries } = await createWorkspace(root).listDirectory('/workspace/sub')
   expect(entries).toContainEqual({ name: 'out', kind: 'link' })
 })
+
+test.runIf(process.platform === 'linux')('the magic links of /proc lead nowhere', async () => {
+  const proc = createWorkspace('/proc')
+  const paths = ['self', 'self/root', `${process.pid}/root/etc/passwd`, `${process.pid}/cwd`, `${process.pid}/fd/0`]
+  for (const path of [...paths, 'thread-self/root', `${process.pid}/exe`, `${process.pid}/task/${process.pid}/root`]) {
+    expect(await refusal(proc.readFile(`/workspace/${path}`)), path).toBeInstanceOf(ToolRetryError)
+    expect(await refusal(proc.appendFile(`/workspace/${path}`, 'x')), path).toBeInstanceOf(ToolRetryError)
+  }
+})

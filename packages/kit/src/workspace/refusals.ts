@@ -44,8 +44,10 @@ export function bareCause(error: unknown): Error {
   return new Error(`${codeOf(error) ?? 'an error'} from ${syscall}`)
 }
 
+/** Of a failed system call; what a caller's own function throws, with whatever code, is his. */
 export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  const isOfSystem = error instanceof Error && 'code' in error && 'syscall' in error
+  return isOfSystem && typeof error.code === 'string' ? error.code : undefined
 }
 
 /** Gives nothing where there is nothing of that name. */
