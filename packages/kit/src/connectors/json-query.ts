@@ -13,7 +13,7 @@ type Step =
   | { readonly kind: 'each' }
   | { readonly kind: 'below' }
 
-const MOST_VISITED = 2_000_000
+const MOST_VISITED = 500_000
 const DEEPEST = 500
 const STEP =
   /\.\.(?=[^.])|\.?\*|\.?\[\*\]|\.?\[(?<index>-?\d{1,15})\]|\.?\[(?<quoted>"(?:[^"\\]|\\.){0,1000}"|'[^'\\]{0,1000}')\]|\.?(?<name>[^.[\]*'"\s]{1,1000})/y

@@ -40,7 +40,7 @@ interface Grounds {
 }
 
 export function createChanges(tree: Tree, limits: WorkspaceLimits): WorkspaceChanges {
-  const grounds: Grounds = { tree, limits, space: createSpace(limits, () => measureTree(tree)) }
+  const grounds: Grounds = { tree, limits, space: createSpace(limits, () => measureTree(tree, limits.entries + 1)) }
   const at = <Value>(path: string, change: (place: Place, path: string) => Promise<Value>): Promise<Value> =>
     changeAt(tree, path, change)
   return {

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,6 +37,15 @@ test('a search that stops early says so', async () => {
   const workspace = createWorkspace(root)
   expect(await workspace.findFiles('/workspace', { limit: 2 })).toMatchObject({ isWhole: false, files: { length: 2 } })
   expect(await workspace.findFiles('/workspace', { limit: 4 })).toMatchObject({ isWhole: true })
+})
+
+test('a directory with more names than are listed is searched whole', async () => {
+  const names = Array.from({ length: 10_050 }, (_, index) => `n${index}`)
+  for (const name of names) writeFileSync(join(root, 'docs', name), '')
+  expect((await createWorkspace(root).findFiles('/workspace', { glob: 'n*', limit: 1 })).isWhole).toBe(false)
+  expect((await createWorkspace(root).findFiles('/workspace', { glob: 'n100*' })).files).toHaveLength(61)
+  const full = createWorkspace(root, { limits: { entries: 10_057 } })
+  await expect(full.writeFile('/workspace/one-more', '')).rejects.toThrow('at most 10057')
 })
 
 test('no pattern is slow', () => {

@@ -32,7 +32,7 @@ export async function findFiles(tree: Tree, start: readonly string[], options: F
   const matches = pathGlob(options.glob ?? '**')
   const files: FoundFile[] = []
   let visited = 0
-  for await (const { entry, segments } of walkTree(tree, start)) {
+  for await (const { entry, segments } of walkTree(tree, start, MAX_VISITED + 1)) {
     if (files.length >= limit || ++visited > MAX_VISITED) return { files, isWhole: false }
     if (entry.kind !== 'file' || isTemporaryName(entry.name)) continue
     if (matches(segments.slice(start.length))) files.push({ path: workspacePath(segments), size: entry.size ?? 0 })

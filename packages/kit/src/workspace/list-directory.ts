@@ -25,32 +25,42 @@ const MAX_NAMES = 10_000
 
 export async function listPage(entry: OpenedEntry, page: Page): Promise<DirectoryPage> {
   const { offset, limit } = boundPage(page, MAX_NAMES)
-  const { names, overfull } = await readNames(entry)
+  const { names, overfull } = await readNames(entry, MAX_NAMES)
   const shown = names.filter((name) => !isTemporaryName(name))
   const entries = await describeEntries(entry.location, shown.slice(offset, offset + limit))
   await entry.confirm()
   return { entries, total: shown.length, offset, overfull }
 }
 
-/** In the order of their names; not more than are ever listed. */
-export async function readNames(entry: OpenedEntry): Promise<{ names: readonly string[]; overfull: boolean }> {
+interface Names {
+  readonly names: readonly string[]
+  readonly overfull: boolean
+}
+
+/** In their order; of more than the most, whichever the system gives first. */
+export async function readNames(entry: OpenedEntry, most: number): Promise<Names> {
   if (!entry.stats.isDirectory()) throw new ToolRetryError('The path names a file, not a directory.')
   const names: string[] = []
   let overfull = false
   for await (const { name } of await opendir(entry.location)) {
-    overfull = names.length === MAX_NAMES
+    overfull = names.length >= most
     if (overfull) break
     names.push(name)
   }
   return { names: names.sort(), overfull }
 }
 
+/** As many at once as keep the threads of the file system busy. */
+const BATCH = 64
+
 /** What is gone since its name was read is left out. */
 export async function describeEntries(location: string, names: readonly string[]): Promise<readonly DirectoryEntry[]> {
   const entries: DirectoryEntry[] = []
-  for (const name of names) {
-    const stats = await orMissing(lstat(`${location}/${name}`))
-    if (stats !== undefined) entries.push(describeEntry(name, stats))
+  for (let at = 0; at < names.length; at += BATCH) {
+    const batch = names.slice(at, at + BATCH)
+    const looked = await Promise.all(batch.map((name) => orMissing(lstat(`${location}/${name}`))))
+    for (const [index, stats] of looked.entries())
+      if (stats !== undefined) entries.push(describeEntry(batch[index] as string, stats))
   }
   return entries
 }

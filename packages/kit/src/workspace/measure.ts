@@ -7,11 +7,11 @@ import { type Tree, useEntry, walkTree } from './walk.ts'
 /** No write takes this long: whoever made such a file was killed over it. */
 const STALE_MS = 3_600_000
 
-/** Counts what a workspace holds, and removes what killed writers left in it. */
-export async function measureTree(tree: Tree): Promise<Usage> {
+/** Counts what a workspace holds, up to so many entries, and removes what killed writers left in it. */
+export async function measureTree(tree: Tree, most: number): Promise<Usage> {
   let bytes = 0
   let entries = 0
-  for await (const { entry, segments } of walkTree(tree, [])) {
+  for await (const { entry, segments } of walkTree(tree, [], most)) {
     bytes += entry.size ?? 0
     entries++
     if (isTemporaryName(entry.name)) await removeStale(tree, segments)

@@ -17,12 +17,18 @@ export interface WalkedEntry {
 
 const PASSED_OVER: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
 
-/** Everything below a directory, breadth first. What vanishes or turns into a link meanwhile is passed over. */
-export async function* walkTree(tree: Tree, start: readonly string[]): AsyncGenerator<WalkedEntry> {
+/**
+ * What is below a directory, breadth first, and no more than so many entries of it. What vanishes or turns into a link
+ * meanwhile is passed over.
+ */
+export async function* walkTree(tree: Tree, start: readonly string[], most: number): AsyncGenerator<WalkedEntry> {
   const waiting: (readonly string[])[] = [start]
-  for (let at = 0; at < waiting.length; at++) {
+  let left = most
+  for (let at = 0; at < waiting.length && left > 0; at++) {
     const directory = waiting[at] as readonly string[]
-    const entries = directory === start ? await entriesOf(tree, start) : await orPassOver(entriesOf(tree, directory))
+    const reading = entriesOf(tree, directory, left)
+    const entries = directory === start ? await reading : await orPassOver(reading)
+    left -= entries.length
     for (const entry of entries) {
       const segments = [...directory, entry.name]
       if (entry.kind === 'directory' && segments.length < MAX_PATH_DEPTH) waiting.push(segments)
@@ -31,8 +37,8 @@ export async function* walkTree(tree: Tree, start: readonly string[]): AsyncGene
   }
 }
 
-const entriesOf = (tree: Tree, segments: readonly string[]): Promise<readonly DirectoryEntry[]> =>
-  useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry)).names))
+const entriesOf = (tree: Tree, segments: readonly string[], most: number): Promise<readonly DirectoryEntry[]> =>
+  useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry, most)).names))
 
 /** Opened for reading, used, and closed whatever happens. */
 export async function useEntry<Value>(
