@@ -143,7 +143,7 @@ describe.runIf(process.platform === 'linux')(`swaps between check and use (${pro
   test('a file that keeps turning into a link is neither read nor written through', async () => {
     await swap('root/dir/file', 'outside/file')
     const workspace = createWorkspace(join(home, 'root'))
-    const tally = await operateMany(workspace, 6_000)
+    const tally = await operateMany(workspace, 3_000)
     await stopSwapper()
     expect(tally.failed).toEqual([])
     expect(tally.raced).toBeGreaterThan(0)
