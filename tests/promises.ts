@@ -320,6 +320,7 @@ export const PROMISES = {
     text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
     state: 'built',
   },
+<<<<<<< HEAD
   'KIT-3': {
     text: 'Agents see /workspace and nothing else: links, hard links, devices and swaps between check and use lead nowhere, and no host path is told',
     state: 'built',
@@ -346,6 +347,34 @@ export const PROMISES = {
     text: 'Sensitivity starts PUBLIC, only rises, is merged by maximum, and is durable before the result that raised it leaves',
     state: 'partial',
     missing: 'the label in the gateway',
+=======
+  'ISO-13': {
+    text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched',
+    state: 'partial',
+    missing: 'context.presets and context.cap of the gateway',
+  },
+  'ISO-14': {
+    text: 'Truncation knows JSON, JSON lines, CSV and TSV, logs, text, Markdown, XML, HTML, YAML and bytes, by content and declared type',
+    state: 'built',
+  },
+  'ISO-15': {
+    text: 'A shaped text is never longer than the threshold nor than the input; no cut splits a pair, a grapheme or JSON',
+    state: 'built',
+  },
+  'ISO-16': {
+    text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; age and size limit what is kept',
+    state: 'partial',
+    missing: 'the built-in tool of the gateway',
+  },
+  'ISO-17': {
+    text: 'structuredContent is whole or left out with the reason in _meta',
+    state: 'partial',
+    missing: 'results that pass through the gateway',
+  },
+  'KIT-4': {
+    text: 'contextResult and the option result of a tool save what a function returns, and shape it',
+    state: 'built',
+>>>>>>> 2eab7a2 (Shape long texts by their kind, and page what was saved of them)
   },
 } as const satisfies Record<string, Promised>
 

@@ -80,6 +80,27 @@ export {
   type Sensitivity,
 } from './sensitivity.ts'
 export { isServerId, slugServerId } from './server-id.ts'
+export {
+  type ContentHints,
+  type ContentKind,
+  counted,
+  detectKind,
+  type Ends,
+  findPreset,
+  type Omission,
+  type PageRange,
+  type PageRequest,
+  PRESETS,
+  type Preset,
+  type Presets,
+  pageText,
+  READ_RESULT_TOOL,
+  readPresets,
+  type ShapedText,
+  type ShapingHints,
+  shapeText,
+  type TextPage,
+} from './shaping/shaping.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { camelCase, snakeCase } from './spelling.ts'
 export { stricterPolicy } from './stricter-policy.ts'

@@ -1,0 +1,211 @@
+import { cellsOf, eachRecord } from './csv-records.ts'
+import { isJson, skipSpace } from './json-walk.ts'
+import { lineEnd } from './line-index.ts'
+import { eachJsonLine } from './ndjson-preview.ts'
+
+export type ContentKind =
+  | 'json'
+  | 'ndjson'
+  | 'csv'
+  | 'tsv'
+  | 'html'
+  | 'xml'
+  | 'markdown'
+  | 'yaml'
+  | 'log'
+  | 'text'
+  | 'binary'
+
+/** What others say of a text. Believed only where the text bears it out. */
+export interface ContentHints {
+  readonly mimeType?: string
+  /** A file name: its extension tells. */
+  readonly name?: string
+}
+
+/** Enough to tell what a text is, and little enough to be looked at closely. */
+const SAMPLE = 32_768
+const SAMPLED_LINES = 40
+const SAMPLED_LINE = 200
+
+const BY_TYPE: readonly (readonly [type: RegExp, kind: ContentKind])[] = [
+  [/[/+](?:x-)?(?:ndjson|jsonl|jsonlines|json-seq)$/, 'ndjson'],
+  [/[/+]json$/, 'json'],
+  [/\/(?:csv|x-csv)$/, 'csv'],
+  [/\/tab-separated-values$/, 'tsv'],
+  [/\/(?:html|xhtml\+xml)$/, 'html'],
+  [/[/+]xml$/, 'xml'],
+  [/\/(?:x-)?markdown$/, 'markdown'],
+  [/[/+](?:x-)?yaml$/, 'yaml'],
+  [/\/x-log$/, 'log'],
+]
+
+const BY_EXTENSION: Readonly<Record<string, ContentKind>> = {
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  csv: 'csv',
+  tsv: 'tsv',
+  html: 'html',
+  htm: 'html',
+  xml: 'xml',
+  svg: 'xml',
+  md: 'markdown',
+  markdown: 'markdown',
+  yaml: 'yaml',
+  yml: 'yaml',
+  log: 'log',
+}
+
+/** What a text is, by what it holds and by what was declared (ISO-14). */
+export function detectKind(text: string, hints: ContentHints = {}): ContentKind {
+  if (isBinary(text)) return 'binary'
+  const declared = declaredKind(hints)
+  if (declared !== undefined && bearsOut(text, declared)) return declared
+  return kindByContent(text)
+}
+
+function declaredKind({ mimeType, name }: ContentHints): ContentKind | undefined {
+  const type = (mimeType?.slice(0, 200).split(';')[0] ?? '').trim().toLowerCase()
+  const byType = BY_TYPE.find(([pattern]) => pattern.test(type))?.[1]
+  const extension = name?.slice(name.lastIndexOf('.') + 1).toLowerCase() ?? ''
+  return byType ?? (Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined)
+}
+
+/** A declaration settles what could be several things; it makes nothing out of what it is not. */
+function bearsOut(text: string, kind: ContentKind): boolean {
+  if (kind === 'json') return isJson(text)
+  if (kind === 'ndjson') return !isJson(text) && eachJsonLine(text, () => undefined)
+  if (kind === 'csv') return columnsBy(text, delimiterOf(text)) > 1
+  if (kind === 'tsv') return columnsBy(text, TAB) > 1
+  if (kind === 'html' || kind === 'xml') return text.slice(0, SAMPLE).includes('<')
+  return true
+}
+
+function kindByContent(text: string): ContentKind {
+  const first = text.charAt(skipSpace(text, 0))
+  if (first !== '' && '{["'.includes(first)) {
+    if (isJson(text)) return 'json'
+    if (first !== '"' && eachJsonLine(text, () => undefined)) return 'ndjson'
+  }
+  if (first === '<') {
+    const kind = markupKind(text)
+    if (kind !== undefined) return kind
+  }
+  const lines = sampleLines(text)
+  if (mostly(lines, LOG_LINE)) return 'log'
+  const table = tableKind(text, lines)
+  if (table !== undefined) return table
+  if (isMarkdown(lines)) return 'markdown'
+  return isYaml(lines) ? 'yaml' : 'text'
+}
+
+/** Text has no NUL, and hardly any other control character but those of white space and colours. */
+function isBinary(text: string): boolean {
+  const sample = text.slice(0, SAMPLE)
+  let strange = 0
+  for (let at = 0; at < sample.length; at++) {
+    const code = sample.charCodeAt(at)
+    if (code === 0) return true
+    if (code === 0xfffd || (code < 0x20 && (code < 0x09 || code > 0x0d) && code !== 0x1b)) strange++
+  }
+  return strange > sample.length / 10
+}
+
+const HTML_START = /^\s*(?:<!doctype html|<(?:html|head|body|div|p|table|ul|ol|span|h[1-6]|section|article|main)\b)/i
+const XML_START = /^\s*<(?:\?xml\b|![A-Z[-]|[A-Za-z_][\w:.-]*(?:\s|\/?>))/
+
+function markupKind(text: string): ContentKind | undefined {
+  const start = text.slice(0, SAMPLED_LINE * 5)
+  if (HTML_START.test(start)) return 'html'
+  return XML_START.test(start) && text.slice(-SAMPLED_LINE).trimEnd().endsWith('>') ? 'xml' : undefined
+}
+
+const LEVEL = '(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|PANIC|SEVERE)'
+const LOG_LINE = new RegExp(
+  [
+    '^\\[?\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d',
+    '^\\[?\\d\\d:\\d\\d:\\d\\d',
+    `^[[(<]?${LEVEL}\\b`,
+    '^(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \\d]\\d \\d\\d:\\d\\d',
+    '^\\S{1,60} \\S{1,40} \\S{1,40} \\[\\d\\d/[A-Z][a-z]{2}/\\d{4}:',
+    '^(?:time|ts|level)=\\S',
+  ].join('|'),
+  'i',
+)
+
+/** The first lines that hold anything, each cut to what patterns may be tried on. */
+function sampleLines(text: string): readonly string[] {
+  const lines: string[] = []
+  for (let at = 0; at < Math.min(text.length, SAMPLE) && lines.length < SAMPLED_LINES; ) {
+    const end = lineEnd(text, at)
+    const line = text.slice(at, Math.min(end, at + SAMPLED_LINE))
+    if (line.trim() !== '') lines.push(line)
+    at = end + 1
+  }
+  return lines
+}
+
+const mostly = (lines: readonly string[], pattern: RegExp): boolean =>
+  lines.length > 0 && lines.filter((line) => pattern.test(line)).length > lines.length / 2
+
+const COMMA = 0x2c
+const SEMICOLON = 0x3b
+const TAB = 0x09
+
+/** The delimiter that gives a table the most columns. */
+export function delimiterOf(text: string): number {
+  const [best] = [COMMA, TAB, SEMICOLON]
+    .map((delimiter) => ({ delimiter, columns: columnsBy(text, delimiter) }))
+    .sort((one, other) => other.columns - one.columns)
+  return best?.delimiter ?? COMMA
+}
+
+/** How many columns all of the first records have; 0 where they differ, or where there is but one record. */
+function columnsBy(text: string, delimiter: number): number {
+  const counts: number[] = []
+  // The last record of a sample may be cut, so one that reaches its end does not count.
+  const sample = text.slice(0, SAMPLE)
+  eachRecord(sample, delimiter, (start, end) => {
+    if (end < sample.length || sample.length === text.length)
+      counts.push(cellsOf(sample, { start, end }, { delimiter, most: 0 }).count)
+    return counts.length < SAMPLED_LINES
+  })
+  const [first = 0] = counts
+  return counts.length > 1 && counts.every((count) => count === first) ? first : 0
+}
+
+const LEAST_RECORDS = 3
+
+/** Prose has commas too: a table has the same number in every record, short names first, and rarely blanks behind. */
+function tableKind(text: string, lines: readonly string[]): ContentKind | undefined {
+  if (lines.length < LEAST_RECORDS) return undefined
+  const delimiter = delimiterOf(text)
+  const columns = columnsBy(text, delimiter)
+  const [header = ''] = lines
+  if (columns < 2 || (delimiter === TAB && columns < 2) || !isHeader(header.split(String.fromCharCode(delimiter))))
+    return undefined
+  if (delimiter === TAB) return 'tsv'
+  const sample = text.slice(0, SAMPLE)
+  const all = sample.split(String.fromCharCode(delimiter)).length - 1
+  const loose = sample.split(`${String.fromCharCode(delimiter)} `).length - 1
+  return loose * 2 > all ? undefined : 'csv'
+}
+
+const isHeader = (cells: readonly string[]): boolean =>
+  new Set(cells).size === cells.length && cells.every((cell) => cell.trim() !== '' && cell.length <= 80)
+
+function isMarkdown(lines: readonly string[]): boolean {
+  const headings = lines.filter((line) => /^#{1,6} \S/.test(line)).length
+  if (headings === 0) return false
+  // One "#" alone begins a comment in half of all languages.
+  return lines.some((line) => /^(?:#{2,6} \S|`{3}|[-*] |\d+\. |> |\|)|\]\(/.test(line))
+}
+
+const YAML_LINE = /^(?:---|\s*#|\s*- |\s*(?:- )?["']?[\w.$/-]{1,80}["']?:(?:\s|$))/
+
+function isYaml(lines: readonly string[]): boolean {
+  const written = lines.filter((line) => YAML_LINE.test(line)).length
+  const hasKey = lines.some((line) => /^[\w.$-]{1,80}:(?:\s|$)/.test(line))
+  return lines.length >= LEAST_RECORDS && hasKey && written >= lines.length * 0.9
+}

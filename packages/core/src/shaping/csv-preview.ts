@@ -1,0 +1,84 @@
+import { type Cell, cellsOf, eachRecord } from './csv-records.ts'
+import { EndsKeeper, withGaps } from './line-index.ts'
+import type { Preset } from './preset.ts'
+import { type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
+import { counted, cutMiddle, omissionMark } from './safe-cut.ts'
+
+/** Nobody reads wider tables; they are narrowed further only where the budget asks for it. */
+const WIDEST = 100
+const NARROWEST = 4
+
+interface Table {
+  readonly text: string
+  readonly delimiter: number
+}
+
+/** How much of each record is written. */
+interface Width {
+  readonly columns: number
+  readonly length: number
+}
+
+/** Ever smaller previews of a table: its header, its first and its last rows. None where it proves to be no table. */
+export function* csvPreviews(text: string, preset: Preset, delimiter: number): Generator<Preview> {
+  const table = { text, delimiter }
+  const keeper = new EndsKeeper(preset.rows)
+  let header: Cell | undefined
+  const isTable = eachRecord(text, delimiter, (start, end) => {
+    if (header === undefined) header = { start, end }
+    else keeper.add(start, end)
+    return true
+  })
+  if (!isTable || header === undefined) return
+  for (const scale of SCALES) {
+    const width = { columns: columnsFor(preset.keys, scale), length: scaledLength(scale) }
+    yield written(table, { header, keeper, width, ends: scaledEnds(preset.rows, scale) })
+  }
+}
+
+const columnsFor = (keys: number, scale: number): number =>
+  scale === 1 ? WIDEST : Math.max(NARROWEST, Math.min(WIDEST, Math.ceil(2 * keys * scale)))
+
+interface Choice {
+  readonly header: Cell
+  readonly keeper: EndsKeeper
+  readonly width: Width
+  readonly ends: Preset['rows']
+}
+
+function written(table: Table, { header, keeper, width, ends }: Choice): Preview {
+  const shown = keeper.shown(ends)
+  const records = [header, ...shown].map((record) => writeRecord(table, record, width))
+  const rows = withGaps(shown, keeper.count, {
+    write: (row) => records[shown.indexOf(row) + 1]?.text ?? '',
+    gap: (missing) => omissionMark(missing, 'row'),
+  })
+  return {
+    text: `${records[0]?.text}${rows === '' ? '' : `\n${rows}`}`,
+    omission: { noun: 'row', count: keeper.count - shown.length, of: keeper.count },
+    hasCuts: records.some(({ isCut }) => isCut),
+  }
+}
+
+interface WrittenRecord {
+  readonly text: string
+  readonly isCut: boolean
+}
+
+export function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length }: Width): WrittenRecord {
+  const { cells, count } = cellsOf(text, record, { delimiter, most: columns })
+  const isCut = count > columns || cells.some(({ start, end }) => end - start > length)
+  if (!isCut) return { text: text.slice(record.start, record.end), isCut }
+  const shown = cells.map((cell) => writeCell(text, cell, length))
+  if (count > columns) shown.push(`… ${counted(count - columns, 'column')} omitted …`)
+  return { text: shown.join(String.fromCharCode(delimiter)), isCut }
+}
+
+/** A cell that is cut is quoted, since what is said of the cut may hold the delimiter. */
+function writeCell(text: string, { start, end }: Cell, length: number): string {
+  const raw = text.slice(start, end)
+  if (raw.length <= length) return raw
+  const isQuoted = raw.startsWith('"') && raw.endsWith('"')
+  const value = isQuoted ? raw.slice(1, -1).replaceAll('""', '"') : raw
+  return `"${cutMiddle(value, length).replaceAll('"', '""')}"`
+}

@@ -1,0 +1,72 @@
+const QUOTE = 0x22
+const LINE_FEED = 0x0a
+const RETURN = 0x0d
+
+/** A cell with its quotation marks, by its places. */
+export interface Cell {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Where the record ends that begins here: at a line break that is not within quotation marks. These count only at the
+ * beginning of a cell, as RFC 4180 has it. -1 where one is never closed.
+ */
+export function recordEnd(text: string, from: number, delimiter: number): number {
+  let at = from
+  for (;;) {
+    if (text.charCodeAt(at) === QUOTE) at = closingQuote(text, at)
+    if (at < 0) return -1
+    at = plainCellEnd(text, at, delimiter)
+    if (text.charCodeAt(at) !== delimiter) return at
+    at++
+  }
+}
+
+function plainCellEnd(text: string, from: number, delimiter: number): number {
+  let at = from
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    if (code === delimiter || code === LINE_FEED) return at
+    at++
+  }
+  return at
+}
+
+/** Behind the mark that closes; two of them are one that is meant. */
+function closingQuote(text: string, from: number): number {
+  let at = text.indexOf('"', from + 1)
+  while (at >= 0 && text.charCodeAt(at + 1) === QUOTE) at = text.indexOf('"', at + 2)
+  return at < 0 ? -1 : at + 1
+}
+
+/** Goes through the records that hold anything; false where a quotation mark is never closed. */
+export function eachRecord(text: string, delimiter: number, visit: (start: number, end: number) => boolean): boolean {
+  for (let start = 0; start < text.length; ) {
+    const end = recordEnd(text, start, delimiter)
+    if (end < 0) return false
+    const last = text.charCodeAt(end - 1) === RETURN ? end - 1 : end
+    if (last > start && !visit(start, last)) return true
+    start = end + 1
+  }
+  return true
+}
+
+/** The first cells of a record; the count is of all. */
+export function cellsOf(
+  text: string,
+  { start, end }: Cell,
+  { delimiter, most }: { readonly delimiter: number; readonly most: number },
+): { readonly cells: readonly Cell[]; readonly count: number } {
+  const cells: Cell[] = []
+  let count = 0
+  let at = start
+  for (;;) {
+    const from = at
+    if (text.charCodeAt(at) === QUOTE) at = Math.min(closingQuote(text, at), end)
+    at = Math.min(plainCellEnd(text, at, delimiter), end)
+    if (count++ < most) cells.push({ start: from, end: at })
+    if (at >= end || text.charCodeAt(at) !== delimiter) return { cells, count }
+    at++
+  }
+}

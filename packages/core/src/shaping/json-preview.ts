@@ -1,0 +1,176 @@
+import { JsonSketches } from './json-sketch.ts'
+import { cutJsonText, type JsonText, measureJsonText } from './json-text-cut.ts'
+import { isListAt, isObjectAt, isTextAt, type JsonMember, provenEnd, skipSpace } from './json-walk.ts'
+import type { Ends, Preset } from './preset.ts'
+import { type Omission, type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
+import { omissionMark } from './safe-cut.ts'
+
+const DEEPEST = 8
+/** No double needs more; what is longer is not meant to be calculated with. */
+const LONGEST_NUMBER = 40
+
+/** How much of a value is written. */
+interface Detail {
+  readonly items: Ends
+  readonly keys: number
+  readonly depth: number
+  /** The longest text. */
+  readonly length: number
+}
+
+/** Where all else is small, a long text or two may be shown before anything is left out for them. */
+const ATTEMPTS: readonly { readonly scale: number; readonly length: number }[] = [
+  { scale: 1, length: 1_600 },
+  { scale: 1, length: 800 },
+  ...SCALES.map((scale) => ({ scale, length: scaledLength(scale) })),
+]
+
+export function jsonDetail({ items, keys }: Preset, scale: number, length = scaledLength(scale)): Detail {
+  return {
+    items: scaledEnds(items, scale),
+    keys: Math.max(1, Math.ceil(keys * scale)),
+    depth: Math.max(1, Math.ceil(DEEPEST * scale)),
+    length,
+  }
+}
+
+/** Ever smaller previews of a JSON value, each of them JSON. */
+export function* jsonPreviews(text: string, preset: Preset): Generator<Preview | undefined> {
+  const writer = new JsonPreviewWriter(text, preset)
+  const root = skipSpace(text, 0)
+  for (const { scale, length } of ATTEMPTS) {
+    const detail = jsonDetail(preset, scale, length)
+    const written = writer.write(root, detail)
+    yield written && { ...written, omission: writer.omissionAt(root, detail) }
+  }
+  yield { text: JSON.stringify(writer.summary(root)), omission: writer.omissionAt(root, undefined), hasCuts: true }
+}
+
+/** Writes values of proven JSON with the middle of their parts left out. Nothing is parsed, so that numbers stay as they are. */
+export class JsonPreviewWriter {
+  readonly #text: string
+  readonly #sketches: JsonSketches
+  readonly #texts = new Map<number, JsonText>()
+  readonly #most: number
+  #pieces: string[] = []
+  #length = 0
+  #hasCuts = false
+
+  constructor(text: string, { items, keys, threshold }: Preset) {
+    this.#text = text
+    this.#sketches = new JsonSketches(text, { head: Math.max(items.head, keys, 1), tail: items.tail })
+    this.#most = threshold
+  }
+
+  /** Nothing where it would be longer than any preview may be. */
+  write(at: number, detail: Detail): Pick<Preview, 'text' | 'hasCuts'> | undefined {
+    this.#pieces = []
+    this.#length = 0
+    this.#hasCuts = false
+    this.#value(at, detail)
+    return this.#isFull() ? undefined : { text: this.#pieces.join(''), hasCuts: this.#hasCuts }
+  }
+
+  /** What `write` leaves out of the value's own parts; all of them where there is no detail. */
+  omissionAt(at: number, detail: Detail | undefined): Omission {
+    if (isTextAt(this.#text, at)) return this.#textOmission(at, detail)
+    const isObject = isObjectAt(this.#text, at)
+    if (!isObject && !isListAt(this.#text, at)) return { noun: 'character', count: 0, of: this.#text.length }
+    const { count } = this.#sketches.at(at)
+    const shown = detail === undefined ? 0 : isObject ? detail.keys : detail.items.head + detail.items.tail
+    return { noun: isObject ? 'key' : 'item', count: Math.max(0, count - shown), of: count }
+  }
+
+  /** A value in words: what stands in the place of one that is left out. */
+  summary(at: number): string {
+    if (isTextAt(this.#text, at)) return omissionMark(this.#measured(at).length, 'character')
+    const isObject = isObjectAt(this.#text, at)
+    if (!isObject && !isListAt(this.#text, at))
+      return `… a number of ${omissionMark(provenEnd(this.#text, at) - at, 'digit').slice(2)}`
+    const { count } = this.#sketches.at(at)
+    return isObject ? omissionMark(count, 'key') : omissionMark(count, 'item')
+  }
+
+  #textOmission(at: number, detail: Detail | undefined): Omission {
+    const of = this.#measured(at).length
+    return { noun: 'character', count: detail === undefined ? of : Math.max(0, of - detail.length), of }
+  }
+
+  #isFull(): boolean {
+    return this.#length > this.#most
+  }
+
+  #put(piece: string): void {
+    this.#pieces.push(piece)
+    this.#length += piece.length
+  }
+
+  #cut(words: string): void {
+    this.#hasCuts = true
+    this.#put(JSON.stringify(words))
+  }
+
+  #value(at: number, detail: Detail): void {
+    if (this.#isFull()) return
+    if (isTextAt(this.#text, at)) this.#quoted(at, { most: detail.length, note: '' })
+    else if (isObjectAt(this.#text, at)) this.#container(at, detail)
+    else if (isListAt(this.#text, at)) this.#container(at, detail)
+    else this.#plain(at, detail)
+  }
+
+  #plain(at: number, { length }: Detail): void {
+    const end = provenEnd(this.#text, at)
+    if (end - at > Math.max(length, LONGEST_NUMBER)) this.#cut(this.summary(at))
+    else this.#put(this.#text.slice(at, end))
+  }
+
+  #container(at: number, detail: Detail): void {
+    const isObject = isObjectAt(this.#text, at)
+    const { count, head, tail } = this.#sketches.at(at)
+    if (detail.depth === 0 && count > 0) return this.#cut(this.summary(at))
+    const ends = isObject ? { head: detail.keys, tail: 0 } : detail.items
+    const inner = { ...detail, depth: detail.depth - 1 }
+    const first = head.slice(0, ends.head)
+    const rest = [...head, ...tail].slice(Math.max(first.length, head.length + tail.length - ends.tail))
+    const omitted = count - first.length - rest.length
+    const mark = omissionMark(omitted, isObject ? 'key' : 'item')
+    this.#put(isObject ? '{' : '[')
+    this.#members(first, inner)
+    if (omitted > 0) {
+      if (first.length > 0) this.#put(',')
+      this.#put(isObject ? `"…":${JSON.stringify(mark)}` : JSON.stringify(mark))
+      if (rest.length > 0) this.#put(',')
+    } else if (first.length > 0 && rest.length > 0) this.#put(',')
+    this.#members(rest, inner)
+    this.#put(isObject ? '}' : ']')
+  }
+
+  #members(members: readonly JsonMember[], detail: Detail): void {
+    for (const [position, { index, key, start }] of members.entries()) {
+      if (this.#isFull()) return
+      if (position > 0) this.#put(',')
+      if (key >= 0) this.#key(key, index, detail.length)
+      this.#value(start, detail)
+    }
+  }
+
+  /** Two long keys may begin and end alike: where one is cut, its number keeps them apart. */
+  #key(at: number, index: number, most: number): void {
+    this.#quoted(at, { most, note: ` (key ${index + 1})` })
+    this.#put(':')
+  }
+
+  #quoted(at: number, cut: { readonly most: number; readonly note: string }): void {
+    const measured = this.#measured(at)
+    if (measured.length > cut.most) this.#hasCuts = true
+    this.#put(cutJsonText(this.#text, measured, cut))
+  }
+
+  #measured(at: number): JsonText {
+    const known = this.#texts.get(at)
+    if (known !== undefined) return known
+    const measured = measureJsonText(this.#text, at)
+    this.#texts.set(at, measured)
+    return measured
+  }
+}

@@ -1,0 +1,56 @@
+import { eachMember, type JsonMember } from './json-walk.ts'
+import type { Ends } from './preset.ts'
+
+/** The beginning and the end of what an object or array holds. */
+export interface JsonSketch {
+  readonly count: number
+  readonly head: readonly JsonMember[]
+  /** The last ones, without those of the head. */
+  readonly tail: readonly JsonMember[]
+}
+
+/**
+ * The sketches of one text that is known to be JSON. Each is made when it is first looked at and kept, so that trying
+ * previews of several sizes goes through each part of the text once.
+ */
+export class JsonSketches {
+  readonly #text: string
+  readonly #ends: Ends
+  readonly #sketches = new Map<number, JsonSketch>()
+
+  constructor(text: string, ends: Ends) {
+    this.#text = text
+    this.#ends = ends
+  }
+
+  at(container: number): JsonSketch {
+    const known = this.#sketches.get(container)
+    if (known !== undefined) return known
+    const sketch = this.#draw(container)
+    this.#sketches.set(container, sketch)
+    return sketch
+  }
+
+  #draw(container: number): JsonSketch {
+    const { head: heads, tail: tails } = this.#ends
+    const head: JsonMember[] = []
+    const starts: number[] = []
+    const keys: number[] = []
+    let count = 0
+    eachMember(this.#text, container, (start, _, key) => {
+      const index = count++
+      if (index < heads) head.push({ index, key, start })
+      else if (tails > 0) {
+        starts[index % tails] = start
+        keys[index % tails] = key
+      }
+      return true
+    })
+    const first = Math.max(heads, count - tails)
+    const tail = Array.from({ length: Math.max(0, count - first) }, (_, place) => {
+      const index = first + place
+      return { index, key: keys[index % tails] ?? -1, start: starts[index % tails] ?? 0 }
+    })
+    return { count, head, tail }
+  }
+}

@@ -1,0 +1,57 @@
+import { JsonPreviewWriter, jsonDetail } from './json-preview.ts'
+import { jsonEnd, skipSpace } from './json-walk.ts'
+import { EndsKeeper, lineEnd, withGaps } from './line-index.ts'
+import type { Preset } from './preset.ts'
+import { type Preview, SCALES, scaledEnds } from './preview.ts'
+import { omissionMark } from './safe-cut.ts'
+
+/** Goes through the lines that hold anything. False as soon as one is not a JSON value of its own. */
+export function eachJsonLine(text: string, visit: (start: number, end: number) => void): boolean {
+  for (let start = skipSpace(text, 0); start < text.length; ) {
+    const line = lineEnd(text, start)
+    const end = jsonEnd(text, start)
+    if (end < 0 || end > line || skipSpace(text, end) < line) return false
+    visit(start, end)
+    start = skipSpace(text, line)
+  }
+  return true
+}
+
+/** Ever smaller previews of JSON values that stand one on each line; so do those of the previews. */
+export function* ndjsonPreviews(text: string, preset: Preset): Generator<Preview | undefined> {
+  const keeper = new EndsKeeper(preset.rows)
+  eachJsonLine(text, (start, end) => keeper.add(start, end))
+  const writer = new JsonPreviewWriter(text, preset)
+  for (const scale of SCALES) yield written(writer, { keeper, preset, scale })
+  const { count } = keeper
+  yield {
+    text: JSON.stringify(omissionMark(count, 'row')),
+    omission: { noun: 'row', count, of: count },
+    hasCuts: false,
+  }
+}
+
+interface Choice {
+  readonly keeper: EndsKeeper
+  readonly preset: Preset
+  readonly scale: number
+}
+
+function written(writer: JsonPreviewWriter, { keeper, preset, scale }: Choice): Preview | undefined {
+  const shown = keeper.shown(scaledEnds(preset.rows, scale))
+  const rows = new Map<number, string>()
+  let hasCuts = false
+  let length = 0
+  for (const row of shown) {
+    const value = writer.write(row.start, jsonDetail(preset, scale))
+    length += value?.text.length ?? Number.POSITIVE_INFINITY
+    if (value === undefined || length > preset.threshold) return undefined
+    rows.set(row.index, value.text)
+    hasCuts ||= value.hasCuts
+  }
+  const text = withGaps(shown, keeper.count, {
+    write: ({ index }) => rows.get(index) ?? '',
+    gap: (missing) => JSON.stringify(omissionMark(missing, 'row')),
+  })
+  return { text, omission: { noun: 'row', count: keeper.count - shown.length, of: keeper.count }, hasCuts }
+}

@@ -1,0 +1,125 @@
+import { estimateTokens } from '../tokens.ts'
+import { type ContentHints, type ContentKind, delimiterOf, detectKind } from './content-kind.ts'
+import { csvPreviews } from './csv-preview.ts'
+import { jsonPreviews } from './json-preview.ts'
+import { linePreviews, markdownHeadings, noLandmarks, yamlTopKeys } from './line-preview.ts'
+import { markupPreviews } from './markup-preview.ts'
+import { ndjsonPreviews } from './ndjson-preview.ts'
+import { sayNotice } from './notice.ts'
+import type { Preset } from './preset.ts'
+import type { Omission, Preview } from './preview.ts'
+import { cutBefore, cutOut } from './safe-cut.ts'
+
+export interface ShapingHints extends ContentHints {
+  /** Under which the whole was saved. */
+  readonly handle?: string
+  /** How the whole is reached, as a sentence; absent: by the handle. */
+  readonly rest?: string
+}
+
+export interface ShapedText {
+  /** Never longer than the threshold, nor than what was given (ISO-15). */
+  readonly text: string
+  readonly kind: ContentKind
+  /** It is what was given, untouched. */
+  readonly isWhole: boolean
+  /** The text without the notice: of JSON it is JSON. Of a whole text it is the text. */
+  readonly preview: string
+  /** The line that says what is missing; empty where nothing is. */
+  readonly notice: string
+  readonly omission: Omission | undefined
+}
+
+/** Cuts a text that is too long for a model to what tells most of it, and says what is missing. */
+export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}): ShapedText {
+  const kind = detectKind(text, hints)
+  if (text.length <= preset.threshold)
+    return { text, kind, isWhole: true, preview: text, notice: '', omission: undefined }
+  for (const preview of previewsOf(text, kind, preset)) {
+    const shaped = preview && composed(text, { kind, preview, hints })
+    if (shaped !== undefined && fits(shaped.text, preset)) return shaped
+  }
+  return cutDown(text, { kind, preset, hints })
+}
+
+/** Whether a text is too long; cheaper than shaping it. */
+export const isTooLong = (text: string, { threshold }: Preset): boolean => text.length > threshold
+
+function previewsOf(text: string, kind: ContentKind, preset: Preset): Iterable<Preview | undefined> {
+  switch (kind) {
+    case 'json':
+      return jsonPreviews(text, preset)
+    case 'ndjson':
+      return ndjsonPreviews(text, preset)
+    case 'csv':
+    case 'tsv':
+      return tablePreviews(text, kind, preset)
+    case 'html':
+    case 'xml':
+      return markupPreviews(text, preset)
+    case 'markdown':
+      return linePreviews(text, preset, markdownHeadings())
+    case 'yaml':
+      return linePreviews(text, preset, yamlTopKeys())
+    case 'binary':
+      return [{ text: '', omission: all(text), hasCuts: false }]
+    default:
+      return linePreviews(text, preset, noLandmarks())
+  }
+}
+
+const TAB = 0x09
+
+/** What proves to be no table after all is a text. */
+function* tablePreviews(text: string, kind: ContentKind, preset: Preset): Generator<Preview> {
+  yield* csvPreviews(text, preset, kind === 'tsv' ? TAB : delimiterOf(text))
+  yield* linePreviews(text, preset, noLandmarks())
+}
+
+const all = (text: string): Omission => ({ noun: 'character', count: text.length, of: text.length })
+
+interface Attempt {
+  readonly kind: ContentKind
+  readonly preview: Preview
+  readonly hints: ShapingHints
+}
+
+function composed(text: string, { kind, preview, hints }: Attempt): ShapedText {
+  const notice = sayNotice({ kind, preview, length: text.length, hints })
+  const { text: body, omission } = preview
+  // Whatever reads the text as JSON can do so, and cannot take it for the whole.
+  const whole = kind === 'json' ? `{"notice":${JSON.stringify(notice)},"preview":${body}}` : joined(notice, body)
+  return { text: whole, kind, isWhole: false, preview: body, notice, omission }
+}
+
+const joined = (notice: string, body: string): string => (body === '' ? `[${notice}]` : `[${notice}]\n${body}`)
+
+const fits = (text: string, { threshold, previewTokens }: Preset): boolean =>
+  text.length <= threshold && estimateTokens(text) <= previewTokens
+
+interface Given {
+  readonly kind: ContentKind
+  readonly preset: Preset
+  readonly hints: ShapingHints
+}
+
+/** The last resort for what has no short lines, rows or items: its two ends, as much of them as fits. */
+function cutDown(text: string, { kind, preset, hints }: Given): ShapedText {
+  for (let room = preset.threshold; room > SHORTEST && kind !== 'json'; room = Math.floor(room * 0.7)) {
+    const { text: body, omitted: count } = cutOut(text, room)
+    const preview = { text: body, omission: { noun: 'character', count, of: text.length }, hasCuts: false } as const
+    const shaped = composed(text, { kind, preview, hints })
+    if (fits(shaped.text, preset)) return shaped
+  }
+  return bareNotice(text, { kind, preset, hints })
+}
+
+const SHORTEST = 60
+
+/** Thresholds that no preset of `readPresets` has leave room for part of the notice, or for nothing. */
+function bareNotice(text: string, { kind, preset: { threshold }, hints }: Given): ShapedText {
+  const notice = sayNotice({ kind, length: text.length, hints })
+  const line = kind === 'json' ? JSON.stringify({ notice }) : `[${notice}]`
+  const bare = line.length <= threshold ? line : kind === 'json' ? '0' : line.slice(0, cutBefore(line, threshold))
+  return { text: threshold > 0 ? bare : '', kind, isWhole: false, preview: '', notice, omission: all(text) }
+}

@@ -1,0 +1,7 @@
+export { type ContentHints, type ContentKind, detectKind } from './content-kind.ts'
+export { READ_RESULT_TOOL } from './notice.ts'
+export { type PageRange, type PageRequest, pageText, type TextPage } from './page-text.ts'
+export { type Ends, findPreset, PRESETS, type Preset, type Presets, readPresets } from './preset.ts'
+export type { Omission } from './preview.ts'
+export { counted } from './safe-cut.ts'
+export { type ShapedText, type ShapingHints, shapeText } from './shape-text.ts'
