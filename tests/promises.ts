@@ -347,7 +347,7 @@ export const PROMISES = {
     text: 'Sensitivity starts PUBLIC, only rises, is merged by maximum, and is durable before the result that raised it leaves',
     state: 'partial',
     missing: 'the label in the gateway',
-=======
+  },
   'ISO-13': {
     text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched',
     state: 'partial',
@@ -374,7 +374,6 @@ export const PROMISES = {
   'KIT-4': {
     text: 'contextResult and the option result of a tool save what a function returns, and shape it',
     state: 'built',
->>>>>>> 2eab7a2 (Shape long texts by their kind, and page what was saved of them)
   },
 } as const satisfies Record<string, Promised>
 

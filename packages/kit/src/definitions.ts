@@ -1,4 +1,12 @@
-import type { JsonObject, Permission, PermissionDeclaration } from '@sallyport/core'
+import {
+  findPreset,
+  type JsonObject,
+  type Permission,
+  type PermissionDeclaration,
+  type Preset,
+  type Presets,
+  readPresets,
+} from '@sallyport/core'
 import { narrowGrant, readServerGrant } from './granted-permissions.ts'
 import { type Icon, iconsField } from './icon.ts'
 import { type AuthOptions, type Environment, findScope } from './identity/identity.ts'
@@ -44,6 +52,8 @@ export interface ServerOptions {
   readonly permissions?: PermissionDeclaration
   /** What becomes of private data: see docs/kit/private-data.md. */
   readonly labels?: LabelOptions
+  /** Presets of your own for the option `result` of tools, or others for the built-in ones: see docs/kit/results.md. */
+  readonly presets?: JsonObject
   /** Absent: that of the process. */
   readonly environment?: Environment
 }
@@ -58,6 +68,7 @@ export class Definitions {
   readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#changed('resources'))
   readonly prompts = new Registry<Prompt>('prompt', () => this.#changed('prompts'))
   readonly labels: LabelSettings
+  readonly #presets: Presets
   readonly #granted: readonly Permission[]
   readonly #onBug: (bug: Bug) => void
   readonly #watchers = new Set<(change: Change) => void>()
@@ -75,6 +86,7 @@ export class Definitions {
     this.instructions = options.instructions
     this.toolsOfOthers = options.toolsOfOthers ?? false
     this.labels = readLabelOptions(options.labels)
+    this.#presets = readPresets(options.presets ?? {})
     this.#granted = readServerGrant(options.permissions)
     this.#onBug = options.onBug ?? printBug
   }
@@ -83,6 +95,11 @@ export class Definitions {
     if (kind === 'tools') return true
     if (kind === 'prompts') return this.prompts.offered
     return this.resources.offered || this.templates.offered
+  }
+
+  /** An unknown name is an error of the author, told when the tool is registered. */
+  findPreset(name: string | undefined): Preset | undefined {
+    return name === undefined ? undefined : findPreset(name, this.#presets)
   }
 
   /** May the caller use the tool? What is not granted is neither listed nor run. */

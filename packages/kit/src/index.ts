@@ -28,6 +28,7 @@ export {
 } from './identity/identity.ts'
 export type { ArgumentsOf, InputSchema } from './input-schema.ts'
 export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-server.ts'
+export { offerResults } from './offer-results.ts'
 export { CONNECT, type Permission, type PermissionDeclaration, READ, WRITE } from './permission.ts'
 export {
   type Label,
@@ -55,6 +56,25 @@ export type {
   ResourceRequest,
   ResourceTemplateOptions,
 } from './resource-definition.ts'
+export {
+  type AboutResult,
+  type ContextResult,
+  type ContextResultOptions,
+  contextResult,
+  currentShelf,
+  openResultShelf,
+  READ_RESULT_INPUT,
+  type ReadResultArguments,
+  type ReadResultOptions,
+  type ResultShaping,
+  type ResultShelf,
+  readResult,
+  type SavedResult,
+  SHAPED_META,
+  type ShelfLimits,
+  type ShelfOptions,
+  shapeToolResult,
+} from './results/results.ts'
 export type { PlainSchema, Schema, ValueOf } from './schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'
 export type { StandardSchema } from './standard-schema.ts'

@@ -66,7 +66,7 @@ export class McpServer {
     const checked = handler as unknown as ToolHandler<JsonObject>
     const tool = defineTool(name, options, checked)
     if (!this.#definitions.toolsOfOthers) requireOwnTool(tool)
-    return this.#definitions.tools.add(name, tool)
+    return this.#definitions.tools.add(name, { ...tool, preset: this.#definitions.findPreset(options.result) })
   }
 
   resource(uri: string, options: ResourceOptions, read: ResourceReader): Registration {

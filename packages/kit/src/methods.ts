@@ -17,9 +17,10 @@ import { createCheckedResult } from './output-check.ts'
 import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
 import { UnaskableError } from './question.ts'
 import { createResourceContents } from './resource-definition.ts'
+import { currentShelf, shapeToolResult } from './results/results.ts'
 import type { Tool } from './tool-definition.ts'
 import { describeToolError, isA, type ToolFailure, ToolRetryError } from './tool-error.ts'
-import { createErrorResult, createToolResult } from './tool-result.ts'
+import { createErrorResult, createToolResult, type ToolResult } from './tool-result.ts'
 
 /** One request, with all that its answer depends on. */
 export interface MethodCall {
@@ -138,8 +139,11 @@ async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<
     const context = reachesOut(tool) ? guardAnswers(tool, call.context, call.definitions) : call.context
     const returned = await tool.handler(checked.value as JsonObject, context)
     const { output } = tool
-    if (output !== undefined) return { result: await createCheckedResult(returned, output, call.era) }
-    return { result: createToolResult(returned, call.era) }
+    const result =
+      output === undefined
+        ? createToolResult(returned, call.era)
+        : await createCheckedResult(returned, output, call.era)
+    return { result: await shapeFor(tool, result) }
   } catch (error) {
     return refuseUnaskable(error, call) ?? tellThrown(where, error, call)
   }
@@ -153,6 +157,12 @@ function tellThrown(where: string, error: unknown, call: MethodCall): Answer {
 function refuseUnaskable(error: unknown, { era }: MethodCall): Answer | undefined {
   if (era === 'legacy' || !isA(UnaskableError, error)) return undefined
   return refuse(MISSING_CAPABILITY, error.message, { requiredCapabilities: { [error.capability]: {} } })
+}
+
+/** Large results are saved whole and shown in part, where the tool says how. */
+async function shapeFor({ preset, definition }: Tool, result: ToolResult): Promise<ToolResult> {
+  if (preset === undefined) return result
+  return shapeToolResult(result, { preset, openShelf: currentShelf, tool: definition.name })
 }
 
 async function readResource(call: MethodCall): Promise<Answer> {

@@ -3,6 +3,7 @@ import {
   type McpParam,
   type Permission,
   type PermissionDeclaration,
+  type Preset,
   readMcpParams,
   readPermissions,
   SallyportError,
@@ -31,6 +32,8 @@ export interface ToolOptions<Input extends Schema = Schema, Output extends Schem
   readonly output?: Output
   readonly annotations?: ToolAnnotations
   readonly icons?: readonly Icon[]
+  /** The preset by which a large result is saved and shown in part. Absent: results pass as they are. */
+  readonly result?: string
 }
 
 type AnyToolOptions = ToolOptions<Schema, Schema | PlainSchema>
@@ -48,6 +51,8 @@ export interface Tool {
   /** The arguments that HTTP repeats in headers. */
   readonly headerParams: readonly McpParam[]
   readonly handler: ToolHandler<JsonObject>
+  /** How much of a result is shown. */
+  readonly preset?: Preset | undefined
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/

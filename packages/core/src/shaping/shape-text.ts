@@ -11,6 +11,8 @@ import type { Omission, Preview } from './preview.ts'
 import { cutBefore, cutOut } from './safe-cut.ts'
 
 export interface ShapingHints extends ContentHints {
+  /** What the text was already found to be. */
+  readonly kind?: ContentKind
   /** Under which the whole was saved. */
   readonly handle?: string
   /** How the whole is reached, as a sentence; absent: by the handle. */
@@ -32,7 +34,7 @@ export interface ShapedText {
 
 /** Cuts a text that is too long for a model to what tells most of it, and says what is missing. */
 export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}): ShapedText {
-  const kind = detectKind(text, hints)
+  const kind = hints.kind ?? detectKind(text, hints)
   if (text.length <= preset.threshold)
     return { text, kind, isWhole: true, preview: text, notice: '', omission: undefined }
   for (const preview of previewsOf(text, kind, preset)) {
@@ -41,9 +43,6 @@ export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}
   }
   return cutDown(text, { kind, preset, hints })
 }
-
-/** Whether a text is too long; cheaper than shaping it. */
-export const isTooLong = (text: string, { threshold }: Preset): boolean => text.length > threshold
 
 function previewsOf(text: string, kind: ContentKind, preset: Preset): Iterable<Preview | undefined> {
   switch (kind) {

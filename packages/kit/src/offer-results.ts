@@ -1,0 +1,50 @@
+import { READ_RESULT_TOOL } from '@sallyport/core'
+import type { McpServer } from './mcp-server.ts'
+import { READ } from './permission.ts'
+import {
+  currentShelf,
+  isTextType,
+  READ_RESULT_INPUT,
+  RESULT_URI,
+  type ReadResultOptions,
+  type ResultShelf,
+  readResult,
+} from './results/results.ts'
+import { ToolFatalError, ToolRetryError } from './tool-error.ts'
+
+/** What a client takes as one resource without complaint; more is read by the tool, page by page. */
+const LARGEST_RESOURCE = 4 * 1024 * 1024
+
+/** Lets callers read what was saved of their results: by a tool page by page, and by the links in results. */
+export function offerResults(server: McpServer, options: ReadResultOptions = {}): void {
+  server.tool(
+    READ_RESULT_TOOL,
+    {
+      title: 'Read a saved result',
+      description:
+        'Reads part of a result that was too long to be shown whole, by the handle that its preview names. Give one of offset, lines, rows, path or grep.',
+      permission: READ,
+      input: READ_RESULT_INPUT,
+    },
+    (args) => readResult(sessionShelf(), args, options),
+  )
+  server.resourceTemplate(
+    `${RESULT_URI}{handle}`,
+    { name: 'saved-result', description: 'A result that was saved whole' },
+    async ({ variables }) => {
+      const found = await sessionShelf().read(variables.handle ?? '')
+      if (found === undefined) return undefined
+      const { saved, bytes } = found
+      if (saved.size <= LARGEST_RESOURCE) return isTextType(saved.mimeType) ? bytes.toString('utf8') : bytes
+      throw new ToolRetryError(`The result has ${saved.size} bytes. Read it with ${READ_RESULT_TOOL}.`)
+    },
+  )
+}
+
+function sessionShelf(): ResultShelf {
+  const shelf = currentShelf()
+  if (shelf !== undefined) return shelf
+  throw new ToolFatalError('Nobody is known to call, so there are no results of theirs.', {
+    nextStep: 'The operator must give the connection an identity.',
+  })
+}

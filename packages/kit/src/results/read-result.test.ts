@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { ToolRetryError } from '../tool-error.ts'
+import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+import { type ReadResultArguments, readResult } from './read-result.ts'
+
+const csv = ['id,name', ...Array.from({ length: 3_000 }, (_, index) => `${index + 1},name ${index + 1}`)].join('\n')
+
+async function savedTable() {
+  const shelf = shelfIn(makeRoot())
+  const { handle } = await shelf.save(csv)
+  return { shelf, handle }
+}
+
+describe(`${promise('ISO-16')}: readResult`, () => {
+  it('says in its own words how to go on, until the end', async () => {
+    const { shelf, handle } = await savedTable()
+    let args: ReadResultArguments = { handle, rows: '2990-' }
+    const first = await readResult(shelf, args, { most: 100 })
+    expect(first).toMatch(
+      /^\[Rows 2,990 to 2,99\d of 3,000\. Next: sallyport_read_result \{"handle":"r_.*"rows":"299\d-\d+"\}\]\nid,name\n2990,/,
+    )
+    let last = first
+    while (last.includes('Next: ')) {
+      args = JSON.parse(/Next: sallyport_read_result (\{.*?\})\]/.exec(last)?.[1] ?? '')
+      last = await readResult(shelf, args, { most: 100 })
+    }
+    expect(last).toMatch(/of 3,000\. This is the end\.\]\nid,name\n(?:.|\n)*3000,name 3000$/)
+  })
+
+  it('goes on with what was looked for', async () => {
+    const { shelf, handle } = await savedTable()
+    const page = await readResult(shelf, { handle, grep: 'name 1' }, { most: 200 })
+    expect(page).toMatch(/Next: sallyport_read_result \{"handle":"r_[a-z2-7]+","grep":"name 1","from":\d+\}/)
+  })
+
+  it('is short, whatever is asked', async () => {
+    const { shelf, handle } = await savedTable()
+    for (const more of [{}, { offset: 5, limit: 1e9 }, { lines: '1-99999' }, { rows: '1-99999' }, { grep: 'n' }])
+      expect((await readResult(shelf, { handle, ...more })).length).toBeLessThan(5_000)
+  })
+
+  it.each<[args: object, says: string]>([
+    [{ handle: 'r_aaaaaaaaaaaaaaaaaaaa' }, 'There is no such result in this session.'],
+    [{ handle: '../../etc/passwd' }, 'There is no such result in this session.'],
+    [{ lines: '1-2', grep: 'x' }, 'Give one of lines, grep, not several.'],
+    [{ lines: '9-3' }, 'lines is "9-3"; expected two numbers such as "100-150".'],
+    [{ lines: '0-3' }, 'expected two numbers'],
+    [{ offset: -1 }, 'offset is -1'],
+    [{ offset: 1.5 }, 'offset is 1.5'],
+    [{ pattern: '(a+)+$' }, 'Patterns are not offered here'],
+    [{ grep: 'x'.repeat(501) }, 'grep has 501 characters; at most 500 are taken.'],
+    [{ path: '/a' }, 'A path leads into JSON; this is csv.'],
+  ])('tells the model what to mend: %j', async (args, says) => {
+    const { shelf, handle } = await savedTable()
+    const failure = await readResult(shelf, { handle, ...args }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(ToolRetryError)
+    expect((failure as Error).message).toContain(says)
+  })
+
+  it('uses patterns where they are compiled safely', async () => {
+    const { shelf, handle } = await savedTable()
+    const compile = (source: string) =>
+      source === '('
+        ? { problem: 'a bracket is open' }
+        : Object.assign((line: string) => line.endsWith(source), { longest: 100 })
+    expect(await readResult(shelf, { handle, pattern: ' 2999' }, { compile })).toContain('3000: 2999,name 2999')
+    await expect(readResult(shelf, { handle, pattern: '(' }, { compile })).rejects.toThrow('a bracket is open')
+  })
+
+  it('describes what is no text', async () => {
+    const shelf = shelfIn(makeRoot())
+    const { handle } = await shelf.save(Buffer.from([1, 2, 3]), { mimeType: 'image/png' })
+    expect(await readResult(shelf, { handle })).toMatch(
+      /\.png is image\/png of 3 bytes, which cannot be shown as text\.\]$/,
+    )
+  })
+})

@@ -1,0 +1,134 @@
+import { type CompilePattern, type PageRange, type PageRequest, pageText, READ_RESULT_TOOL } from '@sallyport/core'
+import { ToolRetryError } from '../tool-error.ts'
+import { isHandle, isTextType } from './result-file.ts'
+import type { ResultShelf, SavedResult } from './result-shelf.ts'
+
+/** The arguments of a tool that reads saved results, for its definition. */
+export const READ_RESULT_INPUT = {
+  type: 'object',
+  properties: {
+    handle: { type: 'string', description: 'The handle that the preview of the result named: r_…' },
+    offset: { type: 'integer', description: 'Read from this character, counted from 0' },
+    limit: { type: 'integer', description: 'With offset: how many characters' },
+    lines: { type: 'string', description: 'Read these lines, counted from 1: "100-150"' },
+    rows: {
+      type: 'string',
+      description: 'Read these rows of CSV, JSON lines or a JSON array, counted from 1: "20-40"',
+    },
+    path: { type: 'string', description: 'Read the value at this path of JSON: "/items/0/name" or "$.items[0].name"' },
+    grep: { type: 'string', description: 'Find the lines that hold this text' },
+    pattern: { type: 'string', description: 'Find the lines that match this regular expression' },
+    from: { type: 'integer', description: 'With grep or pattern: begin at this line' },
+  },
+  required: ['handle'],
+  additionalProperties: false,
+} as const
+
+export interface ReadResultArguments {
+  readonly handle: string
+  readonly offset?: number | undefined
+  readonly limit?: number | undefined
+  readonly lines?: string | undefined
+  readonly rows?: string | undefined
+  readonly path?: string | undefined
+  readonly grep?: string | undefined
+  readonly pattern?: string | undefined
+  readonly from?: number | undefined
+}
+
+export interface ReadResultOptions {
+  /** Compiles patterns that are safe to run here; absent: plain text is all that can be looked for. */
+  readonly compile?: CompilePattern
+  /** The most characters of a page, without the line that introduces it. */
+  readonly most?: number
+}
+
+const MOST = 4_000
+const LONGEST_ARGUMENT = 500
+const WAYS = ['offset', 'lines', 'rows', 'path', 'grep', 'pattern'] as const
+
+/** One page of a saved result, and the words that ask for the next. */
+export async function readResult(
+  shelf: ResultShelf,
+  args: ReadResultArguments,
+  { compile, most = MOST }: ReadResultOptions = {},
+): Promise<string> {
+  const request = readRequest(args, compile)
+  const found = isHandle(args.handle) ? await shelf.read(args.handle) : undefined
+  // What belongs to another session, is too old or never was: all the same to whoever asks.
+  if (found === undefined)
+    throw new ToolRetryError(
+      'There is no such result in this session. Results are kept for some days: call the tool again.',
+    )
+  const { saved, bytes } = found
+  if (!isTextType(saved.mimeType))
+    return `[${saved.path} is ${saved.mimeType} of ${saved.size} bytes, which cannot be shown as text.]`
+  const page = pageText(bytes.toString('utf8'), request, { most, mimeType: saved.mimeType })
+  if ('problem' in page) throw new ToolRetryError(page.problem)
+  return `[${page.says} ${sayNext(saved, args, page.next)}]\n${page.text}`
+}
+
+/** The next page in the words of the arguments, so that they can be copied. */
+function sayNext({ handle }: SavedResult, args: ReadResultArguments, next: object | undefined): string {
+  if (next === undefined) return 'This is the end.'
+  const asked = 'from' in next ? { ...(args.grep === undefined ? { pattern: args.pattern } : { grep: args.grep }) } : {}
+  const words = Object.entries(next).map(([key, value]) => [key, isRange(value) ? `${value.from}-${value.to}` : value])
+  return `Next: ${READ_RESULT_TOOL} ${JSON.stringify({ handle, ...asked, ...Object.fromEntries(words) })}`
+}
+
+const isRange = (value: unknown): value is PageRange => typeof value === 'object' && value !== null && 'to' in value
+
+function readRequest(args: ReadResultArguments, compile: CompilePattern | undefined): PageRequest {
+  checkLengths(args)
+  const given = WAYS.filter((way) => args[way] !== undefined)
+  // A value that is a long text is read by its path and an offset in it.
+  const [way, ...others] =
+    given.length === 2 && given.includes('path') ? given.filter((name) => name !== 'offset') : given
+  if (others.length > 0) throw new ToolRetryError(`Give one of ${given.join(', ')}, not several.`)
+  switch (way) {
+    case 'lines':
+    case 'rows':
+      return { [way]: readRange(way, args[way] ?? '') } as PageRequest
+    case 'path':
+      return { path: args.path ?? '', offset: whole('offset', args.offset ?? 0) }
+    case 'grep':
+      return { grep: args.grep ?? '', from: whole('from', args.from ?? 1) }
+    case 'pattern':
+      return { grep: compiled(args.pattern ?? '', compile), from: whole('from', args.from ?? 1) }
+    default:
+      return {
+        offset: whole('offset', args.offset ?? 0),
+        ...(args.limit === undefined ? {} : { limit: whole('limit', args.limit) }),
+      }
+  }
+}
+
+/** What is asked for is repeated in the words for the next page. */
+function checkLengths(args: ReadResultArguments): void {
+  for (const [name, value] of Object.entries(args))
+    if (typeof value === 'string' && value.length > LONGEST_ARGUMENT)
+      throw new ToolRetryError(`${name} has ${value.length} characters; at most ${LONGEST_ARGUMENT} are taken.`)
+}
+
+function readRange(name: string, written: string): PageRange {
+  const [, first = '', dash, last] = /^\s*(\d{1,15})\s*(?:(-)\s*(\d{1,15})?)?\s*$/.exec(written) ?? []
+  const from = Number(first)
+  const to = dash === undefined ? from : last === undefined ? Number.MAX_SAFE_INTEGER : Number(last)
+  if (first === '' || from < 1 || to < from)
+    throw new ToolRetryError(
+      `${name} is ${JSON.stringify(written.slice(0, 60))}; expected two numbers such as "100-150".`,
+    )
+  return { from, to }
+}
+
+function whole(name: string, value: number): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  throw new ToolRetryError(`${name} is ${value}; expected a whole number from 0.`)
+}
+
+function compiled(pattern: string, compile: CompilePattern | undefined) {
+  if (compile === undefined) throw new ToolRetryError('Patterns are not offered here: give a plain text as grep.')
+  const found = compile(pattern)
+  if ('problem' in found) throw new ToolRetryError(`The pattern cannot be used: ${found.problem}`)
+  return found
+}

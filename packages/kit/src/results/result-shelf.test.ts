@@ -1,0 +1,106 @@
+import { linkSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+
+const DAY = 24 * 60 * 60_000
+const START = Date.parse('2026-03-01T10:20:30.456Z')
+
+describe(`${promise('ISO-16')}: the shelf of a session`, () => {
+  it('keeps every byte, under a name of ours and an extension of what it is', async () => {
+    const root = makeRoot()
+    const shelf = shelfIn(root, { now: () => START })
+    const saved = await shelf.save('{"a": 1}', { tool: '../Search Records', mimeType: 'text/plain' })
+    expect(saved).toMatchObject({ mimeType: 'application/json', size: 8, created: START })
+    expect(saved.path).toMatch(/^\/workspace\/results\/20260301-102030456-_search_records-r_[a-z2-7]{20}\.json$/)
+    expect(readFileSync(join(root, saved.path.replace('/workspace', '')), 'utf8')).toBe('{"a": 1}')
+    const image = await shelf.save(new Uint8Array([0, 255, 1]), { mimeType: 'image/png' })
+    expect(image.path).toMatch(/\.png$/)
+    expect(await shelf.read(image.handle)).toEqual({ saved: image, bytes: Buffer.from([0, 255, 1]) })
+  })
+
+  it('outlives the process that filled it', async () => {
+    const root = makeRoot()
+    const { handle } = await shelfIn(root).save('kept')
+    expect((await shelfIn(root).read(handle))?.bytes.toString()).toBe('kept')
+  })
+
+  it('has nothing of another session, and nothing for names that are no handles', async () => {
+    const mine = shelfIn(makeRoot())
+    const yours = shelfIn(makeRoot())
+    const { handle, path } = await mine.save('mine')
+    expect(await yours.read(handle)).toBeUndefined()
+    for (const name of [path, handle.slice(0, -1), handle.toUpperCase(), '../x', '', `${handle}\0`, 'r_'])
+      expect(await mine.read(name)).toBeUndefined()
+  })
+
+  it('removes what is too old, and has it no longer even before that', async () => {
+    const root = makeRoot()
+    let now = START
+    const shelf = shelfIn(root, { now: () => now, limits: { age: DAY } })
+    const { handle } = await shelf.save('old')
+    now += DAY + 1
+    expect(await shelf.read(handle)).toBeUndefined()
+    expect(await shelf.list()).toEqual([])
+    await shelf.save('new')
+    expect(readdirSync(join(root, 'results'))).toHaveLength(1)
+  })
+
+  it('removes the oldest first where all together are too large or too many, and never the new one', async () => {
+    let now = START
+    const shelf = shelfIn(makeRoot(), { now: () => now++, limits: { bytes: 100, results: 3 } })
+    const first = await shelf.save('1'.repeat(40))
+    const second = await shelf.save('2'.repeat(40))
+    const third = await shelf.save('3'.repeat(40))
+    expect((await shelf.list()).map(({ handle }) => handle)).toEqual([second.handle, third.handle])
+    expect(await shelf.read(first.handle)).toBeUndefined()
+    const large = await shelf.save('4'.repeat(100))
+    expect((await shelf.list()).map(({ handle }) => handle)).toEqual([large.handle])
+    for (let count = 0; count < 5; count++) await shelf.save('x')
+    expect(await shelf.list()).toHaveLength(3)
+    await expect(shelf.save('y'.repeat(101))).rejects.toThrow('101 bytes')
+  })
+
+  it('is used by many at once', async () => {
+    const root = makeRoot()
+    const shelves = [shelfIn(root), shelfIn(root)]
+    const saved = await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => ({
+        index,
+        result: await shelves[index % 2]?.save(`text ${index}`),
+      })),
+    )
+    for (const { index, result } of saved)
+      expect((await shelves[0]?.read(result?.handle ?? ''))?.bytes.toString()).toBe(`text ${index}`)
+    expect(new Set(saved.map(({ result }) => result?.handle)).size).toBe(40)
+  })
+
+  it('leaves alone what others put beside, and follows none of their links', async () => {
+    const root = makeRoot()
+    const outside = join(makeRoot(), 'secret')
+    writeFileSync(outside, 'secret')
+    const shelf = shelfIn(root, { limits: { results: 1 } })
+    const { handle, path } = await shelf.save('mine')
+    const folder = join(root, 'results')
+    const name = path.split('/').at(-1) ?? ''
+    writeFileSync(join(folder, 'notes.txt'), 'of the agent')
+    rmSync(join(folder, name))
+    symlinkSync(outside, join(folder, name))
+    expect(await shelf.read(handle)).toBeUndefined()
+    rmSync(join(folder, name))
+    linkSync(outside, join(folder, name))
+    await expect(shelf.read(handle)).rejects.toThrow('hard links')
+    await shelf.save('next')
+    expect(readdirSync(folder)).toContain('notes.txt')
+    expect(readFileSync(outside, 'utf8')).toBe('secret')
+  })
+
+  it('writes nothing through a link that took the place of its folder', async () => {
+    const root = makeRoot()
+    const elsewhere = makeRoot()
+    symlinkSync(elsewhere, join(root, 'results'))
+    await expect(shelfIn(root).save('text')).rejects.toThrow()
+    expect(readdirSync(elsewhere)).toEqual([])
+  })
+})

@@ -1,0 +1,186 @@
+import { type ContentKind, detectKind, SallyportError } from '@sallyport/core'
+import type { OpenFile, Workspace } from '../workspace/workspace.ts'
+import {
+  createResultFile,
+  extensionOfKind,
+  extensionOfType,
+  isHandle,
+  type ResultFile,
+  readResultFile,
+} from './result-file.ts'
+
+export interface AboutResult {
+  /** Of the tool whose result it is: part of the file's name. */
+  readonly tool?: string
+  /** As declared; what the content proves to be goes before it. */
+  readonly mimeType?: string
+  /** What a text was already found to be. */
+  readonly kind?: ContentKind
+}
+
+export interface SavedResult {
+  readonly handle: string
+  /** As the agent sees it. */
+  readonly path: string
+  readonly mimeType: string
+  /** In bytes. */
+  readonly size: number
+  readonly created: number
+}
+
+/** The saved results of one session. */
+export interface ResultShelf {
+  /** Resolves once the whole is on the disk. */
+  save(content: string | Uint8Array, about?: AboutResult): Promise<SavedResult>
+  /** Nothing where this session has no such result, or no longer. */
+  read(handle: string): Promise<{ readonly saved: SavedResult; readonly bytes: Buffer } | undefined>
+  list(): Promise<readonly SavedResult[]>
+}
+
+export interface ShelfOptions {
+  /** Of one session: whoever has it has its results. */
+  readonly workspace: Workspace
+  readonly limits?: Partial<ShelfLimits>
+  readonly now?: () => number
+}
+
+export interface ShelfLimits {
+  /** In milliseconds. */
+  readonly age: number
+  /** Of all results together, and of each. */
+  readonly bytes: number
+  readonly results: number
+}
+
+const RESULTS = '/workspace/results'
+const DEFAULT_LIMITS: ShelfLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
+const PIECE = 16 * 1024 * 1024
+
+/** Each result is one file that is named by us and replaced whole: there is no index to be torn, and a restart changes nothing. */
+export function openResultShelf(options: ShelfOptions): ResultShelf {
+  return new FolderShelf(options)
+}
+
+class FolderShelf implements ResultShelf {
+  readonly #workspace: Workspace
+  readonly #limits: ShelfLimits
+  readonly #now: () => number
+  /** Being saved: their callers have not even heard of them, so they are never removed to make room. */
+  readonly #fresh = new Set<string>()
+
+  constructor({ workspace, limits, now = Date.now }: ShelfOptions) {
+    this.#workspace = workspace
+    this.#limits = { ...DEFAULT_LIMITS, ...limits }
+    this.#now = now
+  }
+
+  async save(content: string | Uint8Array, about: AboutResult = {}): Promise<SavedResult> {
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content
+    if (bytes.length > this.#limits.bytes)
+      throw new SallyportError(
+        'STATE_UNUSABLE',
+        `The result has ${bytes.length} bytes; ${this.#limits.bytes} are kept.`,
+      )
+    const file = createResultFile({ tool: about.tool, created: this.#now(), extension: extensionFor(content, about) })
+    this.#fresh.add(file.name)
+    try {
+      await this.#workspace.makeDirectory(RESULTS)
+      await this.#makeRoom(bytes.length)
+      await this.#workspace.writeFile(pathOf(file), bytes)
+      return savedOf(file, bytes.length)
+    } finally {
+      this.#fresh.delete(file.name)
+    }
+  }
+
+  async read(handle: string): Promise<{ readonly saved: SavedResult; readonly bytes: Buffer } | undefined> {
+    if (!isHandle(handle)) return undefined
+    const found = (await this.#files()).find(({ file }) => file.handle === handle)
+    if (found === undefined || this.#isOld(found.file)) return undefined
+    const bytes = await this.#bytesOf(found.file)
+    return bytes && { saved: savedOf(found.file, bytes.length), bytes }
+  }
+
+  /** Nothing where the file went meanwhile, or has grown beyond what was ever saved. */
+  async #bytesOf(file: ResultFile): Promise<Buffer | undefined> {
+    try {
+      return await this.#workspace.useFile(pathOf(file), (opened) => this.#readAll(opened))
+    } catch (error) {
+      if ((await this.#files()).some(({ file: { name } }) => name === file.name)) throw error
+      return undefined
+    }
+  }
+
+  async #readAll({ size, read }: OpenFile): Promise<Buffer | undefined> {
+    if (size > this.#limits.bytes) return undefined
+    const pieces: Buffer[] = []
+    for (let offset = 0; offset < size; offset += PIECE) pieces.push(await read(offset, Math.min(PIECE, size - offset)))
+    return Buffer.concat(pieces)
+  }
+
+  async list(): Promise<readonly SavedResult[]> {
+    const files = await this.#files()
+    return files.filter(({ file }) => !this.#isOld(file)).map(({ file, size }) => savedOf(file, size))
+  }
+
+  #isOld({ created }: ResultFile): boolean {
+    return this.#now() - created > this.#limits.age
+  }
+
+  /** The oldest first: names begin with the time. */
+  async #files(): Promise<readonly KeptFile[]> {
+    const entries = await this.#entries()
+    return entries.flatMap(({ name, kind, size }) => {
+      const file = kind === 'file' ? readResultFile(name) : undefined
+      return file === undefined ? [] : [{ file, size: size ?? 0 }]
+    })
+  }
+
+  async #entries() {
+    try {
+      return (await this.#workspace.listDirectory(RESULTS)).entries
+    } catch (error) {
+      if (await this.#isMissing()) return []
+      throw error
+    }
+  }
+
+  async #isMissing(): Promise<boolean> {
+    const { entries } = await this.#workspace.listDirectory('/workspace')
+    return !entries.some(({ name }) => name === 'results')
+  }
+
+  /** Removes what is too old, and of the rest the oldest until the new one fits. */
+  async #makeRoom(bytes: number): Promise<void> {
+    const files = (await this.#files()).filter(({ file }) => !this.#fresh.has(file.name))
+    let total = files.reduce((sum, { size }) => sum + size, bytes)
+    let count = files.length + 1
+    for (const { file, size } of files) {
+      if (!this.#isOld(file) && total <= this.#limits.bytes && count <= this.#limits.results) return
+      // Another process may have been faster.
+      await this.#workspace.deleteFile(pathOf(file)).catch(() => undefined)
+      total -= size
+      count--
+    }
+  }
+}
+
+interface KeptFile {
+  readonly file: ResultFile
+  readonly size: number
+}
+
+const pathOf = ({ name }: ResultFile): string => `${RESULTS}/${name}`
+
+const savedOf = (file: ResultFile, size: number): SavedResult => ({
+  handle: file.handle,
+  path: pathOf(file),
+  mimeType: file.mimeType,
+  size,
+  created: file.created,
+})
+
+function extensionFor(content: string | Uint8Array, { mimeType, kind }: AboutResult): string {
+  if (typeof content !== 'string') return extensionOfType(mimeType)
+  return extensionOfKind(kind ?? detectKind(content, mimeType === undefined ? {} : { mimeType }))
+}

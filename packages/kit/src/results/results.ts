@@ -1,0 +1,13 @@
+export { type ContextResult, type ContextResultOptions, contextResult } from './context-result.ts'
+export { currentShelf } from './current-shelf.ts'
+export { READ_RESULT_INPUT, type ReadResultArguments, type ReadResultOptions, readResult } from './read-result.ts'
+export { isTextType } from './result-file.ts'
+export {
+  type AboutResult,
+  openResultShelf,
+  type ResultShelf,
+  type SavedResult,
+  type ShelfLimits,
+  type ShelfOptions,
+} from './result-shelf.ts'
+export { RESULT_URI, type ResultShaping, SHAPED_META, shapeToolResult } from './shape-tool-result.ts'

@@ -1,0 +1,143 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPreset } from '@sallyport/core'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { type Content, type ToolResult, textContent } from '../tool-result.ts'
+import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+import type { ResultShelf } from './result-shelf.ts'
+import { SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
+
+const PRESET = { ...findPreset('default'), mediaBytes: 1_000 }
+const rows = Array.from({ length: 500 }, (_, id) => ({ id, name: `row ${id}` }))
+const json = JSON.stringify(rows)
+
+const shape = (result: ToolResult, shelf: ResultShelf | undefined): Promise<ToolResult> =>
+  shapeToolResult(result, { preset: PRESET, openShelf: () => shelf, tool: 'query' })
+
+const metaOf = (result: ToolResult): any => result._meta?.[SHAPED_META]
+const textsOf = (result: ToolResult): readonly string[] =>
+  result.content.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+const lengthOf = (result: ToolResult): number => textsOf(result).reduce((sum, text) => sum + text.length, 0)
+
+describe(`${promise('ISO-16')}: a result`, () => {
+  it('that is small is the very same', async () => {
+    const result = { content: [textContent('x'.repeat(5_000)), { type: 'image', data: 'AAAA', mimeType: 'image/png' }] }
+    expect(await shape(result, undefined)).toBe(result)
+  })
+
+  it('that is large is saved whole, then cut, and linked', async () => {
+    const shelf = shelfIn(makeRoot())
+    const shaped = await shape({ content: [textContent(json)], _meta: { mine: 1 } }, shelf)
+    const [facts] = metaOf(shaped).results
+    expect((await shelf.read(facts.handle))?.bytes.toString()).toBe(json)
+    expect(facts).toMatchObject({ kind: 'json', characters: json.length, omitted: { noun: 'item', of: 500 } })
+    expect(JSON.parse(textsOf(shaped)[0] ?? '').notice).toContain(`sallyport_read_result with handle ${facts.handle}`)
+    expect(shaped.content.at(-1)).toMatchObject({
+      type: 'resource_link',
+      uri: `sallyport://results/${facts.handle}`,
+      mimeType: 'application/json',
+      size: json.length,
+    })
+    expect(shaped._meta?.mine).toBe(1)
+  })
+
+  it('that cannot be kept is shown in part all the same, and says that the rest is lost', async () => {
+    const full = shelfIn(makeRoot(), {}, { limits: { workspaceBytes: 1_000 } })
+    const blocked = makeRoot()
+    writeFileSync(join(blocked, 'results'), 'a file')
+    for (const shelf of [full, shelfIn(blocked)]) {
+      const shaped = await shape({ content: [textContent(json)] }, shelf)
+      expect(textsOf(shaped)[0]).toContain('The rest could not be kept, and is lost')
+      expect(metaOf(shaped).results[0].lost).toBeDefined()
+      expect(shaped.content).toHaveLength(1)
+    }
+    expect(textsOf(await shape({ content: [textContent(json)] }, undefined))[0]).toContain('The rest was not kept')
+  })
+
+  it('with large images, audio and bytes describes and links them', async () => {
+    const shelf = shelfIn(makeRoot())
+    const data = Buffer.alloc(3_000, 7).toString('base64')
+    const shaped = await shape(
+      {
+        content: [
+          { type: 'image', data, mimeType: 'image/png' },
+          { type: 'audio', data, mimeType: 'audio/wav' },
+          { type: 'resource', resource: { uri: 'x://y', blob: data } },
+          { type: 'image', data: 'AAAA', mimeType: 'image/gif' },
+        ],
+      },
+      shelf,
+    )
+    expect(textsOf(shaped)[0]).toMatch(
+      /^\[An image \(image\/png, 3.0 kB\) left out\. The whole: .* r_[a-z2-7]{20}\.\]$/,
+    )
+    expect(shaped.content.map(({ type }) => type)).toEqual([
+      ...['text', 'text', 'text', 'image'],
+      ...['resource_link', 'resource_link', 'resource_link'],
+    ])
+    for (const { handle } of metaOf(shaped).results)
+      expect((await shelf.read(handle))?.bytes.equals(Buffer.alloc(3_000, 7))).toBe(true)
+  })
+
+  it('of many blocks is bounded as a whole, and what is left out is saved', async () => {
+    const shelf = shelfIn(makeRoot())
+    const content = Array.from({ length: 300 }, (_, index) => textContent(`block ${index} ${'word '.repeat(100)}`))
+    const shaped = await shape({ content, isError: true }, shelf)
+    expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
+    expect(shaped.isError).toBe(true)
+    const left = metaOf(shaped).results.at(-1)
+    expect(left.omitted).toMatchObject({ noun: 'block', of: 300 })
+    expect(JSON.parse((await shelf.read(left.handle))?.bytes.toString() ?? '')).toEqual(content)
+  })
+
+  it('is never longer than the threshold, however its texts are spread', async () => {
+    const root = makeRoot()
+    const blocks = fc.array(
+      fc
+        .tuple(fc.integer({ min: 0, max: 9_000 }), fc.boolean())
+        .map(
+          ([length, isResource]): Content =>
+            isResource
+              ? { type: 'resource', resource: { uri: 'a://b', text: 'abc '.repeat(length / 4) } }
+              : textContent('line\n'.repeat(length / 5)),
+        ),
+      { maxLength: 40 },
+    )
+    await fc.assert(
+      fc.asyncProperty(blocks, async (content) => {
+        const shaped = await shape({ content }, shelfIn(root))
+        const length = shaped.content.reduce((sum, block) => {
+          const resource = block.resource as { text?: string } | undefined
+          return sum + String(block.text ?? resource?.text ?? '').length
+        }, 0)
+        expect(length).toBeLessThanOrEqual(PRESET.threshold)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
+
+describe(`${promise('ISO-17')}: structured content`, () => {
+  it('is left out with the reason where it is too large, and can be read by the handle of the same text', async () => {
+    const shelf = shelfIn(makeRoot())
+    const shaped = await shape({ content: [textContent(json)], structuredContent: rows }, shelf)
+    expect('structuredContent' in shaped).toBe(false)
+    expect(metaOf(shaped).structuredContent).toMatch(/^Left out: it has [\d,]+ characters, and 5000 are shown\.$/)
+    expect(await shelf.list()).toHaveLength(1)
+  })
+
+  it('is saved on its own where the text says something else', async () => {
+    const shelf = shelfIn(makeRoot())
+    const shaped = await shape({ content: [textContent('500 rows')], structuredContent: { rows } }, shelf)
+    const handle = /r_[a-z2-7]{20}/.exec(metaOf(shaped).structuredContent)?.[0] ?? ''
+    expect(JSON.parse((await shelf.read(handle))?.bytes.toString() ?? '')).toEqual({ rows })
+    expect(textsOf(shaped)[0]).toBe('500 rows')
+  })
+
+  it('that is small stays whole beside a text that is cut', async () => {
+    const shaped = await shape({ content: [textContent(json)], structuredContent: { count: 500 } }, shelfIn(makeRoot()))
+    expect(shaped.structuredContent).toEqual({ count: 500 })
+  })
+})

@@ -1,0 +1,162 @@
+import {
+  type ContentHints,
+  counted,
+  detectKind,
+  type JsonObject,
+  type Preset,
+  READ_RESULT_TOOL,
+  shapeText,
+} from '@sallyport/core'
+import { type Content, type ToolResult, textContent } from '../tool-result.ts'
+import { blockText, describeMedia, type MediaBlock, readMedia, withText } from './content-block.ts'
+import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
+
+export const SHAPED_META = 'sallyport/shaped'
+
+/** How results are shaped, and where the whole is kept. */
+export interface ResultShaping {
+  readonly preset: Preset
+  /** Asked only when something is to be saved. Where there is none nothing is kept, and the preview says so. */
+  readonly openShelf: () => ResultShelf | undefined
+  readonly tool?: string
+}
+
+/** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
+const LEAST_SHARE = 400
+const LEAST_TOKENS = 150
+
+/**
+ * A result that a model can take: texts cut by their kind, large images and other bytes described, and all of it saved
+ * before. One that is small enough is returned as it is, the very same object.
+ */
+export async function shapeToolResult(result: ToolResult, shaping: ResultShaping): Promise<ToolResult> {
+  const { content, structuredContent, ...rest } = result
+  const structure = structuredContent === undefined ? undefined : JSON.stringify(structuredContent)
+  const isStructureLarge = (structure?.length ?? 0) > shaping.preset.threshold
+  const texts = content.reduce((sum, block) => sum + (blockText(block)?.length ?? 0), 0)
+  if (texts <= shaping.preset.threshold && !isStructureLarge && !content.some((block) => isLargeMedia(block, shaping)))
+    return result
+  const work = new Shaping(shaping)
+  const kept = await work.blocks(content, texts)
+  const dropped = isStructureLarge && structure !== undefined ? await work.structure(structure, content) : undefined
+  return {
+    ...rest,
+    content: [...kept, ...work.links],
+    ...(structuredContent === undefined || isStructureLarge ? {} : { structuredContent }),
+    _meta: { ...rest._meta, [SHAPED_META]: { results: work.facts, ...dropped } },
+  }
+}
+
+const isLargeMedia = (block: Content, { preset }: ResultShaping): boolean =>
+  (readMedia(block)?.size ?? 0) > preset.mediaBytes
+
+/** What one result is turned into, and where its parts went. */
+class Shaping {
+  readonly links: Content[] = []
+  readonly facts: JsonObject[] = []
+  readonly #shaping: ResultShaping
+
+  constructor(shaping: ResultShaping) {
+    this.#shaping = shaping
+  }
+
+  async blocks(content: readonly Content[], texts: number): Promise<readonly Content[]> {
+    const { preset } = this.#shaping
+    const most = Math.max(
+      1,
+      Math.min(preset.items.head + preset.items.tail, Math.floor(preset.threshold / LEAST_SHARE)),
+    )
+    const isCrowded = texts > preset.threshold && content.length > most
+    const head = isCrowded ? content.slice(0, Math.max(1, most - 1)) : content
+    const shown = head.filter((block) => blockText(block) !== undefined).length + (isCrowded ? 1 : 0)
+    const share = sharedPreset(preset, texts <= preset.threshold ? 1 : shown)
+    const blocks: Content[] = []
+    for (const block of head) blocks.push(await this.#block(block, share))
+    if (isCrowded) blocks.push(await this.#leaveOut(content, content.length - head.length))
+    return blocks
+  }
+
+  /** Structured content is whole or it is not there (ISO-17). */
+  async structure(structure: string, content: readonly Content[]): Promise<JsonObject> {
+    const isShown = content.some((block) => blockText(block) === structure)
+    const where = isShown ? '' : ` ${saidRest(await this.#save(structure, { kind: 'json' }))}`
+    const { threshold } = this.#shaping.preset
+    const reason = `Left out: it has ${counted(structure.length, 'character')}, and ${threshold} are shown.${where}`
+    return { structuredContent: reason }
+  }
+
+  async #block(block: Content, preset: Preset): Promise<Content> {
+    const text = blockText(block)
+    if (text !== undefined) return text.length <= preset.threshold ? block : this.#text(block, text, preset)
+    const media = readMedia(block)
+    return media === undefined || media.size <= preset.mediaBytes ? block : this.#media(media)
+  }
+
+  async #text(block: Content, text: string, preset: Preset): Promise<Content> {
+    const kind = detectKind(text, typeOf(block))
+    const saved = await this.#save(text, { kind })
+    const { text: shown, omission } = shapeText(text, preset, { kind, rest: saidRest(saved) })
+    this.#note(saved, { kind, characters: text.length, ...(omission && { omitted: { ...omission } }) })
+    return withText(block, shown)
+  }
+
+  async #media(media: MediaBlock): Promise<Content> {
+    const saved = await this.#save(media.bytes(), { mimeType: media.mimeType })
+    this.#note(saved, { kind: 'binary', bytes: media.size })
+    return textContent(`[${describeMedia(media)} left out. ${saidRest(saved)}]`)
+  }
+
+  async #leaveOut(content: readonly Content[], count: number): Promise<Content> {
+    const saved = await this.#save(JSON.stringify(content), { kind: 'json' })
+    this.#note(saved, { kind: 'json', blocks: content.length, omitted: { noun: 'block', count, of: content.length } })
+    return textContent(`[… ${counted(count, 'block')} omitted … ${saidRest(saved)}]`)
+  }
+
+  /** A result that cannot be kept is still told, as far as it fits: losing all of it would be worse. */
+  async #save(content: string | Uint8Array, about: AboutResult): Promise<SavedResult | NotSaved> {
+    const { openShelf, tool } = this.#shaping
+    try {
+      const shelf = openShelf()
+      if (shelf === undefined) return { reason: 'The rest was not kept: there is no session to keep it for.' }
+      const saved = await shelf.save(content, { ...about, ...(tool === undefined ? {} : { tool }) })
+      this.links.push(linkTo(saved))
+      return saved
+    } catch {
+      return { reason: 'The rest could not be kept, and is lost: ask for less at once.' }
+    }
+  }
+
+  #note(saved: SavedResult | NotSaved, facts: JsonObject): void {
+    const where = 'handle' in saved ? { handle: saved.handle, path: saved.path } : { lost: saved.reason }
+    this.facts.push({ ...where, ...facts })
+  }
+}
+
+interface NotSaved {
+  readonly reason: string
+}
+
+const sharedPreset = (preset: Preset, blocks: number): Preset => ({
+  ...preset,
+  threshold: Math.floor(preset.threshold / Math.max(1, blocks)),
+  previewTokens: Math.max(LEAST_TOKENS, Math.floor(preset.previewTokens / Math.max(1, blocks))),
+})
+
+const saidRest = (saved: SavedResult | NotSaved): string =>
+  'handle' in saved ? `The whole: ${READ_RESULT_TOOL} with handle ${saved.handle}.` : saved.reason
+
+export const RESULT_URI = 'sallyport://results/'
+
+const linkTo = ({ handle, path, mimeType, size }: SavedResult): Content => ({
+  type: 'resource_link',
+  uri: `${RESULT_URI}${handle}`,
+  name: path.slice(path.lastIndexOf('/') + 1),
+  mimeType,
+  size,
+})
+
+/** What the resource in a block is declared to be. */
+function typeOf(block: Content): ContentHints {
+  const { resource } = block as { readonly resource?: { readonly mimeType?: unknown } }
+  return typeof resource?.mimeType === 'string' ? { mimeType: resource.mimeType } : {}
+}
