@@ -48,15 +48,20 @@ interface Choice {
 
 function written(table: Table, { header, keeper, width, ends }: Choice): Preview {
   const shown = keeper.shown(ends)
-  const records = [header, ...shown].map((record) => writeRecord(table, record, width))
+  const first = writeRecord(table, header, width)
+  let hasCuts = first.isCut
   const rows = withGaps(shown, keeper.count, {
-    write: (row) => records[shown.indexOf(row) + 1]?.text ?? '',
+    write: (row) => {
+      const { text, isCut } = writeRecord(table, row, width)
+      hasCuts ||= isCut
+      return text
+    },
     gap: (missing) => omissionMark(missing, 'row'),
   })
   return {
-    text: `${records[0]?.text}${rows === '' ? '' : `\n${rows}`}`,
+    text: rows === '' ? first.text : `${first.text}\n${rows}`,
     omission: { noun: 'row', count: keeper.count - shown.length, of: keeper.count },
-    hasCuts: records.some(({ isCut }) => isCut),
+    hasCuts,
   }
 }
 
@@ -65,7 +70,7 @@ interface WrittenRecord {
   readonly isCut: boolean
 }
 
-export function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length }: Width): WrittenRecord {
+function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length }: Width): WrittenRecord {
   const { cells, count } = cellsOf(text, record, { delimiter, most: columns })
   const isCut = count > columns || cells.some(({ start, end }) => end - start > length)
   if (!isCut) return { text: text.slice(record.start, record.end), isCut }

@@ -12,7 +12,7 @@ export interface Cell {
  * Where the record ends that begins here: at a line break that is not within quotation marks. These count only at the
  * beginning of a cell, as RFC 4180 has it. -1 where one is never closed.
  */
-export function recordEnd(text: string, from: number, delimiter: number): number {
+function recordEnd(text: string, from: number, delimiter: number): number {
   let at = from
   for (;;) {
     if (text.charCodeAt(at) === QUOTE) at = closingQuote(text, at)

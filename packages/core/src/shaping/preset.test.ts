@@ -42,7 +42,7 @@ describe(`${promise('ISO-13')}: presets`, () => {
   it.each<[written: JsonObject, says: string]>([
     [{ mine: { treshold: 900 } }, 'The preset "mine" has an unknown key "treshold". Known: threshold'],
     [{ mine: { treshold: 900 } }, 'Did you mean "threshold"?'],
-    [{ mine: { threshold: '900' } }, 'Expected a whole number from 400 to 10000000.'],
+    [{ mine: { threshold: '900' } }, 'Expected a whole number from 400 to 1000000.'],
     [{ mine: { threshold: 10 } }, 'has threshold: "10"'],
     [{ mine: { rows: 20 } }, 'Expected { head: 20, tail: 10 }.'],
     [{ mine: { rows: { head: 1 } } }, 'has rows.tail: nothing'],

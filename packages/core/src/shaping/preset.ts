@@ -50,7 +50,7 @@ interface Bounds {
 
 /** The notice with its handle has to fit: below the least figures nothing of the text would be left. */
 const NUMBERS: Readonly<Record<'threshold' | 'previewTokens' | 'keys' | 'mediaBytes', Bounds>> = {
-  threshold: { least: 400, most: 10_000_000 },
+  threshold: { least: 400, most: 1_000_000 },
   previewTokens: { least: 150, most: 1_000_000 },
   keys: { least: 1, most: 10_000 },
   mediaBytes: { least: 0, most: 100_000_000 },

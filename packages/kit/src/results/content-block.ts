@@ -1,4 +1,4 @@
-import { isJsonObject } from '@sallyport/core'
+import { isJsonObject, type Preset } from '@sallyport/core'
 import type { Content } from '../tool-result.ts'
 
 /** The text that a block shows to a model: its own, or that of the resource in it. */
@@ -42,6 +42,14 @@ function media(noun: string, data: unknown, mimeType: unknown): MediaBlock | und
 }
 
 const LONGEST_TYPE = 100
+
+/** Whether a block alone is more than a model should be given. What is of no known type counts as it is written. */
+export function isLargeBlock(block: Content, { threshold, mediaBytes }: Preset): boolean {
+  const text = blockText(block)
+  if (text !== undefined) return text.length > threshold
+  const found = readMedia(block)
+  return found === undefined ? JSON.stringify(block).length > threshold : found.size > mediaBytes
+}
 
 /** `An image (image/png, 2.1 MB)` */
 export function describeMedia({ noun, mimeType, size }: MediaBlock): string {

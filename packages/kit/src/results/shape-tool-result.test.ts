@@ -92,6 +92,21 @@ describe(`${promise('ISO-16')}: a result`, () => {
     expect(JSON.parse((await shelf.read(left.handle))?.bytes.toString() ?? '')).toEqual(content)
   })
 
+  it('of countless empty blocks, or of one that nobody knows, is bounded too', async () => {
+    const shelf = shelfIn(makeRoot())
+    const empty = await shape({ content: Array.from({ length: 100_000 }, () => textContent('')) }, shelf)
+    expect(empty.content.length).toBeLessThan(20)
+    const unknown = await shape({ content: [{ type: 'hologram', pixels: 'x'.repeat(9_000) }] }, shelf)
+    expect(textsOf(unknown)[0]).toMatch(/^\[A block of 9,0\d\d characters left out\. The whole: /)
+  })
+
+  it('that is fatal still says so first', async () => {
+    const text = `[FATAL] ${'The disk is gone.\n'.repeat(900)}`
+    const shaped = await shape({ content: [textContent(text)], isError: true }, shelfIn(makeRoot()))
+    expect(textsOf(shaped)[0]).toMatch(/^\[FATAL\] \[Preview of /)
+    expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
+  })
+
   it('is never longer than the threshold, however its texts are spread', async () => {
     const root = makeRoot()
     const blocks = fc.array(

@@ -8,7 +8,7 @@ import {
   shapeText,
 } from '@sallyport/core'
 import { type Content, type ToolResult, textContent } from '../tool-result.ts'
-import { blockText, describeMedia, type MediaBlock, readMedia, withText } from './content-block.ts'
+import { blockText, describeMedia, isLargeBlock, type MediaBlock, readMedia, withText } from './content-block.ts'
 import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
 
 export const SHAPED_META = 'sallyport/shaped'
@@ -24,6 +24,10 @@ export interface ResultShaping {
 /** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
 const LEAST_SHARE = 400
 const LEAST_TOKENS = 150
+/** Blocks cost their callers something even where they are empty. */
+const MOST_BLOCKS = 100
+/** What clients look for at the very beginning of an error (KIT-12). */
+const FATAL = '[FATAL] '
 
 /**
  * A result that a model can take: texts cut by their kind, large images and other bytes described, and all of it saved
@@ -34,8 +38,8 @@ export async function shapeToolResult(result: ToolResult, shaping: ResultShaping
   const structure = structuredContent === undefined ? undefined : JSON.stringify(structuredContent)
   const isStructureLarge = (structure?.length ?? 0) > shaping.preset.threshold
   const texts = content.reduce((sum, block) => sum + (blockText(block)?.length ?? 0), 0)
-  if (texts <= shaping.preset.threshold && !isStructureLarge && !content.some((block) => isLargeMedia(block, shaping)))
-    return result
+  const isFew = content.length <= MOST_BLOCKS && texts <= shaping.preset.threshold
+  if (isFew && !isStructureLarge && !content.some((block) => isLargeBlock(block, shaping.preset))) return result
   const work = new Shaping(shaping)
   const kept = await work.blocks(content, texts)
   const dropped = isStructureLarge && structure !== undefined ? await work.structure(structure, content) : undefined
@@ -46,9 +50,6 @@ export async function shapeToolResult(result: ToolResult, shaping: ResultShaping
     _meta: { ...rest._meta, [SHAPED_META]: { results: work.facts, ...dropped } },
   }
 }
-
-const isLargeMedia = (block: Content, { preset }: ResultShaping): boolean =>
-  (readMedia(block)?.size ?? 0) > preset.mediaBytes
 
 /** What one result is turned into, and where its parts went. */
 class Shaping {
@@ -66,7 +67,7 @@ class Shaping {
       1,
       Math.min(preset.items.head + preset.items.tail, Math.floor(preset.threshold / LEAST_SHARE)),
     )
-    const isCrowded = texts > preset.threshold && content.length > most
+    const isCrowded = content.length > (texts > preset.threshold ? most : MOST_BLOCKS)
     const head = isCrowded ? content.slice(0, Math.max(1, most - 1)) : content
     const shown = head.filter((block) => blockText(block) !== undefined).length + (isCrowded ? 1 : 0)
     const share = sharedPreset(preset, texts <= preset.threshold ? 1 : shown)
@@ -86,18 +87,28 @@ class Shaping {
   }
 
   async #block(block: Content, preset: Preset): Promise<Content> {
+    if (!isLargeBlock(block, preset)) return block
     const text = blockText(block)
-    if (text !== undefined) return text.length <= preset.threshold ? block : this.#text(block, text, preset)
+    if (text !== undefined) return this.#text(block, text, preset)
     const media = readMedia(block)
-    return media === undefined || media.size <= preset.mediaBytes ? block : this.#media(media)
+    return media === undefined ? this.#other(block) : this.#media(media)
   }
 
   async #text(block: Content, text: string, preset: Preset): Promise<Content> {
     const kind = detectKind(text, typeOf(block))
     const saved = await this.#save(text, { kind })
-    const { text: shown, omission } = shapeText(text, preset, { kind, rest: saidRest(saved) })
+    const lead = text.startsWith(FATAL) ? FATAL : ''
+    const room = { ...preset, threshold: preset.threshold - lead.length }
+    const { text: shown, omission } = shapeText(text, room, { kind, rest: saidRest(saved) })
     this.#note(saved, { kind, characters: text.length, ...(omission && { omitted: { ...omission } }) })
-    return withText(block, shown)
+    return withText(block, `${lead}${shown}`)
+  }
+
+  async #other(block: Content): Promise<Content> {
+    const written = JSON.stringify(block)
+    const saved = await this.#save(written, { kind: 'json' })
+    this.#note(saved, { kind: 'json', characters: written.length })
+    return textContent(`[A block of ${counted(written.length, 'character')} left out. ${saidRest(saved)}]`)
   }
 
   async #media(media: MediaBlock): Promise<Content> {
