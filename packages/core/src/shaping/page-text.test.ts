@@ -73,6 +73,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     const numbers: number[] = []
     while (next !== undefined) {
       const found: TextPage = page(text, next)
+      expect(found.text).toMatch(/^(?:\d+ x{40}\n?)+$/)
       numbers.push(...found.text.split('\n').map((line) => Number.parseInt(line, 10)))
       next = found.next as PageRequest | undefined
     }

@@ -91,6 +91,28 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     )
   })
 
+  it('of JSON counts truly what is missing of long texts and keys, whatever is escaped in them', () => {
+    const pieces = fc.constantFrom('a', '\\', '"', '\n', '\u0001', '😀', '👨‍👩‍👧‍👦', 'é', '\u2028', '\\u0041')
+    const long = fc.array(pieces, { minLength: 1, maxLength: 40 }).map((all) => all.join('').repeat(300))
+    fc.assert(
+      fc.property(long, fc.boolean(), anyPreset, (value, isEscaped, preset) => {
+        const plain = JSON.stringify({ text: value, list: [value, value] })
+        const text = isEscaped
+          ? plain.replaceAll(/[^\0-~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+          : plain
+        const shaped = shapeText(text, preset)
+        if (shaped.isWhole) return
+        expect(isTrue(JSON.parse(shaped.preview), JSON.parse(text))).toBe(true)
+        expect(hasLoneSurrogate(JSON.parse(shaped.preview).text ?? '')).toBe(false)
+      }),
+    )
+    const key = 'k'.repeat(9_000)
+    const preview = JSON.parse(
+      shapeText(JSON.stringify({ [`${key}a${key}`]: 1, [`${key}b${key}`]: 2 }), DEFAULT).preview,
+    )
+    expect(Object.values(preview)).toEqual([1, 2])
+  })
+
   it('of rows and lines counts truly what is missing', () => {
     fc.assert(
       fc.property(fc.integer({ min: 700, max: 3_000 }), anyPreset, (count, preset) => {
