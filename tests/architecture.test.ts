@@ -79,6 +79,12 @@ const PACKAGES: readonly Trial[] = [
     source: imports('@sallyport/kit/identity'),
   }),
   refused(`${GATEWAY}/sessions/probe.ts`, '@sallyport/kit'),
+  ...['node:fs', '@sallyport/kit', '../../../kit/src/index.ts'].map((source) =>
+    refused('packages/core/src/shaping/probe.ts', source),
+  ),
+  refused('packages/core/src/probe.ts', './shaping/shape-text.ts'),
+  refused('packages/kit/src/probe.ts', './results/result-shelf.ts'),
+  refused('packages/kit/src/results/probe.ts', '../methods.ts'),
   refused('packages/web/src/probe.ts', '../../gateway/src/gateway.ts'),
   trial('web may not run code of the gateway', 'packages/web/src/probe.ts', {
     source: "import { createApi } from '../../gateway/src/serve/api/api.ts'\ncreateApi()\n",
