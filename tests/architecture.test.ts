@@ -61,6 +61,17 @@ const PACKAGES: readonly Trial[] = [
   ...['sallyport', 'zod', '../../gateway/src/index.ts', '../../core/src/errors.ts'].map((source) =>
     refused('packages/kit/src/probe.ts', source),
   ),
+  trial('the kit enters its rooms by their doors', 'packages/kit/src/probe.ts', {
+    source: imports('./identity/identity.ts', './config/config.ts'),
+  }),
+  refused('packages/kit/src/probe.ts', './identity/jwt-verifier.ts'),
+  refused('packages/kit/src/identity/probe.ts', '../mcp-server.ts'),
+  refused('packages/kit/src/identity/probe.ts', 'yaml'),
+  refused('packages/kit/src/config/probe.ts', '../identity/jwt-verifier.ts'),
+  trial('sessions verifies tokens as the kit does', `${GATEWAY}/sessions/probe.ts`, {
+    source: imports('@sallyport/kit/identity'),
+  }),
+  refused(`${GATEWAY}/sessions/probe.ts`, '@sallyport/kit'),
   refused('packages/web/src/probe.ts', '../../gateway/src/gateway.ts'),
   trial('web may not run code of the gateway', 'packages/web/src/probe.ts', {
     source: "import { createApi } from '../../gateway/src/serve/api/api.ts'\ncreateApi()\n",

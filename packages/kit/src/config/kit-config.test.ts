@@ -205,6 +205,15 @@ describe(`${promise('KIT-8')} .env`, () => {
     expect((await read('a', { environment: { TOKEN: '' } })).settings.url).toBe('x')
   })
 
+  it('may begin with a byte order mark, and may be a folder of others', async () => {
+    write('config.yaml', 'mcp_servers: {a: {url: "${TOKEN:-none}"}}')
+    write('.env/bin/activate', '')
+    expect((await read('a')).settings.url).toBe('none')
+    rmSync(join(cwd, '.env'), { recursive: true })
+    write('.env', '\ufeffTOKEN=x\n')
+    expect((await read('a')).settings.url).toBe('x')
+  })
+
   it('is that of the working folder alone', async () => {
     write('home/.env', 'TOKEN=x\n')
     const configPath = write('home/config.yaml', 'mcp_servers: {a: {url: "${TOKEN}"}}')

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type ConfigPlace, readText } from './config-file.ts'
@@ -9,11 +10,20 @@ export type Lookup = (name: string) => string | undefined
  * alone: it never replaces a variable that is set, and nothing of it gets into the environment that children inherit.
  */
 export async function readVariables({ environment, cwd }: ConfigPlace): Promise<Lookup> {
-  const text = await readText(join(cwd, '.env'))
-  const extra: Readonly<Record<string, string | undefined>> = text === undefined ? {} : parseEnv(text)
+  const extra = await readDotEnv(join(cwd, '.env'))
   return (name) => ownValue(environment, name) ?? ownValue(extra, name)
 }
 
+type Variables = Readonly<Record<string, string | undefined>>
+
+async function readDotEnv(path: string): Promise<Variables> {
+  const found = await stat(path).catch(() => undefined)
+  // Python calls a folder so.
+  if (found?.isDirectory()) return {}
+  const text = await readText(path)
+  return text === undefined ? {} : parseEnv(text.replace(/^\uFEFF/, ''))
+}
+
 /** Never something that objects have anyway (`constructor`). */
-const ownValue = (from: Readonly<Record<string, string | undefined>>, name: string): string | undefined =>
+const ownValue = (from: Variables, name: string): string | undefined =>
   Object.hasOwn(from, name) ? from[name] : undefined

@@ -65,6 +65,7 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
 
   it('with two Authorization headers is refused', async () => {
     expect(refusalOf(await identify([bearer({}), bearer({ sub: 'eve' })])).problem).toContain('not one bearer token')
+    expect(await identify([bearer({})])).toMatchObject({ identity: { userId: 'ada' } })
   })
 
   it('whose token is forged learns why, and nothing of what it holds', async () => {

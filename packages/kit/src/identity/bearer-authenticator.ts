@@ -32,12 +32,13 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   async authenticate({ authorization }: RequestHeaders): Promise<Authentication> {
-    if (authorization === undefined) return this.#refuse('The request carries no bearer token')
-    // Node joins no two of these headers; somebody else may hand them over as a list.
-    if (typeof authorization !== 'string' || authorization.length > MAX_HEADER_LENGTH) return this.#malformed()
-    const token = BEARER.exec(authorization)?.[1]
+    const [header, ...others] = typeof authorization === 'string' ? [authorization] : (authorization ?? [])
+    if (header === undefined) return this.#absent()
+    // Of two headers, somebody before us may have looked at the other one.
+    if (others.length > 0 || header.length > MAX_HEADER_LENGTH) return this.#malformed()
+    const token = BEARER.exec(header)?.[1]
     if (token !== undefined) return this.#identify(token)
-    return /^bearer\b/i.test(authorization) ? this.#malformed() : this.#refuse('The request carries no bearer token')
+    return /^bearer\b/i.test(header) ? this.#malformed() : this.#absent()
   }
 
   assertMayListen(): void {
@@ -70,6 +71,10 @@ export class BearerAuthenticator implements Authenticator {
     if (certainty === 'unverifiable')
       return { status: 503, retryAfterSeconds: RETRY_AFTER_SECONDS, problem: `${problem}.` }
     return this.#refuse(problem, 'invalid_token')
+  }
+
+  #absent(): Authentication {
+    return this.#refuse('The request carries no bearer token')
   }
 
   #malformed(): Authentication {

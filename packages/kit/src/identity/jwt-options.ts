@@ -34,7 +34,10 @@ export function readJwtOptions(options: JwtOptions): JwtSettings {
   const { secret, jwksUri, publicKey } = options
   const given = [secret, jwksUri, publicKey].filter((key) => key !== undefined).length
   if (given !== 1)
-    throw invalid(`expected one of secret, jwksUri and publicKey; got ${given === 0 ? 'none' : given}`, 'Give one key.')
+    throw invalid(
+      `expected one of secret, jwksUri and publicKey; got ${given === 0 ? 'none' : given}`,
+      'Give one key; is the variable that holds it set?',
+    )
   const algorithms = readAlgorithms(options)
   const own = publicKey === undefined ? undefined : readPublicKey(publicKey, wants(options, algorithms))
   if (secret !== undefined) checkSecret(secret, algorithms)
