@@ -1,5 +1,5 @@
+import { createHmac } from 'node:crypto'
 import { createMcpServer, getSessionId, getUserId, type HttpServing, READ, serveHttp } from '@sallyport/kit'
-import { SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LegacyClient, modernRequest, post } from './mcp-client.ts'
 import { promise } from './promises.ts'
@@ -17,10 +17,19 @@ beforeAll(async () => {
 })
 afterAll(() => serving.close())
 
-async function bearer(sub: string, session: string, seconds = 60, secret = SECRET): Promise<{ authorization: string }> {
-  const expires = Math.floor(Date.now() / 1_000) + seconds
-  const jwt = new SignJWT({ session_id: session }).setProtectedHeader({ alg: 'HS256' }).setSubject(sub)
-  return { authorization: `Bearer ${await jwt.setExpirationTime(expires).sign(new TextEncoder().encode(secret))}` }
+interface Token {
+  readonly user?: string
+  readonly session?: string
+  readonly seconds?: number
+  readonly secret?: string
+}
+
+const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
+
+function bearer({ user = 'ann', session = 's', seconds = 60, secret = SECRET }: Token = {}): { authorization: string } {
+  const exp = Math.floor(Date.now() / 1_000) + seconds
+  const body = `${encoded({ alg: 'HS256' })}.${encoded({ sub: user, session_id: session, exp })}`
+  return { authorization: `Bearer ${body}.${createHmac('sha256', secret).update(body).digest('base64url')}` }
 }
 
 const whoami = { name: 'whoami', arguments: {} }
@@ -34,16 +43,16 @@ test(`a request without a token, or with a bad one, is told what is wanted (${pr
   }
   const none = await post(serving.url, body)
   expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Bearer /)])
-  const bad = await post(serving.url, body, await bearer('ann', 's', 60, SECRET.toUpperCase()))
+  const bad = await post(serving.url, body, bearer({ secret: SECRET.toUpperCase() }))
   expect([bad.status, bad.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('invalid_token')])
-  expect((await post(serving.url, body, await bearer('ann', 's', -60))).status).toBe(401)
+  expect((await post(serving.url, body, bearer({ seconds: -60 }))).status).toBe(401)
 })
 
 test('many callers at once are each taken for themselves, in both eras', async () => {
   const users = Array.from({ length: 20 }, (_, at) => `user-${at}`)
   const answers = await Promise.all(
     users.map(async (user) => {
-      const headers = await bearer(user, 'work')
+      const headers = bearer({ user, session: 'work' })
       const modern = await modernRequest(serving.url, 'tools/call', whoami, headers)
       const legacy = await (await LegacyClient.open(serving.url, headers)).call('whoami')
       return [modern.message.result.content[0].text, legacy.content[0].text]
@@ -53,16 +62,16 @@ test('many callers at once are each taken for themselves, in both eras', async (
 })
 
 test('a session belongs to one session of one user: a new token of theirs opens it, that of others does not', async () => {
-  const { session } = await LegacyClient.open(serving.url, await bearer('ann', 'one'))
+  const { session } = await LegacyClient.open(serving.url, bearer({ session: 'one' }))
   const asked = async (headers: { authorization: string }): Promise<number> =>
     (await new LegacyClient(serving.url, session, headers).request('tools/list')).status
-  expect(await asked(await bearer('ann', 'one', 120))).toBe(200)
-  expect(await asked(await bearer('ann', 'two'))).toBe(404)
-  expect(await asked(await bearer('bea', 'one'))).toBe(404)
+  expect(await asked(bearer({ session: 'one', seconds: 120 }))).toBe(200)
+  expect(await asked(bearer({ session: 'two' }))).toBe(404)
+  expect(await asked(bearer({ user: 'bea', session: 'one' }))).toBe(404)
 })
 
 test('a stream lasts no longer than its token', async () => {
-  const headers = await bearer('ann', 'short', 1)
+  const headers = bearer({ session: 'short', seconds: 1 })
   const { session } = await LegacyClient.open(serving.url, headers)
   const stream = await fetch(serving.url, {
     headers: { ...headers, 'mcp-session-id': session, accept: 'text/event-stream' },

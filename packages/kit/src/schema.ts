@@ -38,7 +38,7 @@ export function readSchema(schema: Schema | PlainSchema, direction: Direction): 
         schema.type === 'object' && isJsonObject(value) ? checkArguments(schema as InputSchema, value) : undefined
       if (wrong !== undefined) return { wrong }
       if (compiled?.accepts(value) !== false) return { value }
-      return { wrong: `Expected otherwise: ${violationsText(compiled.violations(value))}.` }
+      return { wrong: `${violationsText(compiled.violations(value))}.` }
     },
   }
 }

@@ -87,7 +87,8 @@ test('an offset inside a character begins with the next one', async () => {
 test('a page is 64 KiB unless asked otherwise, and never more than 1 MiB', async () => {
   await writeFile(join(root, 'big.txt'), 'x'.repeat(3_000_000))
   expect((await texts({ path: '/workspace/big.txt' }))[0]).toHaveLength(65_536)
-  expect((await texts({ path: '/workspace/big.txt', limit: 2_000_000_000 }))[0]).toHaveLength(1_048_576)
+  expect((await texts({ path: '/workspace/big.txt', limit: 1_048_576 }))[0]).toHaveLength(1_048_576)
+  expect(await failure('read_file', { path: '/workspace/big.txt', limit: 2_000_000_000 })).toContain('limit must be')
 })
 
 test('an image is shown, other binaries are named as such', async () => {
@@ -109,7 +110,7 @@ test('what lies outside, behind a link or beyond the end is refused in words for
     'outside',
   )
   expect(await failure('read_file', { path: '/workspace/note.txt', offset: 99 })).toContain('it has 13 bytes')
-  expect(await failure('read_file', { path: '/workspace/note.txt', offset: -1 })).toContain('offset is -1')
+  expect(await failure('read_file', { path: '/workspace/note.txt', offset: -1 })).toContain('offset must be at least 0')
   expect(await failure('read_file', { file: 'x' })).toContain('"path" is missing')
   expect(await failure('list_directory', { path: '/workspace/none' })).toContain('no such file')
 })
