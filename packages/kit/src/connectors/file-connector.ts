@@ -1,4 +1,3 @@
-import { findPreset, shapeText } from '@sallyport/core'
 import type { DirectoryPage, FoundFiles, OpenFile, Page, Workspace, WrittenFile } from '../workspace/workspace.ts'
 import { applyEdit, type TextEdit } from './file-edit.ts'
 import { findTail, type Line, readLines } from './file-lines.ts'
@@ -13,7 +12,7 @@ export interface TextPage {
   readonly size: number
   /** Where to go on; absent at the end. */
   readonly nextOffset?: number
-  /** False where bytes are no UTF-8 and stand as U+FFFD, or where a preset made the text shorter. */
+  /** False where bytes are no UTF-8 and stand as U+FFFD. */
   readonly isExact: boolean
 }
 
@@ -27,8 +26,7 @@ export interface Lines {
 }
 
 export type ListOptions = ConnectorOptions & Page
-/** With a preset (`default`, `log_search` …) a long page is cut to what tells most of it, for a model to read. */
-export type ReadOptions = ConnectorOptions & Page & { readonly preset?: string }
+export type ReadOptions = ConnectorOptions & Page
 export type LineOptions = ConnectorOptions & { readonly lines?: number }
 export type FindFileOptions = ConnectorOptions & { readonly glob?: string; readonly limit?: number }
 
@@ -106,8 +104,7 @@ async function readText(path: string, file: OpenFile, page: ReadOptions): Promis
   const bytes = await file.read(offset, Math.min(limit, Math.max(0, file.size - offset)))
   const isEnd = offset + bytes.length >= file.size || bytes.length < limit
   const used = isEnd ? bytes : bytes.subarray(0, wholeCharacters(bytes))
-  const whole = used.toString()
-  const text = page.preset === undefined ? whole : shapeText(whole, findPreset(page.preset), { name: path }).text
+  const text = used.toString()
   const nextOffset = isEnd ? {} : { nextOffset: offset + used.length }
   return { path, text, offset, size: file.size, ...nextOffset, isExact: Buffer.from(text).equals(used) }
 }
