@@ -141,6 +141,20 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     await writer.close()
   })
 
+  test('a preset makes of a long page what tells most of it', async () => {
+    await put('a.log', Array.from({ length: 5_000 }, (_, index) => `line ${index}`).join('\n'))
+    const page = await FileConnector.read('/workspace/a.log', { ...bench.options, preset: 'log_search' })
+    expect(page.text.length).toBeLessThan(10_000)
+    expect(page.text).toContain('line 0\n')
+    expect(page.isExact).toBe(false)
+    await put('a.log', 'short')
+    expect(await FileConnector.read('/workspace/a.log', { ...bench.options, preset: 'log_search' })).toMatchObject({
+      text: 'short',
+      isExact: true,
+    })
+    await expect(FileConnector.read('/workspace/a.log', { ...bench.options, preset: 'lgo' })).rejects.toThrow('preset')
+  })
+
   test('wrong counts are told', async () => {
     await put('a.txt', 'x')
     for (const work of [

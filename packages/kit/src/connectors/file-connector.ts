@@ -1,3 +1,4 @@
+import { findPreset, shapeText } from '@sallyport/core'
 import type { DirectoryPage, FoundFiles, OpenFile, Page, Workspace, WrittenFile } from '../workspace/workspace.ts'
 import { applyEdit, type TextEdit } from './file-edit.ts'
 import { findTail, type Line, readLines } from './file-lines.ts'
@@ -12,7 +13,7 @@ export interface TextPage {
   readonly size: number
   /** Where to go on; absent at the end. */
   readonly nextOffset?: number
-  /** False where bytes are no UTF-8 and stand as U+FFFD. */
+  /** False where bytes are no UTF-8 and stand as U+FFFD, or where a preset made the text shorter. */
   readonly isExact: boolean
 }
 
@@ -26,7 +27,8 @@ export interface Lines {
 }
 
 export type ListOptions = ConnectorOptions & Page
-export type ReadOptions = ConnectorOptions & Page
+/** With a preset (`default`, `log_search` …) a long page is cut to what tells most of it, for a model to read. */
+export type ReadOptions = ConnectorOptions & Page & { readonly preset?: string }
 export type LineOptions = ConnectorOptions & { readonly lines?: number }
 export type FindFileOptions = ConnectorOptions & { readonly glob?: string; readonly limit?: number }
 
@@ -104,7 +106,8 @@ async function readText(path: string, file: OpenFile, page: ReadOptions): Promis
   const bytes = await file.read(offset, Math.min(limit, Math.max(0, file.size - offset)))
   const isEnd = offset + bytes.length >= file.size || bytes.length < limit
   const used = isEnd ? bytes : bytes.subarray(0, wholeCharacters(bytes))
-  const text = used.toString()
+  const whole = used.toString()
+  const text = page.preset === undefined ? whole : shapeText(whole, findPreset(page.preset), { name: path }).text
   const nextOffset = isEnd ? {} : { nextOffset: offset + used.length }
   return { path, text, offset, size: file.size, ...nextOffset, isExact: Buffer.from(text).equals(used) }
 }
