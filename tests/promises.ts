@@ -320,7 +320,6 @@ export const PROMISES = {
     text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
     state: 'built',
   },
-<<<<<<< HEAD
   'KIT-3': {
     text: 'Agents see /workspace and nothing else: links, hard links, devices and swaps between check and use lead nowhere, and no host path is told',
     state: 'built',
