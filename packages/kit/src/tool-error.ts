@@ -1,26 +1,9 @@
 import { cutText, type JsonObject } from '@sallyport/core'
+import { ToolFatalError, ToolRetryError } from './agent-error.ts'
 import { ConnectorError } from './connectors/connector-error.ts'
 import { UnaskableError } from './question.ts'
 
-/** The model can correct this and call again: a wrong path, an empty query, a bad date. */
-export class ToolRetryError extends Error {
-  override readonly name = 'ToolRetryError'
-
-  constructor(message: string, options: { readonly cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-  }
-}
-
-/** Infrastructure is broken; no other arguments would help. The run should stop. */
-export class ToolFatalError extends Error {
-  override readonly name = 'ToolFatalError'
-  readonly nextStep: string | undefined
-
-  constructor(message: string, options: { readonly nextStep?: string; readonly cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.nextStep = options.nextStep
-  }
-}
+export { ToolFatalError, ToolRetryError } from './agent-error.ts'
 
 /** Policy forbids this call as things are; neither other arguments nor another try would help. */
 export class ToolRefusedError extends Error {

@@ -1,4 +1,4 @@
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { readLines } from './file-lines.ts'
 import { boundCount, refusal } from './source.ts'

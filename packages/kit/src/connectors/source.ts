@@ -1,6 +1,6 @@
 import type { Sensitivity } from '@sallyport/core'
+import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
 import { privateData } from '../private-data/private-data.ts'
-import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
 import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { ConnectorError } from './connector-error.ts'
 

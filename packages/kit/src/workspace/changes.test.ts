@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { createTemporaryName } from './temporary-name.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 

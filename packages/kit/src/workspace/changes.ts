@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import { lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { type EditedText, readForEdit } from './edit-file.ts'
 import { measureTree } from './measure.ts'
 import { codeOf, hideHost, orMissing } from './refusals.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { ToolFatalError } from '../agent-error.ts'
 import { currentScope, ownerFolder } from '../identity/identity.ts'
-import { ToolFatalError } from '../tool-error.ts'
 import { createWorkspace, type Workspace } from './create-workspace.ts'
 import { bareCause } from './refusals.ts'
 import { DIRECTORY_MODE } from './safe-open.ts'

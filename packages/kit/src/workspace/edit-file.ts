@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { MAX_READ_BYTES, openFile } from './open-file.ts'
 import type { Place } from './write-file.ts'
 

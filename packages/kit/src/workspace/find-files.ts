@@ -1,5 +1,5 @@
 import { nameGlob } from '@sallyport/core'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { boundPage } from './page.ts'
 import { isTemporaryName } from './temporary-name.ts'
 import { type Tree, walkTree } from './walk.ts'

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import { lstat, opendir } from 'node:fs/promises'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { boundPage, type Page } from './page.ts'
 import { orMissing } from './refusals.ts'
 import type { OpenedEntry } from './safe-open.ts'

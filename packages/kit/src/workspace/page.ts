@@ -1,4 +1,4 @@
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 
 export interface Page {
   readonly offset?: number

@@ -1,4 +1,4 @@
-import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
+import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
 
 export const linkRefusal = (): ToolRetryError =>
   new ToolRetryError('The path goes through a symbolic link, which is not followed.')

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { ToolFatalError, ToolRetryError } from '../tool-error.ts'
+import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
 import { bareCause, linkRefusal, specialRefusal } from './refusals.ts'
 
 /** A file or directory that was opened first and judged afterwards, so that nobody can swap it in between. */

@@ -1,4 +1,4 @@
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 
 export interface WorkspaceLimits {
   /** The most bytes that one file may have after a write. */

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
 import { codeOf } from './refusals.ts'
 import type { OpenedEntry, SafeOpen } from './safe-open.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { hostToWorkspacePath, readWorkspacePath, workspaceToHostPath } from './workspace-path.ts'
 
 test.each([

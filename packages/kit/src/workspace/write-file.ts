@@ -1,6 +1,6 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, rename, unlink } from 'node:fs/promises'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError } from '../agent-error.ts'
 import { directoryRefusal, orMissing } from './refusals.ts'
 import { FILE_MODE, judgeStats, type OpenedEntry } from './safe-open.ts'
 import { createTemporaryName } from './temporary-name.ts'
