@@ -320,15 +320,13 @@ export const PROMISES = {
     text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
     state: 'built',
   },
-<<<<<<< HEAD
   'KIT-3': {
     text: 'Agents see /workspace and nothing else: links, hard links, devices and swaps between check and use lead nowhere, and no host path is told',
     state: 'built',
   },
   'KIT-7': {
-    text: 'Connectors work on data without MCP or a model: File, Csv and Json',
-    state: 'partial',
-    missing: 'Sql and OpenApi',
+    text: 'Connectors work on data without MCP or a model: File, Csv, Json, Sql (SQLite and PostgreSQL, kept to reading by their own sessions) and OpenApi',
+    state: 'built',
   },
   'KIT-5': {
     text: 'Every tool of the kit declares its permission; tools that reach out are refused once the session holds private data',

@@ -96,7 +96,6 @@ describe('reading', () => {
     const missing = await refusal(sql.query('shop', 'SELECT ? AS a, ? AS b', { parameters: [1] }))
     expect(missing.message).toContain('parameter 2 is missing')
   })
-  })
 
   test('no value loses anything on its way into JSON', async () => {
     expect(await rowsOf('SELECT id, raw FROM sale ORDER BY id')).toEqual([

@@ -18,12 +18,15 @@ export interface ApiSettings {
   readonly isInternal?: boolean
 }
 
+/** One or more, as `server.tool` wants them. */
+type Permissions = readonly [Permission, ...Permission[]]
+
 export interface ApiOperation {
   readonly id: string
   readonly method: string
   readonly path: string
   readonly summary: string
-  readonly permission: readonly Permission[]
+  readonly permission: Permissions
 }
 
 export interface ApiOperationShape extends ApiOperation {
@@ -38,7 +41,7 @@ export interface ApiTool {
   readonly name: string
   readonly options: {
     readonly description: string
-    readonly permission: readonly Permission[]
+    readonly permission: Permissions
     readonly input: JsonObject & { readonly type: 'object' }
   }
   readonly handler: (args: JsonObject, context: { readonly signal: AbortSignal }) => Promise<Json>
