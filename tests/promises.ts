@@ -325,9 +325,8 @@ export const PROMISES = {
     state: 'built',
   },
   'KIT-7': {
-    text: 'Connectors work on data without MCP or a model: File, Csv and Json',
-    state: 'partial',
-    missing: 'Sql and OpenApi',
+    text: 'Connectors work on data without MCP or a model: File, Csv, Json, Sql (SQLite and PostgreSQL, kept to reading by their own sessions) and OpenApi',
+    state: 'built',
   },
   'KIT-5': {
     text: 'Every tool of the kit declares its permission; tools that reach out are refused once the session holds private data',

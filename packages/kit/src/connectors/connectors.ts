@@ -30,4 +30,32 @@ export {
 } from './json-connector.ts'
 export type { JsonMatch } from './json-query.ts'
 export type { BigNumbers } from './json-text.ts'
+export {
+  type Api,
+  type ApiOperation,
+  type ApiOperationShape,
+  type ApiResponse,
+  type ApiSettings,
+  type ApiTool,
+  OpenApiConnector,
+  readApi,
+} from './open-api/open-api.ts'
 export type { ConnectorOptions, SensitiveSource } from './source.ts'
+export {
+  openSqlDatabases,
+  type PostgresSettings,
+  type SqlChange,
+  type SqlColumn,
+  SqlConnector,
+  type SqlDatabaseEntry,
+  type SqlDatabases,
+  type SqliteSettings,
+  type SqlLimits,
+  type SqlQueryOptions,
+  type SqlReference,
+  type SqlRows,
+  type SqlSettings,
+  type SqlTable,
+  type SqlTableColumn,
+  type SqlTableShape,
+} from './sql/sql.ts'

@@ -1,0 +1,169 @@
+import { type Json, type JsonObject, type Permission, SallyportError } from '@sallyport/core'
+import { ConnectorError } from '../connector-error.ts'
+import { inlineSchema, readDocument, resolveReference } from './document.ts'
+import { inputSchemaOf, type Operation, permissionOf, readOperations } from './operation.ts'
+import { type ApiRequest, buildRequest, isBelow } from './request.ts'
+import { type ApiResponse, readResponse } from './response.ts'
+
+export interface ApiSettings {
+  /** JSON or YAML text, or the object that it means. */
+  readonly spec: string | JsonObject
+  /** Every call goes below this address, whatever the description says. */
+  readonly baseUrl: string
+  /** Sent with every call, and never shown: `{ authorization: 'Bearer …' }`. A function is asked for each call. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>)
+  readonly timeoutMs?: number
+  readonly maxBytes?: number
+  /** Sending to it takes nothing out of the house: its tools do not need CONNECT. */
+  readonly isInternal?: boolean
+}
+
+/** One or more, as `server.tool` wants them. */
+type Permissions = readonly [Permission, ...Permission[]]
+
+export interface ApiOperation {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly summary: string
+  readonly permission: Permissions
+}
+
+export interface ApiOperationShape extends ApiOperation {
+  /** A JSON Schema of the arguments. */
+  readonly input: JsonObject
+  /** What is said of the answers, by status. */
+  readonly responses: JsonObject
+}
+
+/** What `server.tool(name, options, handler)` takes. */
+export interface ApiTool {
+  readonly name: string
+  readonly options: {
+    readonly description: string
+    readonly permission: Permissions
+    readonly input: JsonObject & { readonly type: 'object' }
+  }
+  readonly handler: (args: JsonObject, context: { readonly signal: AbortSignal }) => Promise<Json>
+}
+
+export interface Api {
+  listOperations(): readonly ApiOperation[]
+  describeOperation(id: string): ApiOperationShape
+  call(id: string, args?: JsonObject, options?: { readonly signal?: AbortSignal }): Promise<ApiResponse>
+  /** One tool for each operation, or for those that are named. */
+  tools(ids?: readonly string[]): readonly ApiTool[]
+}
+
+const TIMEOUT_MS = 30_000
+const MAX_BYTES = 4 * 1024 * 1024
+const MOST_REDIRECTS = 3
+
+export async function readApi(settings: ApiSettings): Promise<Api> {
+  const base = readBase(settings.baseUrl)
+  const document = await readDocument(settings.spec)
+  const operations = readOperations(document)
+  const find = (id: string): Operation => operations.get(id) ?? unknownOperation(id)
+  const entry = (operation: Operation): ApiOperation => {
+    const { id, method, path, summary } = operation
+    const permission = permissionOf(operation)
+    return { id, method, path, summary, permission: settings.isInternal ? [permission] : [permission, 'CONNECT'] }
+  }
+  const call: Api['call'] = async (id, args = {}, { signal } = {}) =>
+    send(buildRequest(base, find(id), args), { base, settings, signal })
+  const tool = (operation: Operation): ApiTool => ({
+    name: operation.id,
+    options: {
+      description: operation.summary,
+      permission: entry(operation).permission,
+      input: { ...inputSchemaOf(document, operation), type: 'object' },
+    },
+    handler: async (args, { signal }) => (await call(operation.id, args, { signal })).body,
+  })
+  return {
+    listOperations: () => [...operations.values()].map(entry),
+    describeOperation(id) {
+      const operation = find(id)
+      return {
+        ...entry(operation),
+        input: inputSchemaOf(document, operation),
+        responses: responsesOf(document, operation),
+      }
+    },
+    call,
+    tools: (ids) => (ids === undefined ? [...operations.values()] : ids.map(find)).map(tool),
+  }
+}
+
+function readBase(baseUrl: string): URL {
+  const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (base === undefined || !/^https?:$/.test(base.protocol) || base.username !== '' || base.search !== '')
+    throw new SallyportError('USAGE', 'The base address of an API is not usable.', {
+      hint: 'Give https://host/path, without a user or a query; what is secret belongs in headers.',
+    })
+  return base
+}
+
+function responsesOf(document: JsonObject, { path, method }: Operation): JsonObject {
+  const paths = document.paths as JsonObject
+  const own = resolveReference(document, resolveReference(document, paths[path])?.[method])
+  return inlineSchema(document, own?.responses)
+}
+
+function unknownOperation(id: string): never {
+  throw new ConnectorError(`There is no operation ${JSON.stringify(id.slice(0, 200))}. List the operations.`, {
+    retryable: true,
+  })
+}
+
+interface Sending {
+  readonly base: URL
+  readonly settings: ApiSettings
+  readonly signal: AbortSignal | undefined
+}
+
+async function send(request: ApiRequest, { base, settings, signal }: Sending): Promise<ApiResponse> {
+  const { timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES, headers = {} } = settings
+  const secrets = typeof headers === 'function' ? await headers() : headers
+  // The author's come last: no argument can replace them.
+  for (const [name, value] of Object.entries(secrets)) request.headers.set(name, value)
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const signals = signal === undefined ? timeout : AbortSignal.any([timeout, signal])
+  try {
+    const response = await follow(request, base, signals)
+    return await readResponse(response, { maxBytes, hide: (text) => hideSecrets(text, secrets) })
+  } catch (error) {
+    if (error instanceof ConnectorError) throw error
+    if (signal?.aborted) throw new ConnectorError('The call was cancelled.', { retryable: true })
+    if (timeout.aborted)
+      throw new ConnectorError(`The API did not answer within ${timeoutMs} ms.`, { retryable: false })
+    // No cause: it may hold addresses and what was sent.
+    throw new ConnectorError('The API cannot be reached.', { retryable: false })
+  }
+}
+
+/** Redirects are followed for reading only, and only below the base: the headers would go with them. */
+async function follow(request: ApiRequest, base: URL, signal: AbortSignal): Promise<Response> {
+  let url = request.url
+  for (let count = 0; ; count++) {
+    const { method, headers, body } = request
+    const response = await fetch(url, { method, headers, body: body ?? null, signal, redirect: 'manual' })
+    const location = response.headers.get('location')
+    if (response.status < 300 || response.status > 399 || location === null) return response
+    await response.body?.cancel()
+    const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
+    if (next === undefined || !isBelow(base, next) || !/^(?:GET|HEAD)$/.test(method) || count >= MOST_REDIRECTS)
+      throw new ConnectorError(`The API answered ${response.status} and points elsewhere, which is not followed.`, {
+        retryable: false,
+      })
+    url = next
+  }
+}
+
+/** An API that echoes its requests must not show what it was given. */
+function hideSecrets(text: string, headers: Readonly<Record<string, string>>): string {
+  const secrets = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
+  return secrets
+    .filter((secret) => secret.length >= 6)
+    .reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text)
+}

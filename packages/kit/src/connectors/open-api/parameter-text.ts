@@ -1,0 +1,65 @@
+import { isJsonList, isJsonObject, type Json } from '@sallyport/core'
+import { ConnectorError } from '../connector-error.ts'
+import type { Parameter } from './operation.ts'
+
+const plain = (value: Json | undefined): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')
+
+/** Half a surrogate pair cannot be encoded. */
+const wellFormed = (text: string): string => Buffer.from(text).toString()
+
+const encode = (value: Json | undefined): string => encodeURIComponent(wellFormed(plain(value)))
+
+const wrong = (parameter: Parameter, why: string): ConnectorError =>
+  new ConnectorError(`The argument ${JSON.stringify(parameter.key)} ${why}.`, { retryable: true })
+
+/** Style `simple`: `a,b`, and `k,v` or `k=v` for an object. */
+function simple({ explode, isJson }: Parameter, value: Json, write: (value: Json | undefined) => string): string {
+  if (isJson) return write(JSON.stringify(value))
+  if (isJsonList(value)) return value.map(write).join(',')
+  if (!isJsonObject(value)) return write(value)
+  return Object.entries(value)
+    .map(([key, inner]) => `${write(key)}${explode ? '=' : ','}${write(inner)}`)
+    .join(',')
+}
+
+/** One value in a path. It stays inside its own segment, also for a server that decodes slashes before it looks. */
+export function pathText(parameter: Parameter, value: Json): string {
+  if (parameter.style !== 'simple') throw wrong(parameter, `has the style ${parameter.style}, which is not supported`)
+  const text = simple(parameter, value, encode)
+  if (text === '') throw wrong(parameter, 'is empty, but stands in the path')
+  if (
+    simple(parameter, value, plain)
+      .split(/[/\\]/)
+      .some((part) => part === '.' || part === '..')
+  )
+    throw wrong(parameter, 'would lead to another path')
+  return text
+}
+
+const DELIMITERS: Readonly<Record<string, string>> = { form: ',', spaceDelimited: '%20', pipeDelimited: '%7C' }
+
+/** The pairs of a parameter of a query, or of a cookie, encoded and joined. */
+export function pairsOf(parameter: Parameter, value: Json): readonly string[] {
+  const { name, style, explode, isJson } = parameter
+  if (isJson) return [`${encode(name)}=${encode(JSON.stringify(value))}`]
+  if (style === 'deepObject' && isJsonObject(value))
+    return Object.entries(value).map(([key, inner]) => `${encode(name)}%5B${encode(key)}%5D=${encode(inner)}`)
+  const delimiter = DELIMITERS[style] ?? ','
+  if (isJsonList(value))
+    return explode
+      ? value.map((item) => `${encode(name)}=${encode(item)}`)
+      : [`${encode(name)}=${value.map(encode).join(delimiter)}`]
+  if (!isJsonObject(value)) return [`${encode(name)}=${encode(value)}`]
+  const pairs = Object.entries(value)
+  return explode
+    ? pairs.map(([key, inner]) => `${encode(key)}=${encode(inner)}`)
+    : [`${encode(name)}=${pairs.flatMap(([key, inner]) => [encode(key), encode(inner)]).join(delimiter)}`]
+}
+
+/** A header cannot hold line ends, nor what is outside Latin-1. */
+export function headerText(parameter: Parameter, value: Json): string {
+  const text = simple(parameter, value, plain)
+  if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text)) throw wrong(parameter, 'has characters that a header cannot hold')
+  return text
+}

@@ -1,0 +1,67 @@
+import type { Json } from '@sallyport/core'
+import { ConnectorError } from '../connector-error.ts'
+import { isJsonType } from './operation.ts'
+
+export interface ApiResponse {
+  readonly status: number
+  readonly mimeType: string
+  /** A JSON value, a text, or of other content its size. */
+  readonly body: Json
+  /** The answer was longer than is allowed. */
+  readonly isCut: boolean
+}
+
+const MOST_WORDS = 500
+const TEXTUAL = /^text\/|[/+](?:xml|yaml|javascript|x-www-form-urlencoded|x-ndjson)\s*(?:;|$)/i
+
+/** Reads no more than is allowed, whatever the length that was announced. */
+export async function readResponse(
+  response: Response,
+  { maxBytes, hide }: { readonly maxBytes: number; readonly hide: (text: string) => string },
+): Promise<ApiResponse> {
+  const mimeType = response.headers.get('content-type') ?? ''
+  const { bytes, isCut } = await readBytes(response, maxBytes)
+  const isText = mimeType === '' || isJsonType(mimeType) || TEXTUAL.test(mimeType)
+  const text = isText ? hide(new TextDecoder().decode(bytes)) : `${bytes.length} bytes of ${mimeType}`
+  const whole = { status: response.status, mimeType, body: isCut ? text : jsonOr(text, mimeType), isCut }
+  if (!response.ok) throw failure(response, text)
+  return whole
+}
+
+async function readBytes(
+  response: Response,
+  maxBytes: number,
+): Promise<{ readonly bytes: Buffer; readonly isCut: boolean }> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  // Leaving the loop cancels the stream, and with it the connection.
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    parts.push(part)
+    length += part.length
+    if (length > maxBytes) break
+  }
+  return { bytes: Buffer.concat(parts).subarray(0, maxBytes), isCut: length > maxBytes }
+}
+
+function jsonOr(text: string, mimeType: string): Json {
+  if (!isJsonType(mimeType)) return text
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}
+
+/** The caller can mend what was asked; the rest is the API's, or its operator's. */
+function failure(response: Response, text: string): ConnectorError {
+  const { status } = response
+  const later = response.headers.get('retry-after')
+  const isPassing = status === 429 || (status === 503 && later !== null)
+  const wait =
+    isPassing && later !== null ? ` Try again after ${later.slice(0, 40)}${/^\d+$/.test(later) ? ' s' : ''}.` : ''
+  const words = text.trim().slice(0, MOST_WORDS)
+  const isOfCaller = status >= 400 && status < 500 && status !== 401 && status !== 407
+  return new ConnectorError(`The API answered ${status}${words === '' ? '' : `: ${words}`}.${wait}`, {
+    retryable: isPassing || isOfCaller,
+  })
+}

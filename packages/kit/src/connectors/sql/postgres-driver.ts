@@ -1,0 +1,215 @@
+import type { Pool, PoolClient, Submittable } from 'pg'
+import { ConnectorError } from '../connector-error.ts'
+import { postgresError } from './postgres-error.ts'
+import { PostgresQuery } from './postgres-query.ts'
+import { postgresParameter, postgresType } from './postgres-values.ts'
+import type { SqlCatalogue, SqlChange, SqlDriver, SqlRequest } from './sql-driver.ts'
+import { cancelled, tooSlow } from './sql-error.ts'
+import { RowTray, type SqlColumn } from './sql-result.ts'
+
+export interface PostgresOptions {
+  readonly name: string
+  readonly url: string
+  readonly access: 'read' | 'write'
+  readonly allowSuperuser: boolean
+}
+
+const CONNECT_MS = 10_000
+const PATIENCE_MS = 5_000
+const MOST_CONNECTIONS = 4
+
+const CATALOGUE: SqlCatalogue = {
+  tables: `SELECT (CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE quote_ident(n.nspname) || '.' END)
+      || quote_ident(c.relname) AS name, CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^(pg_|information_schema$)'
+      AND has_table_privilege(c.oid, 'SELECT') ORDER BY 1`,
+  columns: `SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable,
+      EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisprimary AND a.attnum = ANY (i.indkey))
+        AS "primaryKey", pg_get_expr(d.adbin, d.adrelid) AS "default"
+    FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
+  foreignKeys: `SELECT ARRAY(SELECT attname::text FROM unnest(k.conkey) WITH ORDINALITY AS u(n, at)
+        JOIN pg_attribute ON attrelid = k.conrelid AND attnum = u.n ORDER BY at) AS columns,
+      k.confrelid::regclass::text AS "table", ARRAY(SELECT attname::text FROM unnest(k.confkey)
+        WITH ORDINALITY AS u(n, at) JOIN pg_attribute ON attrelid = k.confrelid AND attnum = u.n ORDER BY at)
+        AS "references"
+    FROM pg_constraint k WHERE k.contype = 'f' AND k.conrelid = to_regclass($1) ORDER BY k.conname`,
+  quoted: 'SELECT to_regclass($1)::text AS quoted WHERE to_regclass($1) IS NOT NULL',
+}
+
+/** Who has these can run programs and reach files of the server's machine, and no transaction stops that. */
+const MIGHT = ['pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files']
+  .map((role) => `pg_has_role(session_user, '${role}', 'MEMBER')`)
+  .join(' OR ')
+
+export function createPostgresDriver(options: PostgresOptions): SqlDriver {
+  let pool: Promise<Pool> | undefined
+  return {
+    catalogue: CATALOGUE,
+    async run(request) {
+      pool ??= openPool(options)
+      try {
+        return await runInSession(await pool, options, request)
+      } catch (error) {
+        throw postgresError(options.name, error)
+      }
+    },
+    async close() {
+      await (await pool?.catch(() => undefined))?.end()
+    },
+  }
+}
+
+async function openPool({ url }: PostgresOptions): Promise<Pool> {
+  const { default: pg } = await import('pg').catch(() => {
+    throw new ConnectorError('PostgreSQL needs the package pg: npm install pg', { retryable: false })
+  })
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: MOST_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_MS,
+    idleTimeoutMillis: CONNECT_MS,
+    allowExitOnIdle: true,
+    application_name: 'sallyport',
+  })
+  // An idle connection that the server ends is replaced when one is needed.
+  pool.on('error', () => undefined)
+  return pool
+}
+
+/** One statement in a transaction of its own; nothing of it stays in the session. */
+async function runInSession(pool: Pool, options: PostgresOptions, request: SqlRequest): Promise<SqlChange> {
+  if (request.signal?.aborted) throw cancelled()
+  const client = await pool.connect()
+  const lost = (): void => undefined
+  client.on('error', lost)
+  let isClean = false
+  try {
+    await beginTransaction(client, options, request)
+    const change = await runStatement(pool, client, request)
+    await client.query(options.access === 'write' ? 'COMMIT' : 'ROLLBACK')
+    await client.query('DISCARD ALL')
+    isClean = true
+    return change
+  } catch (error) {
+    isClean = await cleanUp(client)
+    throw error
+  } finally {
+    client.off('error', lost)
+    // Whatever is not known to be clean is closed.
+    client.release(!isClean)
+  }
+}
+
+async function cleanUp(client: PoolClient): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK')
+    await client.query('DISCARD ALL')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * `SET TRANSACTION READ WRITE` is only heard before the first query of a transaction, so there is one already: it asks
+ * whether the role is one that read-only transactions do not hold.
+ */
+async function beginTransaction(client: PoolClient, options: PostgresOptions, { limits }: SqlRequest): Promise<void> {
+  const mode = options.access === 'write' ? 'READ WRITE' : 'READ ONLY'
+  const results: unknown = await client.query(
+    `SET SESSION CHARACTERISTICS AS TRANSACTION ${mode}; BEGIN TRANSACTION ${mode};
+     SET LOCAL statement_timeout = ${Math.ceil(limits.timeoutMs)}; SET LOCAL DateStyle = 'ISO';
+     SET LOCAL IntervalStyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1;
+     SELECT ${MIGHT} AS might`,
+  )
+  const asked = (results as readonly { readonly rows: readonly { readonly might?: boolean }[] }[]).at(-1)
+  if (asked?.rows[0]?.might === false || options.allowSuperuser) return
+  throw new ConnectorError(
+    `The role of the database ${JSON.stringify(options.name)} can run programs or reach files on its server. ` +
+      'Use a role that may only read, or set allowSuperuser.',
+    { retryable: false },
+  )
+}
+
+async function runStatement(pool: Pool, client: PoolClient, request: SqlRequest): Promise<SqlChange> {
+  const { sql, parameters, limits, signal } = request
+  let columns: readonly SqlColumn[] = []
+  let types: readonly ReturnType<typeof postgresType>[] = []
+  let tray = new RowTray([], limits)
+  const query = new PostgresQuery({
+    text: sql,
+    values: parameters.map(postgresParameter),
+    limits,
+    onFields(fields) {
+      types = fields.map(({ dataTypeID }) => postgresType(dataTypeID))
+      tray = new RowTray(
+        fields.map(({ name }) => name),
+        limits,
+      )
+      columns = fields.map((_, at) => ({ name: tray.names[at] ?? '', type: types[at]?.name ?? 'other' }))
+    },
+    onRow: (values) =>
+      tray.take(values.map((value, at) => (value === null ? null : (types[at]?.read(value) ?? value)))),
+  })
+  client.query(query as unknown as Submittable)
+  const tag = await untilDone(query, { pool, client, limits, signal })
+  return { columns, rows: tray.rows, isCut: tray.isCut, changed: changedRows(tag) }
+}
+
+const changedRows = (tag: string): number => Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)$/.exec(tag)?.[1] ?? 0)
+
+interface Running extends Pick<SqlRequest, 'limits' | 'signal'> {
+  readonly pool: Pool
+  readonly client: PoolClient
+}
+
+/** Ends the statement at the server when the caller goes or the time is over; the server's own timer may be slower. */
+async function untilDone(query: PostgresQuery, { pool, client, limits, signal }: Running): Promise<string> {
+  let stopped: ConnectorError | undefined
+  let stopping: Promise<void> | undefined
+  const stop = (why: ConnectorError) => (): void => {
+    stopped ??= why
+    stopping ??= cancelAtServer(pool, client)
+  }
+  const aborted = stop(cancelled())
+  const timer = setTimeout(stop(tooSlow(limits.timeoutMs)), limits.timeoutMs)
+  signal?.addEventListener('abort', aborted)
+  // It may have been aborted while the transaction began.
+  if (signal?.aborted) aborted()
+  try {
+    return await query.done
+  } catch (error) {
+    if (isTimeout(error)) throw stopped ?? tooSlow(limits.timeoutMs)
+    throw stopped ?? error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', aborted)
+    // A request to cancel that arrives late would hit the next statement of this session.
+    await stopping
+  }
+}
+
+const isTimeout = (error: unknown): boolean => (error as { readonly code?: unknown }).code === '57014'
+
+/** By a second session, which works with TLS too. When that fails, the connection is cut. */
+async function cancelAtServer(pool: Pool, client: PoolClient): Promise<void> {
+  const { processID, connection } = client as unknown as ClientInsides
+  const { Client } = (await import('pg')).default
+  const helper = new Client({ ...pool.options, connectionTimeoutMillis: PATIENCE_MS, query_timeout: PATIENCE_MS })
+  helper.on('error', () => undefined)
+  try {
+    await helper.connect()
+    await helper.query('SELECT pg_cancel_backend($1)', [processID])
+  } catch {
+    connection.stream.destroy()
+  } finally {
+    await helper.end().catch(() => undefined)
+  }
+}
+
+interface ClientInsides {
+  readonly processID: number
+  readonly connection: { readonly stream: { destroy(): void } }
+}

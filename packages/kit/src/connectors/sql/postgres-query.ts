@@ -1,0 +1,158 @@
+import type { SqlLimits } from './sql-result.ts'
+
+/** The part of pg's connection that runs a statement; pg documents it as what `client.query` gives a submittable. */
+interface PostgresConnection {
+  readonly stream: NodeJS.EventEmitter & {
+    readonly bytesRead?: number
+    destroy(): void
+    cork?(): void
+    uncork?(): void
+  }
+  parse(query: { readonly text: string; readonly name: string }): void
+  bind(query: {
+    readonly portal: string
+    readonly statement: string
+    readonly values: readonly (string | null)[]
+  }): void
+  describe(query: { readonly type: 'P'; readonly name: string }): void
+  execute(query: { readonly portal: string; readonly rows: number }): void
+  close(query: { readonly type: 'P'; readonly name: string }): void
+  flush(): void
+  sync(): void
+  sendCopyFail(reason: string): void
+}
+
+interface PostgresField {
+  readonly name: string
+  readonly dataTypeID: number
+}
+
+export interface PostgresQueryOptions {
+  readonly text: string
+  readonly values: readonly (string | null)[]
+  readonly limits: SqlLimits
+  onFields(fields: readonly PostgresField[]): void
+  /** False: no more rows are wanted. */
+  onRow(values: readonly (string | null)[]): boolean
+}
+
+const BATCH = 100
+/** A row cannot be larger than this on the wire, whatever the limit of the result. */
+const SLACK = 8 * 1024 * 1024
+
+/**
+ * One statement by the extended protocol: the server itself refuses a second one behind it, and sends rows in batches
+ * that stop when enough is there.
+ */
+export class PostgresQuery {
+  readonly #options: PostgresQueryOptions
+  readonly #settled = createDeferred<string>()
+  #wantsMore = true
+  #tag = ''
+  #stopWatching: () => void = () => undefined
+
+  constructor(options: PostgresQueryOptions) {
+    this.#options = options
+  }
+
+  /** Resolves with the command's tag, such as `UPDATE 3`. */
+  get done(): Promise<string> {
+    return this.#settled.promise
+  }
+
+  submit(connection: PostgresConnection): null {
+    this.#watchBytes(connection)
+    const { text, values } = this.#options
+    connection.stream.cork?.()
+    connection.parse({ text, name: '' })
+    connection.bind({ portal: '', statement: '', values })
+    connection.describe({ type: 'P', name: '' })
+    this.#fetch(connection)
+    connection.stream.uncork?.()
+    return null
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly PostgresField[] }): void {
+    this.#options.onFields(fields)
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    if (this.#wantsMore) this.#wantsMore = this.#options.onRow(fields)
+  }
+
+  handlePortalSuspended(connection: PostgresConnection): void {
+    if (this.#wantsMore) return this.#fetch(connection)
+    connection.close({ type: 'P', name: '' })
+    connection.sync()
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }, connection: PostgresConnection): void {
+    this.#tag = text
+    connection.sync()
+  }
+
+  handleEmptyQuery(connection: PostgresConnection): void {
+    connection.sync()
+  }
+
+  handleCopyInResponse(connection: PostgresConnection): void {
+    connection.sendCopyFail('there is nothing to copy from')
+  }
+
+  handleCopyData(): void {
+    // COPY TO STDOUT: its rows have no columns, so none are given.
+  }
+
+  /** After an error pg asks this query nothing more, not even when the server is ready again. */
+  handleError(error: Error, connection: PostgresConnection): void {
+    // Without a severity it is pg's own word that the connection is lost.
+    if ('severity' in error) connection.sync()
+    this.#settle(() => this.#settled.reject(error))
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle(() => this.#settled.resolve(this.#tag))
+  }
+
+  #fetch(connection: PostgresConnection): void {
+    connection.execute({ portal: '', rows: BATCH })
+    connection.flush()
+  }
+
+  #settle(action: () => void): void {
+    this.#stopWatching()
+    action()
+  }
+
+  /** pg gathers a whole row, of up to a gigabyte, before it shows it: too much is only seen on the wire. */
+  #watchBytes({ stream }: PostgresConnection): void {
+    const most = (stream.bytesRead ?? 0) + this.#options.limits.maxBytes * 4 + SLACK
+    const watch = (): void => {
+      if ((stream.bytesRead ?? 0) <= most) return
+      this.#settle(() => this.#settled.reject(new TooManyBytes()))
+      stream.destroy()
+    }
+    stream.on('data', watch)
+    this.#stopWatching = () => stream.off('data', watch)
+  }
+}
+
+export class TooManyBytes extends Error {
+  override readonly name = 'TooManyBytes'
+}
+
+interface Deferred<Value> {
+  readonly promise: Promise<Value>
+  resolve(value: Value): void
+  reject(reason: unknown): void
+}
+
+function createDeferred<Value>(): Deferred<Value> {
+  let resolve: (value: Value) => void = () => undefined
+  let reject: (reason: unknown) => void = () => undefined
+  const promise = new Promise<Value>((onValue, onReason) => {
+    resolve = onValue
+    reject = onReason
+  })
+  return { promise, resolve, reject }
+}

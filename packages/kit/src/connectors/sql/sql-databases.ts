@@ -1,0 +1,185 @@
+import { resolve } from 'node:path'
+import { type Json, type JsonObject, SallyportError, type Sensitivity } from '@sallyport/core'
+import { privateData } from '../../private-data/private-data.ts'
+import { currentWorkspace, type Workspace } from '../../workspace/workspace.ts'
+import { ConnectorError } from '../connector-error.ts'
+import { createPostgresDriver } from './postgres-driver.ts'
+import type { SqlChange, SqlDriver, SqlReference, SqlTable, SqlTableColumn, SqlTableShape } from './sql-driver.ts'
+import { DEFAULT_LIMITS, type SqlLimits, type SqlRows } from './sql-result.ts'
+import { createSqliteDriver } from './sqlite-driver.ts'
+import { SqliteProcesses } from './sqlite-processes.ts'
+import { copyFromWorkspace } from './sqlite-workspace-file.ts'
+
+interface DatabaseOptions {
+  /** `read` unless the author says otherwise; the database's own session holds to it. */
+  readonly access?: 'read' | 'write'
+  readonly description?: string
+  /** The label of the calling session is raised to this before any row is returned. */
+  readonly sensitivity?: Sensitivity
+}
+
+export interface SqliteSettings extends DatabaseOptions {
+  /** The path of a file. */
+  readonly sqlite: string
+}
+
+export interface PostgresSettings extends DatabaseOptions {
+  /** `postgres://role:password@host/database`. */
+  readonly postgres: string
+  /** Lets a role in that can run programs on the server's machine: a read-only transaction does not stop that. */
+  readonly allowSuperuser?: boolean
+}
+
+export interface SqlSettings extends Partial<SqlLimits> {
+  readonly databases: Readonly<Record<string, SqliteSettings | PostgresSettings>>
+  /** Where a name such as /workspace/app.db is looked up, to be read only. Absent: in that of the calling session. */
+  readonly workspace?: () => Workspace
+  /** Registers what a sensitive database is about to show. Absent: in the label of the calling session. */
+  readonly addPrivateDataset?: (name: string, sensitivity: Sensitivity) => unknown
+}
+
+export interface SqlQueryOptions extends Partial<SqlLimits> {
+  /** For `?` (SQLite) or `$1`, `$2` (PostgreSQL), by position. */
+  readonly parameters?: readonly Json[]
+  readonly signal?: AbortSignal
+}
+
+export interface SqlDatabaseEntry {
+  readonly name: string
+  readonly kind: 'sqlite' | 'postgres'
+  readonly access: 'read' | 'write'
+  readonly description?: string
+}
+
+export interface SqlDatabases {
+  listDatabases(): readonly SqlDatabaseEntry[]
+  listTables(database: string, options?: SqlQueryOptions): Promise<readonly SqlTable[]>
+  describeTable(database: string, table: string, options?: SqlQueryOptions): Promise<SqlTableShape>
+  /** The first rows of a table: 5 unless `maxRows` says otherwise. */
+  sample(database: string, table: string, options?: SqlQueryOptions): Promise<SqlRows>
+  query(database: string, sql: string, options?: SqlQueryOptions): Promise<SqlRows>
+  /** Changes data, in a database whose `access` is `write`. */
+  execute(database: string, sql: string, options?: SqlQueryOptions): Promise<SqlChange>
+  /** Ends every process and connection. */
+  close(): Promise<void>
+}
+
+interface OpenDatabase {
+  readonly entry: SqlDatabaseEntry
+  readonly driver: SqlDriver
+  readonly sensitivity: Sensitivity | undefined
+}
+
+export function openSqlDatabases(settings: SqlSettings): SqlDatabases {
+  const processes = new SqliteProcesses()
+  const register = settings.addPrivateDataset ?? ((...dataset) => privateData().addPrivateDataset(...dataset))
+  const open = new Map(
+    Object.entries(settings.databases).map(([name, database]) => [name, openDatabase(name, database, processes)]),
+  )
+  const find = (name: string): OpenDatabase =>
+    open.get(name) ?? workspaceDatabase(name, settings, processes) ?? unknownDatabase(name, [...open.keys()])
+  const run = async (name: string, sql: string, options: SqlQueryOptions): Promise<SqlChange> => {
+    const { driver, sensitivity } = find(name)
+    // The drivers end a text there, and what is behind would go unseen.
+    if (sql.includes('\0')) throw new ConnectorError('The statement has a NUL character in it.', { retryable: true })
+    // Before the first row exists here: a failure to register must not leave rows behind.
+    if (sensitivity !== undefined) await register(name, sensitivity)
+    const limits = readLimits({ ...settings, ...options })
+    return driver.run({ sql, parameters: options.parameters ?? [], limits, signal: options.signal })
+  }
+  const catalogue = (name: string): SqlDriver['catalogue'] => find(name).driver.catalogue
+  return {
+    listDatabases: () => [...open.values()].map(({ entry }) => entry),
+    async listTables(name, options = {}) {
+      return (await run(name, catalogue(name).tables, options)).rows as unknown as readonly SqlTable[]
+    },
+    async describeTable(name, table, options = {}) {
+      const asked = { ...options, parameters: [table] }
+      const columns = (await run(name, catalogue(name).columns, asked)).rows
+      if (columns.length === 0) throw unknownTable(name, table)
+      const keys = (await run(name, catalogue(name).foreignKeys, asked)).rows
+      return { name: table, columns: columns.map(readColumn), foreignKeys: keys.map(readReference) }
+    },
+    async sample(name, table, options = {}) {
+      const quoted = (await run(name, catalogue(name).quoted, { ...options, parameters: [table] })).rows[0]?.quoted
+      if (typeof quoted !== 'string') throw unknownTable(name, table)
+      return withoutChange(await run(name, `SELECT * FROM ${quoted}`, { maxRows: 5, ...options, parameters: [] }))
+    },
+    query: async (name, sql, options = {}) => withoutChange(await run(name, sql, options)),
+    async execute(name, sql, options = {}) {
+      if (find(name).entry.access === 'write') return run(name, sql, options)
+      throw new ConnectorError(`The database ${JSON.stringify(name)} may only be read.`, { retryable: true })
+    },
+    async close() {
+      await Promise.all([processes.close(), ...[...open.values()].map(({ driver }) => driver.close())])
+    },
+  }
+}
+
+const withoutChange = ({ columns, rows, isCut }: SqlChange): SqlRows => ({ columns, rows, isCut })
+
+function openDatabase(
+  name: string,
+  settings: SqliteSettings | PostgresSettings,
+  processes: SqliteProcesses,
+): OpenDatabase {
+  const { access = 'read', description, sensitivity } = settings
+  const described = { name, access, ...(description === undefined ? {} : { description }) }
+  if ('postgres' in settings) {
+    const { postgres: url, allowSuperuser = false } = settings
+    const driver = createPostgresDriver({ name, url, access, allowSuperuser })
+    return { entry: { ...described, kind: 'postgres' }, driver, sensitivity }
+  }
+  const path = resolve(settings.sqlite)
+  const openFile = async () => ({ path, release: async () => undefined })
+  const driver = createSqliteDriver({ access, processes, openFile })
+  return { entry: { ...described, kind: 'sqlite' }, driver, sensitivity }
+}
+
+function workspaceDatabase(
+  name: string,
+  { workspace = currentWorkspace }: SqlSettings,
+  processes: SqliteProcesses,
+): OpenDatabase | undefined {
+  if (!name.startsWith('/workspace/')) return undefined
+  const openFile = () => copyFromWorkspace(workspace(), name)
+  const driver = createSqliteDriver({ access: 'read', processes, openFile })
+  return { entry: { name, kind: 'sqlite', access: 'read' }, driver, sensitivity: undefined }
+}
+
+function unknownDatabase(name: string, names: readonly string[]): never {
+  throw new ConnectorError(`There is no database ${JSON.stringify(name)}. There are: ${names.join(', ') || 'none'}.`, {
+    retryable: true,
+  })
+}
+
+const unknownTable = (name: string, table: string): ConnectorError =>
+  new ConnectorError(`There is no table ${JSON.stringify(table)} in ${JSON.stringify(name)}. List the tables.`, {
+    retryable: true,
+  })
+
+function readLimits(given: Partial<SqlLimits>): SqlLimits {
+  const { maxRows, maxBytes, timeoutMs } = { ...DEFAULT_LIMITS, ...given }
+  for (const [key, value] of Object.entries({ maxRows, maxBytes, timeoutMs }))
+    if (!Number.isSafeInteger(value) || value < 1 || value > 2 ** 31 - 1)
+      throw new SallyportError('USAGE', `${key} is ${value}.`, { hint: 'Expected a whole number from 1 to 2^31 - 1.' })
+  return { maxRows, maxBytes, timeoutMs }
+}
+
+const readColumn = (row: JsonObject): SqlTableColumn => ({
+  name: String(row.name),
+  type: String(row.type),
+  nullable: Boolean(row.nullable),
+  primaryKey: Boolean(row.primaryKey),
+  ...(typeof row.default === 'string' ? { default: row.default } : {}),
+})
+
+const readReference = (row: JsonObject): SqlReference => ({
+  columns: readNames(row.columns),
+  table: String(row.table),
+  references: readNames(row.references),
+})
+
+/** A list of PostgreSQL, or a JSON text of SQLite. */
+const readNames = (names: Json | undefined): readonly string[] =>
+  (Array.isArray(names) ? names : (JSON.parse(String(names)) as string[])).map(String).filter((name) => name !== '')

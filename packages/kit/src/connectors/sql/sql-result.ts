@@ -1,0 +1,82 @@
+import type { Json, JsonObject } from '@sallyport/core'
+
+export interface SqlColumn {
+  readonly name: string
+  /** As the database calls it; nothing where it does not say. */
+  readonly type?: string
+}
+
+export interface SqlRows {
+  readonly columns: readonly SqlColumn[]
+  readonly rows: readonly JsonObject[]
+  /** There was more than the limits allow. */
+  readonly isCut: boolean
+}
+
+export interface SqlLimits {
+  readonly maxRows: number
+  readonly maxBytes: number
+  readonly timeoutMs: number
+}
+
+export const DEFAULT_LIMITS: SqlLimits = { maxRows: 1_000, maxBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
+
+/** Gathers rows as long as they fit. */
+export class RowTray {
+  readonly #names: readonly string[]
+  readonly #limits: SqlLimits
+  readonly #rows: JsonObject[] = []
+  #bytes = 0
+  #isCut = false
+
+  constructor(names: readonly string[], limits: SqlLimits) {
+    this.#names = uniqueNames(names)
+    this.#limits = limits
+  }
+
+  get names(): readonly string[] {
+    return this.#names
+  }
+
+  get rows(): readonly JsonObject[] {
+    return this.#rows
+  }
+
+  get isCut(): boolean {
+    return this.#isCut
+  }
+
+  /** False when the row no longer fits: then nothing after it is wanted. */
+  take(values: readonly Json[]): boolean {
+    if (this.#isCut) return false
+    const row = Object.fromEntries(this.#names.map((name, at) => [name, values[at] ?? null]))
+    this.#bytes += Buffer.byteLength(JSON.stringify(row))
+    this.#isCut = this.#rows.length >= this.#limits.maxRows || this.#bytes > this.#limits.maxBytes
+    if (!this.#isCut) this.#rows.push(row)
+    return !this.#isCut
+  }
+}
+
+/** `SELECT a.id, b.id` has two columns of one name: as fields of one object the second would hide the first. */
+function uniqueNames(names: readonly string[]): readonly string[] {
+  const taken = new Set(names)
+  const seen = new Set<string>()
+  return names.map((name) => {
+    let unique = name
+    for (let count = 2; seen.has(unique); count++) {
+      const next = `${name}_${count}`
+      unique = taken.has(next) && !seen.has(next) ? unique : next
+    }
+    seen.add(unique)
+    return unique
+  })
+}
+
+/** A whole number beyond 2^53 is a text: JSON numbers would round it. */
+export const wholeNumber = (value: bigint): Json =>
+  value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
+    ? Number(value)
+    : value.toString()
+
+/** JSON has no infinity and no NaN: these are texts. */
+export const realNumber = (value: number): Json => (Number.isFinite(value) ? value : String(value))

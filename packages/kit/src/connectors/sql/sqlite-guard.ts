@@ -1,0 +1,102 @@
+/** The little of libsql that we use. */
+export interface SqliteStatement {
+  raw(): SqliteStatement
+  safeIntegers(): SqliteStatement
+  columns(): readonly { readonly name: string; readonly type: string | null }[]
+  iterate(parameters: readonly unknown[]): Iterable<readonly unknown[]>
+  get(parameters: readonly unknown[]): unknown
+  run(parameters: readonly unknown[]): { readonly changes: number }
+  readonly reader: boolean
+}
+
+export interface Sqlite {
+  exec(sql: string): void
+  prepare(sql: string): SqliteStatement
+  close(): void
+}
+
+const CALLS = new Set(['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggValue', 'AggFinal'])
+/** They write other files, change the file's form, make tables of foreign code, or run SQL that was not looked at. */
+const REFUSED = new Set(['Vacuum', 'JournalMode', 'Checkpoint', 'VCreate', 'SqlExec'])
+
+const FUNCTIONS = new Set(
+  `-> ->> abs acos acosh asin asinh atan atan2 atanh atn2 avg bm25 ceil ceiling changes char charindex coalesce concat
+   concat_ws cos cosh cot coth count cume_dist current_date current_time current_timestamp date datetime degrees
+   dense_rank difference exp first_value floor format geopoly_area geopoly_bbox geopoly_blob geopoly_ccw
+   geopoly_contains_point geopoly_group_bbox geopoly_json geopoly_overlap geopoly_regular geopoly_svg geopoly_within
+   geopoly_xform glob group_concat hex highlight ifnull iif instr json json_array json_array_length json_error_position
+   json_extract json_group_array json_group_object json_insert json_object json_patch json_quote json_remove
+   json_replace json_set json_type json_valid jsonb jsonb_array jsonb_extract jsonb_group_array jsonb_group_object
+   jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday lag last_insert_rowid
+   last_value lead leftstr length like likelihood likely ln log log10 log2 lower lower_quartile ltrim match matchinfo
+   max median min mod mode nth_value ntile nullif octet_length offsets padc padl padr percent_rank pi pow power printf
+   proper quote radians random randomblob rank regexp regexpi replace replicate reverse rightstr round row_number rtrim
+   sha3 sign sin sinh snippet soundex sqlite_source_id sqlite_version sqrt square stdev strfilter strftime string_agg
+   substr substring subtype sum tan tanh time timediff total total_changes trim trunc typeof unhex unicode unixepoch
+   unlikely upper upper_quartile uuid uuid_blob uuid_str variance vector vector_distance_cos vector_distance_l2
+   vector_extract vector32 vector64 zeroblob`.split(/\s+/),
+)
+
+/** Tables that are no tables, and show nothing but their arguments or this database's schema. */
+const VIRTUAL_TABLES = [
+  "json_each('1')",
+  "json_tree('1')",
+  'generate_series(1, 1)',
+  "pragma_table_info('x')",
+  "pragma_table_xinfo('x')",
+  "pragma_foreign_key_list('x')",
+  "pragma_index_list('x')",
+  "pragma_index_info('x')",
+  'pragma_table_list',
+]
+
+interface Operation {
+  readonly name: string
+  readonly first: number
+  readonly operand: string
+}
+
+/**
+ * Why a statement must not run, judged by what SQLite compiled it to: no spelling hides a function or a table there.
+ * libsql is built with readfile, writefile and fsdir, its ATTACH makes files even from a read-only session, and its
+ * own authorizer knows tables only. The caller holds a transaction, so that the schema stays what was judged.
+ */
+export function refusalOf(database: Sqlite, sql: string, parameterCount: number): string | undefined {
+  const operations = compiled(database, sql)
+  for (const { name, first, operand } of operations) {
+    if (REFUSED.has(name)) return `This kind of statement is not allowed here (${name}).`
+    // SQLite takes one that is not given for NULL.
+    if (name === 'Variable' && first > parameterCount)
+      return `The parameter ${first} is missing: ${parameterCount} are given.`
+    if (!CALLS.has(name)) continue
+    const called = operand.slice(0, operand.lastIndexOf('('))
+    if (!FUNCTIONS.has(called)) return `The function ${called} is not allowed here.`
+  }
+  if (!operations.some(({ name }) => name === 'VOpen')) return undefined
+  return refusalOfTables(database, sql)
+}
+
+/** A virtual table is known by its address, which stays while the connection lives: those that are allowed first. */
+function refusalOfTables(database: Sqlite, sql: string): string | undefined {
+  const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(([name]) => quoteName(String(name)))
+  const allowed = new Set([...VIRTUAL_TABLES, ...own].flatMap((table) => opened(database, `SELECT * FROM ${table}`)))
+  const isAllowed = opened(database, sql).every((address) => allowed.has(address))
+  return isAllowed ? undefined : 'A table-valued function that is not allowed here is used.'
+}
+
+const OWN_VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
+
+const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+const opened = (database: Sqlite, sql: string): readonly string[] =>
+  compiled(database, sql)
+    .filter(({ name }) => name === 'VOpen')
+    .map(({ operand }) => operand)
+
+function compiled(database: Sqlite, sql: string): readonly Operation[] {
+  const statement = database.prepare(`EXPLAIN ${sql}`).raw()
+  const rows = [...statement.iterate([])]
+  // Of all its calls only this one resets the statement; otherwise it counts as a writer, and nothing can be committed.
+  statement.get([])
+  return rows.map((row) => ({ name: String(row[1]), first: Number(row[2]), operand: String(row[5] ?? '') }))
+}

@@ -1,0 +1,142 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { ConnectorError } from '../connector-error.ts'
+import { cancelled, tooSlow } from './sql-error.ts'
+import type { SqliteAnswer, SqliteJob } from './sqlite-job.ts'
+
+const MOST = 4
+const IDLE_MS = 30_000
+const PROGRAM = fileURLToPath(new URL('./sqlite-process.js', import.meta.url))
+/** Ends a process that would fill the memory; collects what libsql leaves open. */
+const FLAGS = ['--max-old-space-size=256', '--expose-gc']
+
+/**
+ * SQLite in processes of its own, each with one statement at a time. A statement that never ends can only be killed;
+ * libsql ends its whole process on a text that is no valid UTF-8; and it would block ours while it runs.
+ */
+export class SqliteProcesses {
+  readonly #all = new Set<ChildProcess>()
+  readonly #idle: ChildProcess[] = []
+  readonly #idleTimers = new Map<ChildProcess, NodeJS.Timeout>()
+  readonly #waiting: (() => void)[] = []
+  #closed = false
+
+  async run(job: SqliteJob, signal: AbortSignal | undefined): Promise<SqliteAnswer> {
+    const child = await this.#take(signal)
+    try {
+      return await exchange(child, job, signal)
+    } catch (error) {
+      child.kill('SIGKILL')
+      throw error
+    } finally {
+      this.#giveBack(child)
+    }
+  }
+
+  /** Resolves when every process is gone. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const wake of this.#waiting.splice(0)) wake()
+    await Promise.all([...this.#all].map(end))
+  }
+
+  async #take(signal: AbortSignal | undefined): Promise<ChildProcess> {
+    while (!this.#closed) {
+      if (signal?.aborted) throw cancelled()
+      const child = this.#idle.pop() ?? (this.#all.size < MOST ? this.#start() : undefined)
+      if (child !== undefined) return this.#awake(child)
+      await this.#turn(signal)
+    }
+    throw new ConnectorError('The connector is closed.', { retryable: false })
+  }
+
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal?.removeEventListener('abort', wake)
+        const at = this.#waiting.indexOf(wake)
+        if (at >= 0) this.#waiting.splice(at, 1)
+        resolve()
+      }
+      signal?.addEventListener('abort', wake)
+      this.#waiting.push(wake)
+    })
+  }
+
+  #start(): ChildProcess {
+    // An empty environment: what is secret in ours is none of its business.
+    const child = fork(PROGRAM, [], { env: {}, execArgv: FLAGS, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    this.#all.add(child)
+    child.on('error', () => this.#forget(child))
+    child.once('exit', () => this.#forget(child))
+    return child
+  }
+
+  #giveBack(child: ChildProcess): void {
+    if (!this.#all.has(child) || child.killed || !child.connected) return
+    // An idle one keeps nobody's program alive, and does not stay for ever.
+    child.unref()
+    child.channel?.unref()
+    this.#idleTimers.set(child, setTimeout(() => this.#dismiss(child), IDLE_MS).unref())
+    this.#idle.push(child)
+    this.#waiting[0]?.()
+  }
+
+  #awake(child: ChildProcess): ChildProcess {
+    clearTimeout(this.#idleTimers.get(child))
+    this.#idleTimers.delete(child)
+    child.ref()
+    child.channel?.ref()
+    return child
+  }
+
+  #dismiss(child: ChildProcess): void {
+    this.#forget(child)
+    child.kill('SIGKILL')
+  }
+
+  #forget(child: ChildProcess): void {
+    this.#all.delete(child)
+    clearTimeout(this.#idleTimers.get(child))
+    this.#idleTimers.delete(child)
+    const at = this.#idle.indexOf(child)
+    if (at >= 0) this.#idle.splice(at, 1)
+    this.#waiting[0]?.()
+  }
+}
+
+function exchange(child: ChildProcess, job: SqliteJob, signal: AbortSignal | undefined): Promise<SqliteAnswer> {
+  return new Promise((resolve, reject) => {
+    const settle = (action: () => void) => () => {
+      clearTimeout(timer)
+      child.off('message', answered).off('exit', died).off('error', died)
+      signal?.removeEventListener('abort', aborted)
+      action()
+    }
+    const answered = (answer: unknown): void => settle(() => resolve(answer as SqliteAnswer))()
+    const died = settle(() => reject(new ConnectorError(CRASH, { retryable: true })))
+    const aborted = settle(() => reject(cancelled()))
+    const timer = setTimeout(
+      settle(() => reject(tooSlow(job.limits.timeoutMs))),
+      job.limits.timeoutMs,
+    )
+    child.once('message', answered).once('exit', died).once('error', died)
+    signal?.addEventListener('abort', aborted)
+    child.send(job, (error) => {
+      if (error !== null) died()
+    })
+  })
+}
+
+const CRASH =
+  'SQLite ended while it ran the statement: it needed too much memory, or met a text that is no valid UTF-8. ' +
+  'Ask for less, or for hex(column).'
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve()
+    child.ref()
+    child.once('exit', () => resolve())
+    child.kill('SIGKILL')
+  })
+}

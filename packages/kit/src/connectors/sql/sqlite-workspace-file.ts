@@ -1,0 +1,43 @@
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Workspace } from '../../workspace/workspace.ts'
+import { ConnectorError } from '../connector-error.ts'
+import { useSource } from '../source.ts'
+import type { SqliteFile } from './sqlite-driver.ts'
+
+const PART = 8 * 1024 * 1024
+const LARGEST = 256 * 1024 * 1024
+
+/**
+ * A copy of a workspace's file. SQLite opens by name, follows links and looks for journals beside the file; whoever
+ * writes in the workspace could swap each of them. The copy is read once, through the workspace's own safe door.
+ */
+export async function copyFromWorkspace(workspace: Workspace, path: string): Promise<SqliteFile> {
+  const folder = await mkdtemp(join(tmpdir(), 'sallyport-sqlite-'))
+  const release = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    const copy = join(folder, 'copy.db')
+    await useSource({ workspace }, () => copyParts(workspace, path, copy))
+    return { path: copy, release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+async function copyParts(workspace: Workspace, path: string, copy: string): Promise<void> {
+  const target = await open(copy, 'wx', 0o600)
+  try {
+    for (let offset = 0; ; ) {
+      const { bytes, size } = await workspace.readFile(path, { offset, limit: PART })
+      if (size > LARGEST)
+        throw new ConnectorError(`The database has ${size} bytes; at most ${LARGEST} are read.`, { retryable: false })
+      if (bytes.length === 0) return
+      await target.writeFile(bytes)
+      offset += bytes.length
+    }
+  } finally {
+    await target.close()
+  }
+}
