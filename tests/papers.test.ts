@@ -55,9 +55,12 @@ describe('the decision about runtime dependencies', () => {
     expect(textOf('docs/telemetry.md')).toContain(`npm install ${PACKAGES.join(' ')}`)
   })
 
-  it('is right that core has none and kit has core alone', () => {
+  it('is right that core has none, and that the kit has those which its own decision argues for', () => {
     expect(JSON.parse(textOf('packages/core/package.json'))).not.toHaveProperty('dependencies')
-    expect(Object.keys(JSON.parse(textOf('packages/kit/package.json')).dependencies)).toEqual(['@sallyport/core'])
+    const { dependencies, peerDependencies } = JSON.parse(textOf('packages/kit/package.json'))
+    const decision = textOf('docs/decisions/0013-kit-dependencies.md')
+    const argued = [...decision.matchAll(/\*\*`([^`]+)`\*\*/g)].map(([, name]) => name)
+    expect(['@sallyport/core', ...argued].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort())
   })
 })
 

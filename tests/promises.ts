@@ -373,6 +373,22 @@ export const PROMISES = {
     text: 'contextResult and the option result of a tool save what a function returns, and shape it',
     state: 'built',
   },
+  'KIT-11': {
+    text: 'getMcpClient opens a strict client by its name in config.yaml, one with two connections where url_isolated is given; an unknown name is answered with the names',
+    state: 'built',
+  },
+  'KIT-12': {
+    text: 'A fatal error of a tool, also behind the usual wrappers, ends the run; other ones can be corrected; the same failure again and again is fatal; no other text can end the run',
+    state: 'built',
+  },
+  'KIT-13': {
+    text: 'Two connections are opened at the start; once private data is known nothing reaches the normal instance any more, without a reconnect and for good',
+    state: 'built',
+  },
+  'KIT-14': {
+    text: 'The client plugs into the AI SDK and into the tool formats of the OpenAI and Anthropic SDKs',
+    state: 'built',
+  },
 } as const satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof PROMISES

@@ -1,5 +1,24 @@
 export type { LogLevel } from '@sallyport/core'
 export type { CallContext, SampleRequest } from './call-context.ts'
+export {
+  type AiSdkTool,
+  type BearerToken,
+  type ClientOptions,
+  type ClientTarget,
+  createMcpClient,
+  type EraChoice,
+  FatalToolError,
+  getMcpClient,
+  type McpClient,
+  type NamedClientOptions,
+  type OperationOptions,
+  type Progress,
+  type ResourceListener,
+  RetryableToolError,
+  type SharedLabel,
+  type Subscription,
+  storedLabel,
+} from './client/client.ts'
 export type { Completer } from './completion.ts'
 export {
   type KitConfig,

@@ -1,0 +1,55 @@
+import type { ToolResult } from '../tool-result.ts'
+import type { AiSdkCall, AiSdkTool } from './ai-sdk-tool.ts'
+import { FatalToolError, RetryableToolError } from './tool-failure.ts'
+import { type ToolPart, toolParts } from './tool-parts.ts'
+import { openToolbox, type Toolbox, type ToolSource } from './toolbox.ts'
+
+export type { AiSdkTool } from './ai-sdk-tool.ts'
+
+/** The tools of a client for `generateText`, `streamText` and agents of the AI SDK. */
+export async function createAiSdkTools(client: ToolSource): Promise<Record<string, AiSdkTool>> {
+  const { jsonSchema } = await import('ai')
+  const box = await openToolbox(client)
+  const tools = box.tools.map(({ name, description, schema }): [string, AiSdkTool] => [
+    name,
+    {
+      description,
+      inputSchema: jsonSchema(schema as object) as never,
+      execute: createExecute(box, name),
+      toModelOutput: ({ output }) => modelOutput(output as ToolResult | FatalToolError) as never,
+    },
+  ])
+  return Object.fromEntries(tools)
+}
+
+/**
+ * The AI SDK tells a thrown error to the model and goes on. So a fatal one is returned, and thrown when the SDK asks
+ * how to show it to the model: nothing catches it there, and the loop ends with it.
+ */
+function createExecute(box: Toolbox, name: string): AiSdkTool['execute'] {
+  return async (input: unknown, { abortSignal }: AiSdkCall) => {
+    try {
+      const outcome = await box.call(name, input, abortSignal === undefined ? {} : { signal: abortSignal })
+      if ('result' in outcome) return outcome.result
+      throw new RetryableToolError(name, outcome.failure)
+    } catch (error) {
+      if (error instanceof FatalToolError) return error
+      throw error
+    }
+  }
+}
+
+function modelOutput(output: ToolResult | FatalToolError): object {
+  if (output instanceof FatalToolError) throw output
+  const parts = toolParts(output)
+  if (parts.every(({ kind }) => kind === 'text')) return { type: 'text', value: textOf(parts) }
+  return { type: 'content', value: parts.map(contentPart) }
+}
+
+const textOf = (parts: readonly ToolPart[]): string =>
+  parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n')
+
+const contentPart = (part: ToolPart): object =>
+  part.kind === 'text'
+    ? { type: 'text', text: part.text }
+    : { type: 'file', mediaType: part.mimeType, data: { type: 'data', data: part.data } }

@@ -1,0 +1,66 @@
+import type { OperationOptions } from './call-clock.ts'
+import { partText, type ToolPart, toolParts } from './tool-parts.ts'
+import type { ProviderSchema } from './tool-schema.ts'
+import { openToolbox, type ToolOutcome, type ToolSource } from './toolbox.ts'
+
+/** The tools of a client for the Messages API, and what runs the calls in a message. */
+export interface AnthropicTools {
+  readonly tools: { readonly name: string; readonly description: string; readonly input_schema: ProviderSchema }[]
+  /** The block that answers a call. Throws a FatalToolError: the loop must end. */
+  runToolCall(call: AnthropicToolUse, options?: OperationOptions): Promise<AnthropicToolResult>
+}
+
+export interface AnthropicToolUse {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+}
+
+export interface AnthropicToolResult {
+  readonly type: 'tool_result'
+  readonly tool_use_id: string
+  readonly content: AnthropicContent[]
+  readonly is_error: boolean
+}
+
+type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+
+type AnthropicContent =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image'
+      readonly source: { readonly type: 'base64'; readonly media_type: ImageType; readonly data: string }
+    }
+
+const IMAGE_TYPES: ReadonlySet<string> = new Set<ImageType>(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+const isImageType = (type: string): type is ImageType => IMAGE_TYPES.has(type)
+
+export async function createAnthropicTools(client: ToolSource): Promise<AnthropicTools> {
+  const box = await openToolbox(client)
+  return {
+    tools: box.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })),
+    runToolCall: async ({ id, name, input }, options) => {
+      const outcome = await box.call(name, input, options)
+      return {
+        type: 'tool_result',
+        tool_use_id: id,
+        content: contentOf(outcome),
+        is_error: 'failure' in outcome,
+      }
+    },
+  }
+}
+
+function contentOf(outcome: ToolOutcome): AnthropicContent[] {
+  // The API refuses empty texts.
+  if ('failure' in outcome) return [{ type: 'text', text: outcome.failure || 'The tool failed.' }]
+  return toolParts(outcome.result)
+    .filter((part) => part.kind === 'file' || part.text.trim() !== '')
+    .map(blockOf)
+}
+
+function blockOf(part: ToolPart): AnthropicContent {
+  if (part.kind === 'file' && isImageType(part.mimeType))
+    return { type: 'image', source: { type: 'base64', media_type: part.mimeType, data: part.data } }
+  return { type: 'text', text: partText(part) }
+}

@@ -1,0 +1,97 @@
+import { SallyportError, type Sensitivity } from '@sallyport/core'
+import type { Identity } from '../identity/identity.ts'
+import type { McpServer } from '../mcp-server.ts'
+import type { BearerToken, Endpoint } from './endpoint.ts'
+import type { EraChoice } from './link.ts'
+import { McpClient } from './mcp-client.ts'
+import { openRoute } from './route.ts'
+import { SessionLabel, type SharedLabel } from './session-label.ts'
+
+export interface ClientOptions {
+  /** Sent as the Authorization header, to both instances. A function is asked before every request. */
+  readonly bearerToken?: BearerToken
+  /** What the session holds, as others know it: a function, or a shared store. */
+  readonly label?: SharedLabel | SharedLabel['read']
+  /** From which sensitivity on only the isolated instance is asked. Absent: CONFIDENTIAL. */
+  readonly privateFrom?: Sensitivity
+  /** How long a server may be silent. Absent: a minute. */
+  readonly timeoutMs?: number
+  /** So many identical failures of a tool in a row are fatal. Absent: 3. */
+  readonly maxSameFailures?: number
+  /** Absent: found out over HTTP and in memory, `legacy` for processes, some of which end when they are probed. */
+  readonly era?: EraChoice
+  readonly clientInfo?: { readonly name: string; readonly version: string }
+}
+
+/** Where the server is: at a URL, behind a command, or in this process; with its isolated instance if it has one. */
+export type ClientTarget =
+  | { readonly url: string; readonly urlIsolated?: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly command: string
+      readonly args?: readonly string[]
+      readonly env?: Readonly<Record<string, string>>
+      readonly cwd?: string
+    }
+  | { readonly server: McpServer; readonly serverIsolated?: McpServer; readonly identity?: Identity }
+
+const TIMEOUT_MS = 60_000
+const MAX_SAME_FAILURES = 3
+const CLIENT_INFO = { name: 'sallyport-kit', version: '0.1.0' }
+
+/** Opens a strict client; with an isolated instance, one that holds both connections. */
+export async function createMcpClient(options: ClientTarget & ClientOptions): Promise<McpClient> {
+  const { timeoutMs = TIMEOUT_MS, maxSameFailures = MAX_SAME_FAILURES, clientInfo = CLIENT_INFO } = options
+  requirePositive('timeoutMs', timeoutMs)
+  requirePositive('maxSameFailures', maxSameFailures)
+  const { endpoint, isolated } = endpointsOf(options)
+  const shared = typeof options.label === 'function' ? { read: options.label } : options.label
+  const label = new SessionLabel({ shared, privateFrom: options.privateFrom, timeoutMs })
+  const era = options.era ?? ('command' in options ? 'legacy' : 'auto')
+  const route = await openRoute({ endpoint, isolated, label, link: { clientInfo, era, timeoutMs } })
+  return new McpClient({ route, label, maxSameFailures })
+}
+
+function endpointsOf(options: ClientTarget & ClientOptions): {
+  readonly endpoint: Endpoint
+  readonly isolated: Endpoint | undefined
+} {
+  const { bearerToken } = options
+  if ('url' in options) {
+    const { url, urlIsolated, headers = {} } = options
+    const rest = { headers, ...(bearerToken !== undefined && { bearerToken }) }
+    requireHttp('url', url)
+    if (urlIsolated === undefined) return { endpoint: { url, ...rest }, isolated: undefined }
+    requireHttp('urlIsolated', urlIsolated)
+    requireOther(new URL(url).href !== new URL(urlIsolated).href)
+    return { endpoint: { url, ...rest }, isolated: { url: urlIsolated, ...rest } }
+  }
+  if (bearerToken !== undefined)
+    throw new SallyportError('USAGE', 'A bearerToken was given for a server that is not reached over HTTP.', {
+      hint: 'Give a process its credentials in `env`.',
+    })
+  if ('command' in options) return { endpoint: options, isolated: undefined }
+  const { server, serverIsolated, identity } = options
+  requireOther(server !== serverIsolated)
+  const rest = identity === undefined ? {} : { identity }
+  return { endpoint: { server, ...rest }, isolated: serverIsolated && { server: serverIsolated, ...rest } }
+}
+
+function requireOther(isOther: boolean): void {
+  if (isOther) return
+  throw new SallyportError('USAGE', 'The isolated instance is the normal one.', {
+    hint: 'Give the address of an instance that cannot reach the network, or none.',
+  })
+}
+
+function requireHttp(name: string, url: string): void {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol))
+    throw new SallyportError('USAGE', `${name} is no address of HTTP.`, { hint: 'Expected http://… or https://….' })
+  if (parsed.username === '' && parsed.password === '') return
+  throw new SallyportError('USAGE', `${name} holds credentials.`, { hint: 'Give a bearerToken, or a header.' })
+}
+
+function requirePositive(name: string, value: number): void {
+  if (Number.isInteger(value) && value > 0) return
+  throw new SallyportError('USAGE', `${name} is ${value}; expected a whole number above 0.`)
+}

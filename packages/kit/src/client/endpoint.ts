@@ -1,0 +1,35 @@
+import type { Identity } from '../identity/identity.ts'
+import type { McpServer } from '../mcp-server.ts'
+
+/** A bearer token, or what gives the one of the moment. */
+export type BearerToken = string | (() => string | Promise<string>)
+
+export interface HttpEndpoint {
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly bearerToken?: BearerToken
+}
+
+export interface ProcessEndpoint {
+  readonly command: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+export interface MemoryEndpoint {
+  readonly server: McpServer
+  /** On whose behalf its tools run. */
+  readonly identity?: Identity
+}
+
+/** Where a server is: at an address, behind a command, or in this process. */
+export type Endpoint = HttpEndpoint | ProcessEndpoint | MemoryEndpoint
+
+/** How an endpoint is told to people: without credentials, query and arguments, which may be secret. */
+export function endpointName(endpoint: Endpoint): string {
+  if ('command' in endpoint) return endpoint.command
+  if ('server' in endpoint) return 'the server in this process'
+  const { origin, pathname } = new URL(endpoint.url)
+  return `${origin}${pathname}`
+}

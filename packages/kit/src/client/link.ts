@@ -1,0 +1,238 @@
+import type { Client, JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client'
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { CallClock, type OperationOptions, type Progress } from './call-clock.ts'
+import { type Endpoint, endpointName } from './endpoint.ts'
+import { ANSWER_LOST, describeLinkError, TurnedAway, timedOut } from './link-error.ts'
+import { type Carrier, createCarrier } from './transport.ts'
+
+/** How a client opens and how it agrees on an era. A process is asked for the older one: some end when they are probed. */
+export type EraChoice = 'auto' | 'legacy' | 'modern'
+
+export interface LinkOptions {
+  readonly clientInfo: { readonly name: string; readonly version: string }
+  readonly era: EraChoice
+  readonly timeoutMs: number
+  /** Hears every message before anybody acts on it, also answers that nobody waits for any more. */
+  readonly onMessage: (message: unknown) => void
+  /** Asked immediately before each request leaves. */
+  readonly maySend: () => boolean
+}
+
+/** What a caller says about an operation, and the end of the run that it belongs to. */
+interface LinkUse extends OperationOptions {
+  readonly run: AbortSignal
+}
+
+/** What one operation hands to the SDK. */
+export interface LinkRequest {
+  readonly options: { readonly signal: AbortSignal; readonly timeout: number }
+  readonly meta: { readonly progressToken: string }
+}
+
+/** The longest that a timer can run: the clock of each operation ends it long before. */
+const NO_TIMEOUT = 2 ** 31 - 1
+const ENDING_MS = 1_000
+const MODERN = { pin: '2026-07-28' }
+
+export async function openLink(endpoint: Endpoint, options: LinkOptions): Promise<Link> {
+  const { Client } = await import('@modelcontextprotocol/client')
+  const mode = options.era === 'modern' ? MODERN : options.era
+  // A process that does not answer the probe is asked for the handshake afterwards, and needs time for it.
+  const share = 'command' in endpoint ? 2 : 1
+  const probe = { timeoutMs: Math.ceil(Math.min(options.timeoutMs, NO_TIMEOUT) / share) }
+  const client = new Client(options.clientInfo, { versionNegotiation: { mode, probe } })
+  const link = new Link({ client, endpoint, options })
+  await link.connect()
+  return link
+}
+
+interface UpdateListener {
+  readonly uri: string
+  readonly onUpdate: () => void
+}
+
+interface LinkParts {
+  readonly client: Client
+  readonly endpoint: Endpoint
+  readonly options: LinkOptions
+}
+
+/** One connection to one server. */
+export class Link {
+  readonly peer: string
+  readonly #client: Client
+  readonly #endpoint: Endpoint
+  readonly #options: LinkOptions
+  readonly #progress = new Map<string, (progress: Progress) => void>()
+  /** The requests that wait for an answer, by id. */
+  readonly #open = new Set<unknown>()
+  readonly #listeners = new Set<UpdateListener>()
+  #carrier: Carrier | undefined
+  #lastToken = 0
+  #isGone = false
+
+  constructor({ client, endpoint, options }: LinkParts) {
+    this.#client = client
+    this.#endpoint = endpoint
+    this.#options = options
+    this.peer = endpointName(endpoint)
+  }
+
+  get era(): 'legacy' | 'modern' {
+    return this.#client.getProtocolEra() === 'modern' ? 'modern' : 'legacy'
+  }
+
+  async connect(): Promise<void> {
+    const carrier = await createCarrier(this.#endpoint, (body) => this.#judgeBody(body))
+    this.#carrier = carrier
+    this.#tap(carrier.transport)
+    const { timeoutMs } = this.#options
+    const clock = new CallClock(timeoutMs, [])
+    try {
+      const opened = this.#client.connect(carrier.transport, { signal: clock.signal, timeout: NO_TIMEOUT })
+      // The SDK does not look at the signal while it finds out the era.
+      await Promise.race([opened, clock.ended()])
+    } catch (error) {
+      await this.close()
+      throw clock.isLate ? timedOut(this.peer, timeoutMs) : this.#describe(error)
+    } finally {
+      clock.stop()
+    }
+    this.#client.onclose = () => {
+      this.#isGone = true
+    }
+  }
+
+  /** Does one operation with the SDK, within its time, and tells its failure in our words. */
+  async use<T>(
+    operation: (client: Client, request: LinkRequest) => Promise<T>,
+    { signal, run, timeoutMs = this.#options.timeoutMs, onProgress }: LinkUse,
+  ): Promise<T> {
+    const clock = new CallClock(timeoutMs, signal === undefined ? [run] : [run, signal])
+    const progressToken = `p${++this.#lastToken}`
+    this.#progress.set(progressToken, (progress) => {
+      clock.extend()
+      // What the caller's own code throws is no fault of the message, and must not keep it from the SDK.
+      queueMicrotask(() => onProgress?.(progress))
+    })
+    try {
+      const options = { signal: clock.signal, timeout: NO_TIMEOUT }
+      return await operation(this.#client, { options, meta: { progressToken } })
+    } catch (error) {
+      if (clock.endedBy !== undefined) throw clock.endedBy.reason
+      throw clock.isLate ? timedOut(this.peer, timeoutMs) : this.#describe(error)
+    } finally {
+      this.#progress.delete(progressToken)
+      clock.stop()
+    }
+  }
+
+  /** In the modern era a stream of its own; in the legacy one a request, and another to end it. */
+  async subscribe(uri: string, onUpdate: () => void, use: LinkUse): Promise<{ close(): Promise<void> }> {
+    const listener: UpdateListener = { uri, onUpdate }
+    this.#listeners.add(listener)
+    try {
+      const end = await this.use(async (client, { options }) => {
+        if (this.era === 'modern') return client.listen({ resourceSubscriptions: [uri] }, options)
+        await client.subscribeResource({ uri }, options)
+        return { close: () => this.use((_, own) => client.unsubscribeResource({ uri }, own.options), use) }
+      }, use)
+      return {
+        close: async () => {
+          this.#listeners.delete(listener)
+          await end.close()
+        },
+      }
+    } catch (error) {
+      this.#listeners.delete(listener)
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#endSession()
+    await this.#client.close()
+    await this.#carrier?.transport.close()
+  }
+
+  /** A server that is gone, or silent, or does not end sessions, must not keep the client open. */
+  async #endSession(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ENDING_MS)
+    })
+    await Promise.race([patience, this.#carrier?.endSession().catch(() => {})])
+    clearTimeout(timer)
+  }
+
+  /** A text of the server, safe to be told. */
+  redact(text: string): string {
+    return this.#carrier?.redact(text) ?? text
+  }
+
+  /** Set before the SDK: it drops progress that comes in one read with the answer (typescript-sdk#2580). */
+  #tap(transport: Transport): void {
+    const send = transport.send.bind(transport)
+    transport.send = async (message, options) => {
+      this.#judge(message)
+      await send(message, this.#watchStream(message, transport, options))
+    }
+    transport.onmessage = (message) => this.#heard(message)
+  }
+
+  #heard(message: unknown): void {
+    this.#options.onMessage(message)
+    if (!isJsonObject(message)) return
+    if (message.method === undefined) this.#open.delete(message.id)
+    if (!isJsonObject(message.params)) return
+    if (message.method === 'notifications/resources/updated') this.#updated(message.params.uri)
+    if (message.method === 'notifications/progress') this.#progressed(message.params)
+  }
+
+  #updated(uri: unknown): void {
+    for (const listener of this.#listeners) if (listener.uri === uri) queueMicrotask(listener.onUpdate)
+  }
+
+  #progressed({ progressToken, progress, total, message: words }: JsonObject): void {
+    if (typeof progressToken !== 'string' || typeof progress !== 'number') return
+    this.#progress.get(progressToken)?.({
+      progress,
+      ...(typeof total === 'number' && { total }),
+      ...(typeof words === 'string' && { message: words }),
+    })
+  }
+
+  /** An answer that is lost with its stream is answered here: the SDK would wait for it until the time is up. */
+  #watchStream(message: JSONRPCMessage, transport: Transport, options?: TransportSendOptions): TransportSendOptions {
+    if (!('method' in message && 'id' in message)) {
+      if ('params' in message) this.#open.delete(message.params?.requestId)
+      return options ?? {}
+    }
+    const { id } = message
+    this.#open.add(id)
+    options?.requestSignal?.addEventListener('abort', () => this.#open.delete(id), { once: true })
+    const ended = (): void => {
+      options?.onRequestStreamEnd?.()
+      const error = { code: ANSWER_LOST, message: 'the stream ended before the answer' }
+      if (this.#open.delete(id)) transport.onmessage?.({ jsonrpc: '2.0', id, error })
+    }
+    return { ...options, onRequestStreamEnd: ended }
+  }
+
+  #judge(message: object): void {
+    if ('method' in message && 'id' in message && !this.#options.maySend())
+      throw new TurnedAway('No request may leave on this connection any more')
+  }
+
+  #judgeBody(body: unknown): void {
+    if (typeof body === 'string' && !this.#options.maySend()) this.#judge(JSON.parse(body))
+  }
+
+  #describe(error: unknown): Error {
+    return describeLinkError(error, {
+      peer: this.peer,
+      redact: (text) => this.redact(text),
+      isGone: this.#isGone,
+    })
+  }
+}

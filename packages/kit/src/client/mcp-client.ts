@@ -1,0 +1,230 @@
+import { setMaxListeners } from 'node:events'
+import type {
+  Client,
+  CompleteRequestParams,
+  CompleteResult,
+  GetPromptResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  Tool,
+} from '@modelcontextprotocol/client'
+import { didYouMean, type JsonObject, SallyportError, type Sensitivity } from '@sallyport/core'
+import type { ToolResult } from '../tool-result.ts'
+import type { AiSdkTool } from './ai-sdk-tool.ts'
+import type { OperationOptions } from './call-clock.ts'
+import { FailureStreak } from './failure-streak.ts'
+import type { Link, LinkRequest } from './link.ts'
+import { openMovingSubscription, type Subscription } from './resource-subscription.ts'
+import type { Route } from './route.ts'
+import type { SessionLabel } from './session-label.ts'
+import { FatalToolError, RetryableToolError, readToolFailure } from './tool-failure.ts'
+
+interface ClientParts {
+  readonly route: Route
+  readonly label: SessionLabel
+  /** So many identical failures in a row end the run. */
+  readonly maxSameFailures: number
+}
+
+export interface ResourceListener extends OperationOptions {
+  readonly onUpdate: () => void
+  /** The subscription could not follow the session to the isolated instance. */
+  readonly onLost?: (error: unknown) => void
+}
+
+type Operation<T> = (client: Client, request: LinkRequest) => Promise<T>
+
+/** A strict client, for one run of an agent. After a fatal error it refuses everything. */
+export class McpClient {
+  readonly #route: Route
+  readonly #label: SessionLabel
+  readonly #maxSameFailures: number
+  readonly #streak = new FailureStreak()
+  readonly #run = new AbortController()
+  #closing: Promise<void> | undefined
+
+  constructor({ route, label, maxSameFailures }: ClientParts) {
+    this.#route = route
+    this.#label = label
+    this.#maxSameFailures = maxSameFailures
+    // Every call in flight listens to it; the warning of a leak at eleven would be wrong.
+    setMaxListeners(0, this.signal)
+  }
+
+  /** A tool failed fatally; `signal.reason` is its FatalToolError. */
+  get isAborted(): boolean {
+    return this.signal.aborted
+  }
+
+  /** For agent loops: aborted when the run is over. */
+  get signal(): AbortSignal {
+    return this.#run.signal
+  }
+
+  /** What the session is known to hold. */
+  get sensitivity(): Sensitivity {
+    return this.#label.sensitivity
+  }
+
+  /** Only the isolated instance is asked from now on. */
+  get isIsolated(): boolean {
+    return this.#route.isIsolated
+  }
+
+  /** The tools of the instance that will be asked. */
+  async listTools(options: OperationOptions = {}): Promise<readonly Tool[]> {
+    return (await this.#do((client, { options: own }) => client.listTools(undefined, own), options)).tools
+  }
+
+  /** A result that is no error; a FatalToolError or RetryableToolError where it is one. */
+  async callTool(name: string, args: JsonObject = {}, options: OperationOptions = {}): Promise<ToolResult> {
+    const operation: Operation<ToolResult> = async (client, { options: own, meta }) =>
+      (await client.callTool({ name, arguments: { ...args }, _meta: { ...meta } }, own)) as ToolResult
+    try {
+      const result = await this.#do(operation, options)
+      const failure = readToolFailure(result)
+      if (failure?.kind === 'fatal') throw new FatalToolError(name, this.#route.redact(failure.text), failure)
+      if (failure !== undefined) throw new RetryableToolError(name, this.#route.redact(failure.text))
+      this.#streak.end()
+      return result
+    } catch (error) {
+      throw await this.#judge(error, { name, args, options })
+    }
+  }
+
+  async listResources(options: OperationOptions = {}): Promise<readonly Resource[]> {
+    return (await this.#do((client, { options: own }) => client.listResources(undefined, own), options)).resources
+  }
+
+  async listResourceTemplates(options: OperationOptions = {}): Promise<readonly ResourceTemplateType[]> {
+    const list: Operation<{ resourceTemplates: ResourceTemplateType[] }> = (client, { options: own }) =>
+      client.listResourceTemplates(undefined, own)
+    return (await this.#do(list, options)).resourceTemplates
+  }
+
+  readResource(uri: string, options: OperationOptions = {}): Promise<ReadResourceResult> {
+    return this.#do((client, { options: own, meta }) => client.readResource({ uri, _meta: { ...meta } }, own), options)
+  }
+
+  async listPrompts(options: OperationOptions = {}): Promise<readonly Prompt[]> {
+    return (await this.#do((client, { options: own }) => client.listPrompts(undefined, own), options)).prompts
+  }
+
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>> = {},
+    options: OperationOptions = {},
+  ): Promise<GetPromptResult> {
+    return this.#do(
+      (client, { options: own, meta }) => client.getPrompt({ name, arguments: { ...args }, _meta: { ...meta } }, own),
+      options,
+    )
+  }
+
+  async complete(params: CompleteRequestParams, options: OperationOptions = {}): Promise<CompleteResult['completion']> {
+    return (await this.#do((client, { options: own }) => client.complete(params, own), options)).completion
+  }
+
+  /** Hears of changes of a resource. Once the session is private, from the isolated instance. */
+  async subscribe(uri: string, listener: ResourceListener): Promise<Subscription> {
+    this.#refuseAfterEnd()
+    const { onUpdate, onLost = () => {}, ...options } = listener
+    return openMovingSubscription({
+      route: this.#route,
+      label: this.#label,
+      open: (link) => link.subscribe(uri, onUpdate, { ...options, run: this.signal }),
+      onLost,
+    })
+  }
+
+  /** Proves that the server answers, in either era. */
+  async ping(options: OperationOptions = {}): Promise<void> {
+    await this.#do(async (client, { options: own }) => {
+      await (client.getProtocolEra() === 'modern' ? client.discover(own) : client.ping(own))
+    }, options)
+  }
+
+  /** The tools as the AI SDK takes them. */
+  async tools(): Promise<Record<string, AiSdkTool>> {
+    const { createAiSdkTools } = await import('./ai-sdk.ts')
+    return createAiSdkTools(this)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#route.close()
+    return this.#closing
+  }
+
+  async #do<T>(operation: Operation<T>, options: OperationOptions): Promise<T> {
+    this.#refuseAfterEnd()
+    const { signal } = options
+    signal?.throwIfAborted()
+    const result = await this.#route.run((link) => this.#use(link, operation, options))
+    await this.#settleLabel()
+    this.signal.throwIfAborted()
+    return result
+  }
+
+  #use<T>(link: Link, operation: Operation<T>, options: OperationOptions): Promise<T> {
+    this.#refuseAfterEnd()
+    return link.use(operation, { ...options, run: this.signal })
+  }
+
+  #refuseAfterEnd(): void {
+    this.signal.throwIfAborted()
+    if (this.#closing !== undefined) throw new SallyportError('INVALID_REQUEST', 'The client is closed.')
+  }
+
+  /** A label rises before the result is released. */
+  async #settleLabel(): Promise<void> {
+    try {
+      await this.#label.settle()
+    } catch (cause) {
+      throw new SallyportError('RESULT_WITHHELD', 'The result’s label could not be stored; the result is withheld.', {
+        hint: 'The call was made. See to the label store before it is made again.',
+        cause,
+      })
+    }
+  }
+
+  /** What a failed call comes to: the end of the run, or an error that the caller may act on. */
+  async #judge(error: unknown, call: FailedOperation): Promise<unknown> {
+    if (this.isAborted) return this.signal.reason
+    if (call.options.signal?.aborted || !(error instanceof Error)) return error
+    const known = await this.#knownFailure(error, call)
+    if (known instanceof FatalToolError) return this.#abort(known)
+    const length = this.#streak.add({ tool: call.name, args: call.args, text: known.message })
+    if (length < this.#maxSameFailures) return known
+    const message = `${call.name} failed ${length} times in a row with the same arguments: ${known.message}`
+    return this.#abort(new FatalToolError(call.name, message, { cause: known }))
+  }
+
+  #abort(error: FatalToolError): unknown {
+    this.#run.abort(error)
+    return this.signal.reason
+  }
+
+  /** After the change to the isolated instance a tool that was listed before may not be there. */
+  async #knownFailure(error: Error, { name, options }: FailedOperation): Promise<Error> {
+    if (!this.isIsolated || error instanceof FatalToolError) return error
+    try {
+      const names = (await this.listTools(options)).map((tool) => tool.name)
+      if (names.includes(name)) return error
+      return new SallyportError(
+        'TOOL_UNKNOWN',
+        `The isolated instance has no tool "${name}", and only it is asked while the session holds private data.${didYouMean(name, names)}`,
+        { hint: 'List the tools again.' },
+      )
+    } catch {
+      return error
+    }
+  }
+}
+
+interface FailedOperation {
+  readonly name: string
+  readonly args: JsonObject
+  readonly options: OperationOptions
+}

@@ -1,0 +1,109 @@
+import type { OperationOptions } from './call-clock.ts'
+import { partText, type ToolPart, toolParts } from './tool-parts.ts'
+import type { ProviderSchema } from './tool-schema.ts'
+import { openToolbox, parseArguments, type ToolOutcome, type ToolSource } from './toolbox.ts'
+
+type Parameters = ProviderSchema & Record<string, unknown>
+
+/** The tools of a client for `chat.completions`, and what runs the calls in a message. */
+export interface ChatTools {
+  readonly tools: {
+    readonly type: 'function'
+    readonly function: { readonly name: string; readonly description: string; readonly parameters: Parameters }
+  }[]
+  /** The message that answers a call. Throws a FatalToolError: the loop must end. */
+  runToolCall(call: ChatToolCall, options?: OperationOptions): Promise<ChatToolMessage>
+}
+
+/** A call as `chat.completions` gives it; custom tools are none of ours. */
+export interface ChatToolCall {
+  readonly id: string
+  readonly type: string
+  readonly function?: { readonly name: string; readonly arguments: string }
+}
+
+export interface ChatToolMessage {
+  readonly role: 'tool'
+  readonly tool_call_id: string
+  readonly content: string
+}
+
+export async function createChatTools(client: ToolSource): Promise<ChatTools> {
+  const box = await openToolbox(client)
+  return {
+    tools: box.tools.map(({ name, description, schema }) => ({
+      type: 'function',
+      function: { name, description, parameters: { ...schema } },
+    })),
+    runToolCall: async ({ id, function: called }, options) => {
+      const { name = '', arguments: args = '' } = called ?? {}
+      const outcome = await box.call(name, parseArguments(args), options)
+      return { role: 'tool', tool_call_id: id, content: outcomeText(outcome) }
+    },
+  }
+}
+
+/** The tools of a client for the Responses API, and what runs the calls in its output. */
+export interface ResponsesTools {
+  readonly tools: {
+    readonly type: 'function'
+    readonly name: string
+    readonly description: string
+    readonly parameters: Parameters
+    readonly strict: false
+  }[]
+  /** The item that answers a call. Throws a FatalToolError: the loop must end. */
+  runToolCall(call: ResponsesToolCall, options?: OperationOptions): Promise<ResponsesToolOutput>
+}
+
+export interface ResponsesToolCall {
+  readonly call_id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+export interface ResponsesToolOutput {
+  readonly type: 'function_call_output'
+  readonly call_id: string
+  readonly output: string | ResponsesContent[]
+}
+
+type ResponsesContent =
+  | { readonly type: 'input_text'; readonly text: string }
+  | { readonly type: 'input_image'; readonly detail: 'auto'; readonly image_url: string }
+
+export async function createResponsesTools(client: ToolSource): Promise<ResponsesTools> {
+  const box = await openToolbox(client)
+  return {
+    tools: box.tools.map(({ name, description, schema }) => ({
+      type: 'function',
+      name,
+      description,
+      parameters: { ...schema },
+      strict: false,
+    })),
+    runToolCall: async ({ call_id, name, arguments: args }, options) => {
+      const outcome = await box.call(name, parseArguments(args), options)
+      return { type: 'function_call_output', call_id, output: responsesOutput(outcome) }
+    },
+  }
+}
+
+/** The API has no mark for errors: the model has to read it. */
+function outcomeText(outcome: ToolOutcome): string {
+  if ('failure' in outcome) return `Error: ${outcome.failure}`
+  return toolParts(outcome.result).map(partText).join('\n')
+}
+
+const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/
+
+function responsesOutput(outcome: ToolOutcome): string | ResponsesContent[] {
+  if ('failure' in outcome) return outcomeText(outcome)
+  const parts = toolParts(outcome.result)
+  return parts.some(({ kind }) => kind === 'file') ? parts.map(responsesContent) : outcomeText(outcome)
+}
+
+function responsesContent(part: ToolPart): ResponsesContent {
+  if (part.kind === 'text' || !IMAGE.test(part.mimeType)) return { type: 'input_text', text: partText(part) }
+  return { type: 'input_image', detail: 'auto', image_url: `data:${part.mimeType};base64,${part.data}` }
+}

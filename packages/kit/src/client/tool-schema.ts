@@ -1,0 +1,95 @@
+import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+
+/** A schema as providers take it for the arguments of a tool. */
+export interface ProviderSchema {
+  readonly type: 'object'
+  readonly properties: JsonObject
+  readonly required?: string[]
+  readonly [keyword: string]: unknown
+}
+
+/** Keywords that providers refuse at the top, or that mean nothing to a model. */
+const DROPPED = new Set([
+  '$schema',
+  '$id',
+  '$ref',
+  '$anchor',
+  'oneOf',
+  'anyOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  'enum',
+  'const',
+])
+const MAX_BRANCHES = 64
+
+/**
+ * Providers want an object at the top, without alternatives. The branches are laid over each other, so a model sees
+ * every argument there is; which of them go together the server still judges, by its own schema.
+ */
+export function providerSchema(schema: unknown): ProviderSchema {
+  if (!isJsonObject(schema)) return { type: 'object', properties: {} }
+  const merged = mergeBranches(schema, schema, 0)
+  const kept = Object.entries(schema).filter(([keyword]) => !DROPPED.has(keyword))
+  const required = merged.required.filter((name) => Object.hasOwn(merged.properties, name))
+  const { required: _, ...rest } = Object.fromEntries(kept)
+  return {
+    ...rest,
+    type: 'object',
+    properties: merged.properties,
+    ...(required.length > 0 && { required }),
+  }
+}
+
+interface Branch {
+  readonly properties: JsonObject
+  readonly required: readonly string[]
+}
+
+const MAX_DEPTH = 8
+
+function mergeBranches(schema: JsonObject, root: JsonObject, depth: number): Branch {
+  const own: Branch = {
+    properties: isJsonObject(schema.properties) ? schema.properties : {},
+    required: textsOf(schema.required),
+  }
+  if (depth >= MAX_DEPTH) return own
+  const inside = (part: Json): Branch => (isJsonObject(part) ? mergeBranches(part, root, depth + 1) : NOTHING)
+  const target = typeof schema.$ref === 'string' ? resolve(root, schema.$ref) : undefined
+  const all = [own, ...(target === undefined ? [] : [inside(target)]), ...listOf(schema.allOf).map(inside)]
+  const anyOf = [schema.anyOf, schema.oneOf].map(listOf).filter((branches) => branches.length > 0)
+  for (const branches of anyOf) all.push(mergeAlternatives(branches.map(inside)))
+  return {
+    properties: Object.assign({}, ...all.map(({ properties }) => properties).reverse()),
+    required: [...new Set(all.flatMap(({ required }) => required))],
+  }
+}
+
+const NOTHING: Branch = { properties: {}, required: [] }
+
+/** Only what every alternative requires is required. */
+function mergeAlternatives(branches: readonly Branch[]): Branch {
+  const [first = NOTHING] = branches
+  return {
+    properties: Object.assign({}, ...branches.map(({ properties }) => properties)),
+    required: first.required.filter((name) => branches.every(({ required }) => required.includes(name))),
+  }
+}
+
+/** `#/$defs/x`, one step at a time; anything else is not looked up. */
+function resolve(root: JsonObject, reference: string): JsonObject | undefined {
+  if (!reference.startsWith('#/')) return undefined
+  let at: Json | undefined = root
+  for (const step of reference.slice(2).split('/')) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  }
+  return isJsonObject(at) ? at : undefined
+}
+
+const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value.slice(0, MAX_BRANCHES) : [])
+const textsOf = (value: Json | undefined): readonly string[] =>
+  listOf(value).filter((item): item is string => typeof item === 'string')

@@ -1,0 +1,45 @@
+import type { Transport } from '@modelcontextprotocol/client'
+import { createBearerFetch } from './bearer-fetch.ts'
+import type { Endpoint, HttpEndpoint, ProcessEndpoint } from './endpoint.ts'
+import { MemoryTransport } from './memory-transport.ts'
+
+/** A way to one server that is not yet open. */
+export interface Carrier {
+  readonly transport: Transport
+  readonly redact: (text: string) => string
+  /** Tells a server that keeps a session that it is over. */
+  readonly endSession: () => Promise<void>
+}
+
+/** `beforeSend` throws where a request may not leave any more; it is asked at the last possible moment. */
+export async function createCarrier(endpoint: Endpoint, beforeSend: (body: unknown) => void): Promise<Carrier> {
+  if ('server' in endpoint) return plainCarrier(new MemoryTransport(endpoint))
+  if ('command' in endpoint) return plainCarrier(await createProcessTransport(endpoint))
+  return createHttpCarrier(endpoint, beforeSend)
+}
+
+const plainCarrier = (transport: Transport): Carrier => ({
+  transport,
+  redact: (text) => text,
+  endSession: async () => {},
+})
+
+async function createProcessTransport({ command, args = [], env, cwd }: ProcessEndpoint): Promise<Transport> {
+  const { getDefaultEnvironment, StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
+  return new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...getDefaultEnvironment(), ...env },
+    ...(cwd !== undefined && { cwd }),
+  })
+}
+
+async function createHttpCarrier(endpoint: HttpEndpoint, beforeSend: (body: unknown) => void): Promise<Carrier> {
+  const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+  const { fetch, redact } = createBearerFetch(endpoint, beforeSend)
+  const transport = new StreamableHTTPClientTransport(new URL(endpoint.url), {
+    fetch,
+    requestInit: { headers: { ...endpoint.headers } },
+  })
+  return { transport, redact, endSession: () => transport.terminateSession() }
+}
