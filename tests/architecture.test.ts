@@ -16,6 +16,8 @@ const LEVELS = [
   ['serve', 'replay'],
 ] as const
 const ROOMS: readonly string[] = LEVELS.flat()
+const KIT = 'packages/kit/src'
+const KIT_ROOMS = foldersOf(KIT)
 
 interface Trial {
   readonly says: string
@@ -84,7 +86,12 @@ const PACKAGES: readonly Trial[] = [
   ),
   refused('packages/core/src/probe.ts', './shaping/shape-text.ts'),
   refused('packages/kit/src/probe.ts', './results/result-shelf.ts'),
-  refused('packages/kit/src/results/probe.ts', '../methods.ts'),
+  refused('packages/kit/src/results/probe.ts', '../protocol/protocol.ts'),
+  refused('packages/kit/src/schema/probe.ts', 'node:fs'),
+  refused('packages/kit/src/call/probe.ts', '../offers/offers.ts'),
+  refused('packages/kit/src/offers/probe.ts', '../protocol/protocol.ts'),
+  refused('packages/kit/src/protocol/probe.ts', '../mcp-server.ts'),
+  refused('packages/kit/src/http/probe.ts', '../protocol/connection.ts'),
   refused('packages/web/src/probe.ts', '../../gateway/src/gateway.ts'),
   trial('web may not run code of the gateway', 'packages/web/src/probe.ts', {
     source: "import { createApi } from '../../gateway/src/serve/api/api.ts'\ncreateApi()\n",
@@ -282,6 +289,13 @@ function setUp(root: string, trials: readonly Trial[]): void {
   }
 }
 
+function foldersOf(path: string): readonly string[] {
+  return readdirSync(join(ROOT, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
+}
+
 /** The file and the rule of each diagnostic about a source. */
 function lint(root: string): readonly (readonly [string, string])[] {
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')
@@ -295,10 +309,7 @@ function lint(root: string): readonly (readonly [string, string])[] {
 }
 
 describe('the rooms', () => {
-  const folders = readdirSync(join(ROOT, GATEWAY), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort()
+  const folders = foldersOf(GATEWAY)
 
   it('are the folders of the gateway', () => {
     expect(folders).toEqual([...ROOMS, 'cli'].sort())
@@ -319,6 +330,11 @@ describe('the rooms', () => {
 
   it.each(ROOMS)('%s has a door of its name', (room) => {
     expect(existsSync(join(ROOT, GATEWAY, room, `${room}.ts`))).toBe(true)
+  })
+
+  it.each(KIT_ROOMS)('of the kit: %s has a door of its name, and a rule in biome.json', (room) => {
+    expect(existsSync(join(ROOT, KIT, room, `${room}.ts`))).toBe(true)
+    expect(textOf('biome.json')).toContain(`"${KIT}/${room}/*`)
   })
 
   it.each([...ROOMS, 'cli'])('%s says in at most 45 lines what it assumes, chose and rejected', (room) => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import type { Bug } from './definitions.ts'
 import { createMcpServer } from './mcp-server.ts'
+import type { Bug } from './offers/definitions.ts'
 import { READ } from './permission.ts'
 import { connectInMemory } from './testing/testing.ts'
 import { ToolFatalError, ToolRetryError } from './tool-error.ts'

@@ -1,5 +1,5 @@
 export type { LogLevel } from '@sallyport/core'
-export type { CallContext, SampleRequest } from './call-context.ts'
+export type { CallContext, Elicited, ElicitOptions, SampleRequest } from './call/call.ts'
 export {
   type AiSdkTool,
   type BearerToken,
@@ -19,7 +19,6 @@ export {
   type Subscription,
   storedLabel,
 } from './client/client.ts'
-export type { Completer } from './completion.ts'
 export {
   type KitConfig,
   type KitConfigOptions,
@@ -27,12 +26,8 @@ export {
   readServerConfig,
   type ServerConfig,
 } from './config/config.ts'
-export type { Connection, Send } from './connection.ts'
 export { ConnectorError } from './connectors/connector-error.ts'
-export type { Bug, ServerOptions } from './definitions.ts'
-export type { Elicited, ElicitOptions } from './elicitation.ts'
 export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
-export type { Icon } from './icon.ts'
 export {
   type Authentication,
   type AuthOptions,
@@ -45,9 +40,26 @@ export {
   type RequestHeaders,
   type RequestScope,
 } from './identity/identity.ts'
-export type { ArgumentsOf, InputSchema } from './input-schema.ts'
 export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-server.ts'
 export { offerResults } from './offer-results.ts'
+export type {
+  Bug,
+  Completer,
+  Icon,
+  PromptArgument,
+  PromptHandler,
+  PromptMessage,
+  PromptOptions,
+  Registration,
+  ResourceOptions,
+  ResourceReader,
+  ResourceRequest,
+  ResourceTemplateOptions,
+  ServerOptions,
+  ToolAnnotations,
+  ToolHandler,
+  ToolOptions,
+} from './offers/offers.ts'
 export { CONNECT, type Permission, type PermissionDeclaration, READ, WRITE } from './permission.ts'
 export {
   type Label,
@@ -67,14 +79,7 @@ export {
   signLabel,
   verifyLabel,
 } from './private-data/private-data.ts'
-export type { PromptArgument, PromptHandler, PromptMessage, PromptOptions } from './prompt-definition.ts'
-export type { Registration } from './registry.ts'
-export type {
-  ResourceOptions,
-  ResourceReader,
-  ResourceRequest,
-  ResourceTemplateOptions,
-} from './resource-definition.ts'
+export type { Connection, Send } from './protocol/protocol.ts'
 export {
   type AboutResult,
   type ContextResult,
@@ -94,11 +99,9 @@ export {
   type ShelfOptions,
   shapeToolResult,
 } from './results/results.ts'
-export type { PlainSchema, Schema, ValueOf } from './schema.ts'
+export type { ArgumentsOf, InputSchema, PlainSchema, Schema, StandardSchema, ValueOf } from './schema/schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'
-export type { StandardSchema } from './standard-schema.ts'
 export { connectInMemory, type InMemoryClient, type InMemoryOptions } from './testing/testing.ts'
-export type { ToolAnnotations, ToolHandler, ToolOptions } from './tool-definition.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
 export { type Content, type ToolResult, textContent } from './tool-result.ts'
 export {

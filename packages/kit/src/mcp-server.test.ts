@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Bug } from './definitions.ts'
 import { createMcpServer } from './mcp-server.ts'
+import type { Bug } from './offers/definitions.ts'
 import { CONNECT, READ, WRITE } from './permission.ts'
 import { MODERN_META, RawClient } from './raw-client.test-kit.ts'
 import { createSample, OPTIONS } from './sample-server.test-kit.ts'

@@ -1,6 +1,5 @@
 import type { JsonObject, McpParam } from '@sallyport/core'
-import { type Connection, type Send, ServerConnection } from './connection.ts'
-import { Definitions, type ServerOptions } from './definitions.ts'
+import type { ParkedCalls, RunningCall } from './call/call.ts'
 import {
   type Authentication,
   type Authenticator,
@@ -11,21 +10,26 @@ import {
   type Identity,
   type RequestHeaders,
 } from './identity/identity.ts'
-import type { InputSchema } from './input-schema.ts'
 import type { RequestId } from './json-rpc.ts'
-import type { ParkedCalls } from './parked-calls.ts'
-import { definePrompt, type PromptHandler, type PromptOptions } from './prompt-definition.ts'
-import type { Registration } from './registry.ts'
 import {
+  Definitions,
+  definePrompt,
   defineResource,
   defineResourceTemplate,
+  defineTool,
+  type PromptHandler,
+  type PromptOptions,
+  type Registration,
   type ResourceOptions,
   type ResourceReader,
   type ResourceTemplateOptions,
-} from './resource-definition.ts'
-import type { RunningCall } from './running-call.ts'
-import type { PlainSchema, ReturnedFor, Schema, ValueOf } from './schema.ts'
-import { defineTool, requireOwnTool, type ToolHandler, type ToolOptions } from './tool-definition.ts'
+  requireOwnTool,
+  type ServerOptions,
+  type ToolHandler,
+  type ToolOptions,
+} from './offers/offers.ts'
+import { type Connection, type Send, ServerConnection } from './protocol/protocol.ts'
+import type { InputSchema, PlainSchema, ReturnedFor, Schema, ValueOf } from './schema/schema.ts'
 import type { ToolResult } from './tool-result.ts'
 
 /** Anything, unless the tool says what its results are. */

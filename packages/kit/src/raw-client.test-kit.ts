@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events'
 import type { JsonObject } from '@sallyport/core'
-import type { Connection } from './connection.ts'
 import type { Identity } from './identity/identity.ts'
 import type { McpServer } from './mcp-server.ts'
+import type { Connection } from './protocol/connection.ts'
 
 export type Message = Record<string, any>
 

@@ -1,5 +1,5 @@
-import type { Bug } from './definitions.ts'
 import { createMcpServer, type McpServer } from './mcp-server.ts'
+import type { Bug } from './offers/definitions.ts'
 import { READ } from './permission.ts'
 
 export const OPTIONS = { version: '1.2.3', instructions: 'Be kind.' }

@@ -1,7 +1,6 @@
 import { cutText, type JsonObject } from '@sallyport/core'
 import { ToolFatalError, ToolRetryError } from './agent-error.ts'
 import { ConnectorError } from './connectors/connector-error.ts'
-import { UnaskableError } from './question.ts'
 
 export { ToolFatalError, ToolRetryError } from './agent-error.ts'
 
@@ -13,6 +12,17 @@ export class ToolRefusedError extends Error {
   constructor(message: string, nextStep: string) {
     super(message)
     this.nextStep = nextStep
+  }
+}
+
+/** The client has not declared that it can be asked this. */
+export class UnaskableError extends Error {
+  override readonly name = 'UnaskableError'
+  readonly capability: string
+
+  constructor(capability: string) {
+    super(`This needs a client that declares the capability "${capability}", which yours does not.`)
+    this.capability = capability
   }
 }
 

@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import type { Connection } from '../connection.ts'
+import type { Connection } from '../protocol/protocol.ts'
 import type { MemoryEndpoint } from './endpoint.ts'
 
 /** Carries messages to a server of the kit in the same process, each as it would cross a wire. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import type { Connection } from '../connection.ts'
 import type { McpServer } from '../mcp-server.ts'
+import type { Connection } from '../protocol/connection.ts'
 
 type Message = Record<string, any>
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, quoteText, SallyportError } from '@sallyport/core'
+import { ParkedCalls, type RunningCall } from '../call/call.ts'
 import type { Identity } from '../identity/identity.ts'
 import {
   HEADER_MISMATCH,
@@ -11,8 +12,6 @@ import {
   UNSUPPORTED_PROTOCOL_VERSION,
 } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
-import { ParkedCalls } from '../parked-calls.ts'
-import type { RunningCall } from '../running-call.ts'
 import { Exchange } from './exchange.ts'
 import type { LegacySession } from './legacy-session.ts'
 import { LegacySessions, type LegacySessionsOptions } from './legacy-sessions.ts'

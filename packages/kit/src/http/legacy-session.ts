@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import type { Connection } from '../connection.ts'
 import type { Identity } from '../identity/identity.ts'
 import { INVALID_REQUEST, type Incoming, type RequestId, refuse } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
+import type { Connection } from '../protocol/protocol.ts'
 import { beginStream, Exchange, tellOn } from './exchange.ts'
 import { type Refusal, sendRefusal } from './refusal.ts'
 

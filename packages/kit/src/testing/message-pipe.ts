@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
-import type { Connection } from '../connection.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { McpServer } from '../mcp-server.ts'
+import type { Connection } from '../protocol/protocol.ts'
 
 export interface PipeEnd {
   readonly identity: Identity

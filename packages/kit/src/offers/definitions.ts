@@ -7,10 +7,10 @@ import {
   type Presets,
   readPresets,
 } from '@sallyport/core'
+import { type AuthOptions, type Environment, findScope } from '../identity/identity.ts'
+import { type LabelOptions, type LabelSettings, readLabelOptions } from '../private-data/private-data.ts'
 import { narrowGrant, readServerGrant } from './granted-permissions.ts'
 import { type Icon, iconsField } from './icon.ts'
-import { type AuthOptions, type Environment, findScope } from './identity/identity.ts'
-import { type LabelOptions, type LabelSettings, readLabelOptions } from './private-data/private-data.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'

@@ -1,7 +1,7 @@
 import { type Era, type Json, type JsonObject, wrappedOutputSchema } from '@sallyport/core'
-import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from './schema.ts'
-import { OutputMismatchError } from './tool-error.ts'
-import { isToolResult, type ToolResult, textContent, toJson } from './tool-result.ts'
+import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from '../schema/schema.ts'
+import { OutputMismatchError } from '../tool-error.ts'
+import { isToolResult, type ToolResult, textContent, toJson } from '../tool-result.ts'
 
 /** What the results of a tool are. */
 export interface ToolOutput extends CheckedSchema {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createMcpServer } from './mcp-server.ts'
-import { READ } from './permission.ts'
-import { MODERN_META, RawClient } from './raw-client.test-kit.ts'
+import { createMcpServer } from '../mcp-server.ts'
+import { READ } from '../permission.ts'
+import { MODERN_META, RawClient } from '../raw-client.test-kit.ts'
 
 const icons = [{ src: 'data:image/png;base64,AA==', mimeType: 'image/png', sizes: ['48x48'], theme: 'dark' }] as const
 

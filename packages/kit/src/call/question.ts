@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { UnaskableError } from '../tool-error.ts'
 
 const CAPABILITIES = {
   'elicitation/create': 'elicitation',
@@ -17,18 +18,6 @@ export interface Question {
   readonly key?: string | undefined
 }
 
-/** The client has not declared that it can be asked this. */
-export class UnaskableError extends Error {
-  override readonly name = 'UnaskableError'
-  readonly capability: Askable
-
-  constructor(method: Question['method']) {
-    const capability = CAPABILITIES[method]
-    super(`This needs a client that declares the capability "${capability}", which yours does not.`)
-    this.capability = capability
-  }
-}
-
 export function canAsk(what: Askable, capabilities: JsonObject): boolean {
   const declared = capabilities[what]
   if (!isJsonObject(declared)) return false
@@ -37,5 +26,6 @@ export function canAsk(what: Askable, capabilities: JsonObject): boolean {
 }
 
 export function requireAskable({ method }: Question, capabilities: JsonObject): void {
-  if (!canAsk(CAPABILITIES[method], capabilities)) throw new UnaskableError(method)
+  const capability = CAPABILITIES[method]
+  if (!canAsk(capability, capabilities)) throw new UnaskableError(capability)
 }

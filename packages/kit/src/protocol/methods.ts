@@ -1,8 +1,6 @@
 import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
-import type { CallContext } from './call-context.ts'
-import { complete } from './completion.ts'
-import type { Definitions, ListKind } from './definitions.ts'
-import { type CacheScope, MODERN_VERSIONS } from './era.ts'
+import type { CallContext } from '../call/call.ts'
+import { type CacheScope, MODERN_VERSIONS } from '../era.ts'
 import {
   type Answer,
   INTERNAL_ERROR,
@@ -11,16 +9,21 @@ import {
   MISSING_CAPABILITY,
   RESOURCE_NOT_FOUND,
   refuse,
-} from './json-rpc.ts'
+} from '../json-rpc.ts'
+import {
+  complete,
+  createCheckedResult,
+  createPromptResult,
+  createResourceContents,
+  type Definitions,
+  type ListKind,
+  readPromptArguments,
+  type Tool,
+} from '../offers/offers.ts'
+import { currentShelf, shapeToolResult } from '../results/results.ts'
+import { describeToolError, isA, type ToolFailure, ToolRetryError, UnaskableError } from '../tool-error.ts'
+import { createErrorResult, createToolResult, type ToolResult } from '../tool-result.ts'
 import { assertMayReachOut, guardAnswers, labelAnswer, reachesOut } from './label-steps.ts'
-import { createCheckedResult } from './output-check.ts'
-import { createPromptResult, readPromptArguments } from './prompt-definition.ts'
-import { UnaskableError } from './question.ts'
-import { createResourceContents } from './resource-definition.ts'
-import { currentShelf, shapeToolResult } from './results/results.ts'
-import type { Tool } from './tool-definition.ts'
-import { describeToolError, isA, type ToolFailure, ToolRetryError } from './tool-error.ts'
-import { createErrorResult, createToolResult, type ToolResult } from './tool-result.ts'
 
 /** One request, with all that its answer depends on. */
 export interface MethodCall {

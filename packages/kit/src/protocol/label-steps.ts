@@ -1,11 +1,15 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import type { CallContext } from './call-context.ts'
-import type { Definitions } from './definitions.ts'
-import { findScope } from './identity/identity.ts'
-import type { Answer } from './json-rpc.ts'
-import { findConnectRefusal, type LabelSettings, PRIVATE_DATA_META, releaseLabel } from './private-data/private-data.ts'
-import type { Tool } from './tool-definition.ts'
-import { ToolRefusedError } from './tool-error.ts'
+import type { CallContext } from '../call/call.ts'
+import { findScope } from '../identity/identity.ts'
+import type { Answer } from '../json-rpc.ts'
+import type { Definitions, Tool } from '../offers/offers.ts'
+import {
+  findConnectRefusal,
+  type LabelSettings,
+  PRIVATE_DATA_META,
+  releaseLabel,
+} from '../private-data/private-data.ts'
+import { ToolRefusedError } from '../tool-error.ts'
 
 /** Is the label asked before the tool is run? Only a tool that reaches out has to wait for that. */
 export const reachesOut = (tool: Tool): boolean => tool.permissions.includes('CONNECT')

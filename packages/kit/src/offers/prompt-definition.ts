@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import type { CallContext } from './call-context.ts'
+import type { CallContext } from '../call/call.ts'
+import { type Content, textContent } from '../tool-result.ts'
 import type { Completer } from './completion.ts'
 import type { Icon } from './icon.ts'
-import { type Content, textContent } from './tool-result.ts'
 
 export interface PromptArgument {
   readonly name: string

@@ -9,12 +9,11 @@ import {
   SallyportError,
   type ToolDefinition,
 } from '@sallyport/core'
-import type { CallContext } from './call-context.ts'
+import type { CallContext } from '../call/call.ts'
+import { type CheckedSchema, type InputSchema, type PlainSchema, readSchema, type Schema } from '../schema/schema.ts'
 import { type Icon, iconsField } from './icon.ts'
 import { refuseIdentityFields } from './identity-fields.ts'
-import type { InputSchema } from './input-schema.ts'
 import { readOutput, type ToolOutput } from './output-check.ts'
-import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from './schema.ts'
 
 /** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
 export interface ToolAnnotations {

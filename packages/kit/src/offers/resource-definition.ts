@@ -1,5 +1,5 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
-import type { CallContext } from './call-context.ts'
+import type { CallContext } from '../call/call.ts'
 import type { Completer } from './completion.ts'
 import type { Icon } from './icon.ts'
 

@@ -1,5 +1,4 @@
 import { isJsonObject, type JsonObject, META } from '@sallyport/core'
-import type { Change, Definitions, ListKind } from './definitions.ts'
 import {
   type Answer,
   INVALID_PARAMS,
@@ -8,7 +7,8 @@ import {
   type RequestId,
   type RpcError,
   refuse,
-} from './json-rpc.ts'
+} from '../json-rpc.ts'
+import type { Change, Definitions, ListKind } from '../offers/offers.ts'
 
 const FILTERS: Readonly<Record<ListKind, string>> = {
   tools: 'toolsListChanged',

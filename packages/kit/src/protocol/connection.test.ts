@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Bug } from './definitions.ts'
-import { createMcpServer } from './mcp-server.ts'
-import { READ } from './permission.ts'
-import { MODERN_META, RawClient } from './raw-client.test-kit.ts'
-import { createSample, OPTIONS } from './sample-server.test-kit.ts'
+import { createMcpServer } from '../mcp-server.ts'
+import type { Bug } from '../offers/definitions.ts'
+import { READ } from '../permission.ts'
+import { MODERN_META, RawClient } from '../raw-client.test-kit.ts'
+import { createSample, OPTIONS } from '../sample-server.test-kit.ts'
 
 test('a result that JSON cannot carry is answered as an error, and the connection lives on', async () => {
   const bugs: Bug[] = []

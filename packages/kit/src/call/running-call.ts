@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { Answer } from '../json-rpc.ts'
+import { ToolRetryError } from '../tool-error.ts'
 import type { CallCarrier, CallChannel } from './call-context.ts'
-import type { Answer } from './json-rpc.ts'
 import type { Claim, ParkedCalls } from './parked-calls.ts'
 import { type Question, requireAskable } from './question.ts'
-import { ToolRetryError } from './tool-error.ts'
 
 /** One request that carries a call: the only one, or one of several where a modern client comes back with answers. */
 export interface Round extends CallCarrier {

@@ -7,10 +7,10 @@ import {
   LOG_LEVELS,
   type LogLevel,
 } from '@sallyport/core'
+import type { RequestId } from '../json-rpc.ts'
+import type { Schema } from '../schema/schema.ts'
 import { createElicitation, type Elicited, type ElicitOptions, readElicited } from './elicitation.ts'
-import type { RequestId } from './json-rpc.ts'
 import { type Askable, canAsk, type Question } from './question.ts'
-import type { Schema } from './schema.ts'
 
 /** A completion that the client's model is asked for, in the protocol's own shape. */
 export interface SampleRequest {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Bug } from './definitions.ts'
-import { createMcpServer } from './mcp-server.ts'
-import { RawClient } from './raw-client.test-kit.ts'
-import { OPTIONS } from './sample-server.test-kit.ts'
-import { ToolRetryError } from './tool-error.ts'
+import { createMcpServer } from '../mcp-server.ts'
+import type { Bug } from '../offers/definitions.ts'
+import { RawClient } from '../raw-client.test-kit.ts'
+import { OPTIONS } from '../sample-server.test-kit.ts'
+import { ToolRetryError } from '../tool-error.ts'
 
 test('resources are read by URI or by template; what is not there has the code of its era', async () => {
   const server = createMcpServer('sample', OPTIONS)

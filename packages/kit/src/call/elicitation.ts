@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import { type CheckedSchema, readSchema, type Schema, type ValueOf } from './schema.ts'
-import { ToolRetryError } from './tool-error.ts'
+import { type CheckedSchema, readSchema, type Schema, type ValueOf } from '../schema/schema.ts'
+import { ToolRetryError } from '../tool-error.ts'
 
 export interface ElicitOptions<Form extends Schema = Schema> {
   /** What the person reads. */

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, isJsonObject, isLogLevel, type JsonObject } from '@sallyport/core'
-import { createCallContext } from './call-context.ts'
-import type { Definitions } from './definitions.ts'
-import { agreeLegacyVersion, NO_OPENING, type RequestMeta, readMeta, stampAnswer } from './era.ts'
-import { type RequestScope, runInScope } from './identity/identity.ts'
+import { type Claim, createCallContext, OutgoingRequests, ParkedCalls, type Round, RunningCall } from '../call/call.ts'
+import { agreeLegacyVersion, NO_OPENING, type RequestMeta, readMeta, stampAnswer } from '../era.ts'
+import { type RequestScope, runInScope } from '../identity/identity.ts'
 import {
   type Answer,
   INTERNAL_ERROR,
@@ -15,11 +14,9 @@ import {
   type RequestId,
   readMessage,
   refuse,
-} from './json-rpc.ts'
+} from '../json-rpc.ts'
+import type { Definitions } from '../offers/offers.ts'
 import { findMethod, introduce, type Method, unknownMethod } from './methods.ts'
-import { OutgoingRequests } from './outgoing-requests.ts'
-import { type Claim, ParkedCalls } from './parked-calls.ts'
-import { type Round, RunningCall } from './running-call.ts'
 import { Subscriptions } from './subscriptions.ts'
 
 /** One peer of a server. Messages are JSON-RPC objects; whoever carries them is no concern of it. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
+import { type Answer, INVALID_PARAMS, refuse } from '../json-rpc.ts'
 import type { Definitions } from './definitions.ts'
-import { type Answer, INVALID_PARAMS, refuse } from './json-rpc.ts'
 
 /** Values for what a person has typed so far. `others` are the arguments that are filled in already. */
 export type Completer = (

@@ -1,9 +1,9 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { createMcpServer } from './mcp-server.ts'
-import { READ } from './permission.ts'
-import { MODERN_META, RawClient } from './raw-client.test-kit.ts'
-import type { Schema } from './schema.ts'
+import { createMcpServer } from '../mcp-server.ts'
+import { READ } from '../permission.ts'
+import { MODERN_META, RawClient } from '../raw-client.test-kit.ts'
+import type { Schema } from './read-schema.ts'
 
 const base = { description: 'x', permission: READ } as const
 

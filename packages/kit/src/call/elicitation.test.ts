@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { createMcpServer, type McpServer } from './mcp-server.ts'
-import { READ } from './permission.ts'
-import { type Message, MODERN_META, RawClient } from './raw-client.test-kit.ts'
+import { createMcpServer, type McpServer } from '../mcp-server.ts'
+import { READ } from '../permission.ts'
+import { type Message, MODERN_META, RawClient } from '../raw-client.test-kit.ts'
 
 const CAN_ASK = { ...MODERN_META, 'io.modelcontextprotocol/clientCapabilities': { elicitation: {}, roots: {} } }
 

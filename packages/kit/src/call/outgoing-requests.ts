@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import { type Incoming, notification, type RequestId, request } from './json-rpc.ts'
+import { type Incoming, notification, type RequestId, request } from '../json-rpc.ts'
+import { ToolRetryError } from '../tool-error.ts'
 import type { Question } from './question.ts'
-import { ToolRetryError } from './tool-error.ts'
 
 interface Waiting {
   readonly resolve: (result: JsonObject) => void

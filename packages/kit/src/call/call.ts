@@ -1,0 +1,5 @@
+export { type CallContext, createCallContext, type SampleRequest } from './call-context.ts'
+export type { Elicited, ElicitOptions } from './elicitation.ts'
+export { OutgoingRequests } from './outgoing-requests.ts'
+export { type Claim, ParkedCalls } from './parked-calls.ts'
+export { type Round, RunningCall } from './running-call.ts'

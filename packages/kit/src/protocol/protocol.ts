@@ -1,0 +1,1 @@
+export { type Connection, type Send, ServerConnection } from './connection.ts'
