@@ -8,6 +8,12 @@ import {
   LOWEST_SENSITIVITY,
   type Sensitivity,
 } from '@sallyport/core'
+import {
+  type LabelClaim,
+  PRIVATE_DATA_META,
+  type PrivateDataset,
+  readLabelClaim,
+} from '../private-data/private-data.ts'
 
 /** The label of a session as others know it: a shared store, a service, another process. */
 export interface SharedLabel {
@@ -25,15 +31,13 @@ export interface SessionLabelOptions {
   readonly timeoutMs: number
 }
 
-const META_KEY = 'sallyport/private_data'
-
 /** What a session holds, as far as its client knows. It only ever rises. */
 export class SessionLabel {
   readonly #shared: SharedLabel | undefined
   readonly #privateFrom: Sensitivity | undefined
   readonly #timeoutMs: number
   readonly #watchers = new Set<() => void>()
-  readonly #unstored = new Map<string, Dataset>()
+  readonly #unstored = new Map<string, PrivateDataset>()
   /** Servers repeat their label with every result. */
   readonly #stored = new Set<string>()
   #known: Sensitivity = LOWEST_SENSITIVITY
@@ -69,9 +73,10 @@ export class SessionLabel {
   hear(message: unknown): void {
     const said = labelIn(message)
     if (said === undefined) return
-    const datasets = readDatasets(said)
-    for (const { sensitivity } of datasets) this.#rise(sensitivity)
-    for (const dataset of datasets) this.#remember(dataset)
+    // A client takes anybody's word: a label only takes away.
+    const claim = readLabelClaim(said)
+    this.#rise(claim.sensitivity)
+    for (const dataset of datasetsOf(claim)) this.#remember(dataset)
     // Whoever waits for it hears of a failure; nobody may be waiting.
     this.settle().catch(() => {})
   }
@@ -83,7 +88,7 @@ export class SessionLabel {
     return this.#storing
   }
 
-  #remember(dataset: Dataset): void {
+  #remember(dataset: PrivateDataset): void {
     const key = `${dataset.sensitivity} ${dataset.name}`
     if (this.#shared?.raise === undefined || this.#stored.has(key)) return
     this.#unstored.set(key, dataset)
@@ -120,37 +125,19 @@ export class SessionLabel {
   }
 }
 
-interface Dataset {
-  readonly name: string
-  readonly sensitivity: Sensitivity
-}
-
 function labelIn(message: unknown): unknown {
   if (!isJsonObject(message)) return undefined
   const { result, params, error } = message
   const data = isJsonObject(error) ? error.data : undefined
   for (const part of [result, params, data]) {
     const meta = isJsonObject(part) ? part._meta : undefined
-    if (isJsonObject(meta) && meta[META_KEY] !== undefined) return meta[META_KEY]
+    if (isJsonObject(meta) && meta[PRIVATE_DATA_META] !== undefined) return meta[PRIVATE_DATA_META]
   }
   return undefined
 }
 
-/** A client takes anybody's word: a label only takes away. What it cannot read is the strictest. */
-function readDatasets(said: unknown): readonly Dataset[] {
-  if (!isJsonObject(said)) return [UNREADABLE]
-  const listed = Array.isArray(said.datasets) ? said.datasets : []
-  const datasets = listed.map((item: unknown): Dataset => {
-    if (!isJsonObject(item) || typeof item.name !== 'string' || !isSensitivity(item.sensitivity)) return UNREADABLE
-    return { name: item.name, sensitivity: item.sensitivity }
-  })
-  const whole = said.sensitivity
-  if (whole === undefined && datasets.length > 0) return datasets
-  if (!isSensitivity(whole)) return [...datasets, UNREADABLE]
-  const isCovered = datasets.some(({ sensitivity }) => isAtLeast(sensitivity, whole))
-  return isCovered ? datasets : [...datasets, { name: WHOLE, sensitivity: whole }]
+/** What a claim says dataset by dataset, and one more where the server holds more than it names. */
+function datasetsOf({ sensitivity, datasets }: LabelClaim): readonly PrivateDataset[] {
+  const isCovered = datasets.some((each) => isAtLeast(each.sensitivity, sensitivity))
+  return isCovered ? datasets : [...datasets, { name: 'data without a name', sensitivity }]
 }
-
-/** The server holds more than it names. */
-const WHOLE = 'data without a name'
-const UNREADABLE: Dataset = { name: 'data with an unreadable label', sensitivity: HIGHEST_SENSITIVITY }

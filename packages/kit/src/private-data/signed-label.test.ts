@@ -64,12 +64,20 @@ test('a secret that could be guessed is refused on both sides', () => {
   expect(() => verifyLabel('x', { secret: '' })).toThrow('too short')
 })
 
+test('a claim is as strict as the strictest of all that it says, and what cannot be read is the strictest', () => {
+  const secretDataset = { name: 'a', sensitivity: 'SECRET' }
+  const internalDataset = { name: 'a', sensitivity: 'INTERNAL' }
+  const sensitivityOf = (value: unknown) => readLabelMeta(value, {})?.sensitivity
+  expect(sensitivityOf({ sensitivity: 'PUBLIC', datasets: [secretDataset] })).toBe('SECRET')
+  expect(sensitivityOf({ sensitivity: 'CONFIDENTIAL', datasets: [internalDataset] })).toBe('CONFIDENTIAL')
+  expect(sensitivityOf({ datasets: [internalDataset] })).toBe('INTERNAL')
+  for (const odd of [{}, { datasets: [] }, { sensitivity: 'PUBLIC', datasets: [{ name: 'a' }] }, 'PUBLIC', null, []])
+    expect(sensitivityOf(odd)).toBe('SECRET')
+})
+
 test('where the server and the channel are trusted the plain label is believed, and where a secret is set it is not', () => {
-  const plain = { sensitivity: 'INTERNAL', datasets: [{ name: 'a', sensitivity: 'INTERNAL' }, 'b', { name: 7 }, null] }
-  expect(readLabelMeta(plain, {})).toEqual({
-    sensitivity: 'INTERNAL',
-    datasets: [{ name: 'a', sensitivity: 'INTERNAL' }],
-  })
+  const plain = { sensitivity: 'INTERNAL', datasets: [{ name: 'a', sensitivity: 'INTERNAL' }] }
+  expect(readLabelMeta(plain, {})).toEqual(plain)
   expect(readLabelMeta({ sensitivity: 'odd' }, {})).toEqual({ sensitivity: 'SECRET', datasets: [] })
   expect(readLabelMeta(undefined, {})).toBeUndefined()
   expect(readLabelMeta(plain, { secret })).toBeUndefined()

@@ -1,21 +1,7 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
-import {
-  HIGHEST_SENSITIVITY,
-  isJsonList,
-  isJsonObject,
-  isSensitivity,
-  type Json,
-  type JsonObject,
-  type Sensitivity,
-} from '@sallyport/core'
-import type { PrivateDataset } from './label.ts'
+import { isJsonObject } from '@sallyport/core'
+import { type LabelClaim, readLabelClaim } from './label-claim.ts'
 import { checkSecret } from './label-settings.ts'
-
-/** What a server says of a session, for a gateway or a client. */
-export interface LabelClaim {
-  readonly sensitivity: Sensitivity
-  readonly datasets: readonly PrivateDataset[]
-}
 
 export interface SessionClaim extends LabelClaim {
   /** The session as the server knows it. */
@@ -67,10 +53,11 @@ export function verifyLabel(signed: unknown, { secret, session }: VerifyingOptio
   return label !== undefined && (session === undefined || label.session === session) ? label : undefined
 }
 
-/** The value of `_meta["sallyport/private_data"]`, as far as it can be believed. */
+/** The value of `_meta["sallyport/private_data"]`, as far as it can be believed. Nothing where there is none. */
 export function readLabelMeta(value: unknown, { secret, session }: LabelTrust): LabelClaim | undefined {
-  if (!isJsonObject(value)) return undefined
-  return secret === undefined ? readClaim(value) : verifyLabel(value.signed, { secret, session })
+  if (value === undefined) return undefined
+  if (secret === undefined) return readLabelClaim(value)
+  return isJsonObject(value) ? verifyLabel(value.signed, { secret, session }) : undefined
 }
 
 /** A key of its own: where the secret also signs tokens of users, neither can be taken for the other. */
@@ -91,7 +78,7 @@ function encode(value: object): string {
 function readPayload(payload: string): SessionClaim | undefined {
   const value = parse(Buffer.from(payload, 'base64url').toString())
   if (!isJsonObject(value) || typeof value.session !== 'string') return undefined
-  return { session: value.session, ...readClaim(value) }
+  return { session: value.session, ...readLabelClaim(value) }
 }
 
 function parse(text: string): unknown {
@@ -100,16 +87,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** From somebody who is trusted. A sensitivity that we do not know counts as the strictest. */
-function readClaim({ sensitivity, datasets }: JsonObject): LabelClaim {
-  return {
-    sensitivity: isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY,
-    datasets: isJsonList(datasets) ? datasets.filter(isDataset) : [],
-  }
-}
-
-function isDataset(value: Json): value is Json & PrivateDataset {
-  return isJsonObject(value) && typeof value.name === 'string' && isSensitivity(value.sensitivity)
 }

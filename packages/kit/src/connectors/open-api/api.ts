@@ -60,7 +60,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 const MOST_REDIRECTS = 3
 
 export async function readApi(settings: ApiSettings): Promise<Api> {
-  const base = readBase(settings.baseUrl)
+  const base = readBaseUrl(settings.baseUrl)
   const document = await readDocument(settings.spec)
   const operations = readOperations(document)
   const find = (id: string): Operation => operations.get(id) ?? unknownOperation(id)
@@ -95,7 +95,7 @@ export async function readApi(settings: ApiSettings): Promise<Api> {
   }
 }
 
-function readBase(baseUrl: string): URL {
+function readBaseUrl(baseUrl: string): URL {
   const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   if (base === undefined || !/^https?:$/.test(base.protocol) || base.username !== '' || base.search !== '')
     throw new SallyportError('USAGE', 'The base address of an API is not usable.', {
