@@ -36,6 +36,8 @@ interface PairUse {
 export class PairTable {
   /** By both characters: whether the pair is the first of some anchor's three (1), the last (2), or both. */
   readonly roles = new Uint8Array(0x10000)
+  /** The same by both bytes as this machine reads them at once. */
+  readonly wordRoles = new Uint8Array(0x10000)
   /** By `threeHash`: one where these may be the three of some anchor. */
   readonly threes = new Uint8Array(0x10000)
   readonly #uses = new Map<number, Set<PairUse>>()
@@ -61,6 +63,7 @@ export class PairTable {
 
   #note(pair: number, role: number, use: PairUse): void {
     this.roles[pair] = (this.roles[pair] as number) | role
+    this.wordRoles[asRead(pair)] = this.roles[pair] as number
     this.#uses.set(pair, (this.#uses.get(pair) ?? new Set()).add(use))
   }
 }
@@ -69,6 +72,10 @@ export const IS_FIRST = 1
 export const IS_LAST = 2
 
 export const pairOf = (a: number, b: number): number => ((a & 0xff) << 8) | (b & 0xff)
+
+const IS_LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
+
+const asRead = (pair: number): number => (IS_LITTLE_ENDIAN ? ((pair & 0xff) << 8) | (pair >> 8) : pair)
 
 export const threeHash = (a: number, b: number, c: number): number => ((a << 10) ^ (b << 5) ^ c) & 0xffff
 

@@ -65,7 +65,7 @@ export { redactJson, redactJsonText } from './redact-json.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { sameJson } from './same-json.ts'
-export { mayHoldSecret } from './secret-anchors.ts'
+export { createSecretSearch, mayHoldSecret } from './secret-anchors.ts'
 export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export {

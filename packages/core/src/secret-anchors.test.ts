@@ -29,6 +29,12 @@ describe('mayHoldSecret', () => {
     )
   })
 
+  it('sees one at the very beginning, wherever in memory that is', () => {
+    for (const { secret, text = secret } of madeSecrets())
+      for (let place = 0; place < 8; place++)
+        expect(mayHoldSecret([bytesOf(`${'-'.repeat(place)}${text} and some more`).subarray(place)])).toBe(true)
+  })
+
   it.each(['=', '\t=\t', ' : ', '":\t"', '\t=>\t', ':='])('sees what is given by %j', (gives) => {
     const text = `api_key${gives}${madeSecrets().at(-1)?.secret}`
     expect(redactText(text)).not.toBe(text)

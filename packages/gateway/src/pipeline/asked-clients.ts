@@ -98,7 +98,7 @@ export class AskedClients {
       const asked = this.#callOf(call, { method, params, cancellation: call.cancellation })
       const noted = isAskable(method) ? await this.#noteAsked(asked, call) : unknownQuestion()
       if (noted instanceof SallyportError) return { kind: 'failure', error: unaskable(asked, noted) }
-      if (noted.secrets.value !== 'allow') shown = withoutSecrets(answer)
+      if (noted.secrets.value !== 'allow') shown = await withoutSecrets(answer)
     }
     return shown
   }

@@ -187,7 +187,8 @@ export class Pipeline {
       watch?.answered(endOf(said))
       const latency = performance.now() - startedAt
       const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
-      const answer = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
+      const shown = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
+      const answer = shown instanceof Promise ? await shown : shown
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
       const unfinished = this.#grave(await this.#record(this.#end(call, answer, latency))) ?? unsynced

@@ -23,6 +23,13 @@ function frameOf(message: string | object, cuts: readonly number[] = []): Frame 
   return outcome.frame
 }
 
+/** What is small is done at once. */
+const redactNow = (frame: Frame): Frame => {
+  const redacted = redactFrame(frame)
+  if (redacted instanceof Promise) throw new Error('not at once')
+  return redacted
+}
+
 const textOf = ({ parts }: Frame): string => Buffer.concat(parts).toString()
 
 /** What a reader would say of the same bytes: the envelope must tell the truth about what it was left with. */
@@ -36,9 +43,9 @@ const answer = (result: unknown): object => ({ jsonrpc: '2.0', id: 7, result })
 describe(`${promise('GOV-18')} redactFrame`, () => {
   it('gives back the very same where there is nothing', () => {
     const plain = frameOf(answer({ content: [{ type: 'text', text: 'See https://a.example:80/b@c\n\u001b[1m' }] }))
-    expect(redactFrame(plain)).toBe(plain)
+    expect(redactNow(plain)).toBe(plain)
     const escapes = frameOf('{"id":1,"result":{"a":"\\u0041\\u002B"}}')
-    expect(redactFrame(escapes)).toBe(escapes)
+    expect(redactNow(escapes)).toBe(escapes)
   })
 
   it('finds every kind wherever the pieces end, and tells the truth about what is left', () => {
@@ -47,7 +54,7 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     fc.assert(
       fc.property(secret, fc.string(), cuts, ({ kind, secret, text = secret }, other, places) => {
         const message = answer({ content: [{ type: 'text', text: `${other}\n${text}` }, { n: 1.5 }], isError: true })
-        const redacted = redactFrame(frameOf(message, places))
+        const redacted = redactNow(frameOf(message, places))
         expect(textOf(redacted)).not.toContain(JSON.stringify(secret).slice(1, -1))
         expect(textOf(redacted)).toContain(`[redacted: ${kind}`)
         expect(redacted.envelope).toMatchObject({ isError: true, numericId: 7 })
@@ -64,28 +71,49 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     ['an error', `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"bad key ${github.secret}"}}`],
     ['numbers no parser keeps', `{"id":7,"result":{"n":12345678901234567890,"a":["${github.secret}"]}}`],
   ])('keeps everything else byte for byte: %s', (_what, message) => {
-    const redacted = redactFrame(frameOf(message))
+    const redacted = redactNow(frameOf(message))
     expect(textOf(redacted)).toBe(message.replace(github.secret, SHOWN))
     expectTrue(redacted)
   })
 
   it('finds what escapes would hide', () => {
     const written = [...github.secret].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
-    expect(textOf(redactFrame(frameOf(`{"id":7,"result":{"a":"x ${written}"}}`)))).toBe(
+    expect(textOf(redactNow(frameOf(`{"id":7,"result":{"a":"x ${written}"}}`)))).toBe(
       `{"id":7,"result":{"a":"x ${SHOWN}"}}`,
     )
     const word = 'hunter22x'
     const url = `{"id":7,"result":{"a":"https:\\/\\/me:${word}@host\\/"}}`
-    expect(textOf(redactFrame(frameOf(url)))).not.toContain(word)
+    expect(textOf(redactNow(frameOf(url)))).not.toContain(word)
     const hook = `{"id":7,"result":{"a":"https:\\/\\/hooks.slack.com\\/services\\/T${scribe(1)('AB12', 30)}"}}`
-    expect(textOf(redactFrame(frameOf(hook)))).toContain('[redacted: Slack hook]')
+    expect(textOf(redactNow(frameOf(hook)))).toContain('[redacted: Slack hook]')
   })
 
   it('leaves images alone, and the state that a client must give back', () => {
     const image = frameOf(answer({ content: [{ type: 'image', data: randomBytes(1_000_000).toString('base64') }] }))
-    expect(redactFrame(image)).toBe(image)
+    expect(redactNow(image)).toBe(image)
     const jwt = madeSecrets().find(({ kind }) => kind === 'JWT')?.secret
     const asking = frameOf(answer({ resultType: 'input_required', requestState: jwt, inputRequests: { a: {} } }))
-    expect(redactFrame(asking)).toBe(asking)
+    expect(redactNow(asking)).toBe(asking)
+  })
+
+  it('lets others have their turns while it looks through a large one, and finds what lies across its pieces', async () => {
+    const text = `${'line\n'.repeat(1_000_000)} ${github.secret}`
+    const { length } = JSON.stringify(answer({ text }))
+    const cuts = Array.from({ length: Math.floor(length / 60_000) }, (_, at) => at * 60_000)
+    let turns = 0
+    let next = setImmediate(function take() {
+      turns++
+      next = setImmediate(take)
+    })
+    const redacted = await redactFrame(frameOf(answer({ text }), [...cuts, length - 20]))
+    clearImmediate(next)
+    expect(textOf(redacted).slice(-50)).toContain(SHOWN)
+    expectTrue(redacted)
+    expect(turns).toBeGreaterThan(0)
+  })
+
+  it('gives back the very same large one where there is nothing', async () => {
+    const plain = frameOf(answer({ text: 'line\n'.repeat(1_000_000) }), [60_000])
+    expect(await redactFrame(plain)).toBe(plain)
   })
 })

@@ -10,9 +10,10 @@ export function withoutSecretsIn(asked: Call, { policy }: ToolRules): Call {
   return { ...asked, params: { ...(redactJson(params) as JsonObject), ...(_meta !== undefined && { _meta }) } }
 }
 
-/** What a server said, without the keys and tokens in it. */
-export function withoutSecrets(answer: Answer): Answer {
+/** What a server said, without the keys and tokens in it. Only a large answer takes more than a moment. */
+export function withoutSecrets(answer: Answer): Answer | Promise<Answer> {
   if (answer.kind !== 'frame') return answer
   const frame = redactFrame(answer.frame)
+  if (frame instanceof Promise) return frame.then((shown) => ({ ...answer, frame: shown }))
   return frame === answer.frame ? answer : { ...answer, frame }
 }
