@@ -9,6 +9,9 @@ export type Lane = 'calls' | 'side'
 
 const CONNECTIONS = { calls: 128, side: 32 } as const
 
+/** All of undici is a hundred files, most of them for `fetch`: to load them takes three times as long as to load what we use. */
+const POOL_FILE: string = 'undici/lib/dispatcher/pool.js'
+
 /** Where a server is, what to say to it on every request, and the connections to it. */
 export class HttpEndpoint {
   readonly peer: Peer
@@ -40,11 +43,11 @@ export class HttpEndpoint {
 }
 
 export async function openHttpEndpoint(config: HttpServerConfig): Promise<HttpEndpoint> {
-  // Loading undici takes longer than a start may; who has no HTTP server never pays for it.
-  const { Pool } = await import('undici')
+  // Who has no HTTP server never pays for it.
+  const { default: ConnectionPool } = (await import(POOL_FILE)) as { default: typeof Pool }
   // The caller times calls; a stream may be silent for as long as it likes.
   const open = (origin: string, lane: Lane): Pool =>
-    new Pool(origin, { connections: CONNECTIONS[lane], pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+    new ConnectionPool(origin, { connections: CONNECTIONS[lane], pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
   return new HttpEndpoint(config, (origin) => ({ calls: open(origin, 'calls'), side: open(origin, 'side') }))
 }
 
