@@ -155,6 +155,8 @@ function hasKey(fields: readonly PlainField[], key: string): boolean {
 }
 
 function readMemorised(line: string, memo: LineMemo): PlainLine | undefined {
+  // No two pins are alike: to look for one would cost more than to read it.
+  if (line.startsWith('pin: ')) return readPlainLine(line)
   const known = memo.get(line)
   if (known !== undefined || memo.has(line)) return known
   const read = readPlainLine(line)

@@ -23,16 +23,19 @@ export function isAsMeant(before: ParsedFile, after: ParsedFile, intent: Intent)
   )
 }
 
+/** No change moves entries: those of before stand in the same order, and between them only what was meant. */
 function sameEntries(before: ParsedFile, after: ParsedFile, { tools }: Intent): boolean {
-  const old = new Map(before.entries.map((entry) => [entry.key, entry]))
-  const added = [...tools.keys()].filter((key) => !old.has(key))
-  if (after.entries.length !== before.entries.length + added.length) return false
-  return after.entries.every((entry) => {
+  let kept = 0
+  for (const entry of after.entries) {
+    const earlier = before.entries[kept]
+    const wasThere = earlier?.key === entry.key
+    if (wasThere) kept++
     const meant = tools.get(entry.key)
-    if (meant !== undefined) return isDeepStrictEqual(entryValue(entry), meant)
-    const earlier = old.get(entry.key)
-    return earlier !== undefined && sameEntry(earlier, entry)
-  })
+    const isRight =
+      meant === undefined ? wasThere && sameEntry(earlier, entry) : isDeepStrictEqual(entryValue(entry), meant)
+    if (!isRight) return false
+  }
+  return kept === before.entries.length
 }
 
 function sameEntry(before: FileEntry, after: FileEntry): boolean {
