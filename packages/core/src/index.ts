@@ -27,6 +27,15 @@ export { ExpiringMap } from './expiring-map.ts'
 export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
 export { nameGlob } from './glob.ts'
+export {
+  ISOLATION_FALLBACKS,
+  ISOLATION_STRATEGIES,
+  type IsolatedServer,
+  type IsolationFallback,
+  type IsolationFields,
+  type IsolationStrategy,
+  shouldIsolateTool,
+} from './isolation-policy.ts'
 export { hasMoreParts, isDeeper, isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
 export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
