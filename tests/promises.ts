@@ -371,6 +371,29 @@ export const PROMISES = {
   },
   'KIT-4': {
     text: 'contextResult and the option result of a tool save what a function returns, and shape it',
+  'ISO-5': {
+    text: 'mcp-executor is a built-in agent whose every part can be said otherwise; switched off, its tools fail by name',
+    state: 'built',
+  },
+  'ISO-6': {
+    text: 'Each run of the sub-agent begins with nothing, has the one tool and a way to end, and is refused everything else',
+    state: 'built',
+  },
+  'ISO-7': {
+    text: 'What the sub-agent hands over it points at, so that it is as it was received; every limit ends a run by name',
+    state: 'built',
+  },
+  'ISO-9': { text: 'Whatever goes wrong is a tool error with its fix, or falls back to a bounded result', state: 'built' },
+  'ISO-10': {
+    text: 'Models of Anthropic, OpenAI, Google and any OpenAI-compatible endpoint; keys are never logged',
+    state: 'built',
+  },
+  'ISO-11': {
+    text: 'A hostile result can reach no other tool; where a schema is set only values that validate cross back',
+    state: 'built',
+  },
+  'ISO-12': {
+    text: 'The tokens of an isolated call are bounded and do not grow with the caller’s history; a benchmark prints them',
     state: 'built',
   },
   'KIT-11': {

@@ -1,0 +1,6 @@
+export type { IsolatedCall, IsolatedOutcome, IsolatedReply, IsolationFacts } from './isolated-call.ts'
+export type { IsolationPlan } from './isolation-plan.ts'
+export { type ExecutorDefinition, executorOf, MCP_EXECUTOR } from './mcp-executor.ts'
+export type { ModelEngine } from './model-engine.ts'
+export { createProviderEngine } from './provider-engine.ts'
+export { type IsolatedRun, runIsolated } from './run-isolated.ts'
