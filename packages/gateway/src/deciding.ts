@@ -3,6 +3,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import { choicesFor, mayApprove, type Settings } from './config/config.ts'
 import { PatientApprovals } from './governance/governance.ts'
 import type { Governing } from './governing.ts'
+import { returnRules } from './isolation/isolation.ts'
 import { type CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import type { Ids } from './serve/serve.ts'
 import type { Store } from './store/store.ts'
@@ -56,5 +57,6 @@ function createListings({ catalog, governing, settings }: DecidingOptions): List
     policyOf,
     choicesFor: (principal) => choicesFor(settings().profiles, principal),
     pinned: governing.pinned,
+    takesIntent: (offer) => returnRules(settings(), offer, policyOf(offer)).takesIntent,
   })
 }

@@ -29,6 +29,7 @@ import {
   serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
+import { returnRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import { RuleBook, renamesIn, runsDockerGateway, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
@@ -147,6 +148,7 @@ export class Governing {
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
+      returnsOf: (offer, policy) => returnRules(settings(), offer, policy),
     })
   }
 

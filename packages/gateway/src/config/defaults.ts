@@ -1,4 +1,4 @@
-import { RISK_TOKENS } from '@sallyport/core'
+import { PRESETS, RISK_TOKENS } from '@sallyport/core'
 import type {
   AuditSettings,
   ContextSettings,
@@ -78,7 +78,7 @@ export const DEFAULT_ISOLATION: IsolationSettings = {
 
 export const DEFAULT_CONTEXT: ContextSettings = {
   cap: 8_000,
-  presets: {},
+  presets: PRESETS,
   retention: { age: 7 * DAY, bytes: 1024 * MEGABYTE },
 }
 

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the example in a message shows a reference.
 
+import { type JsonObject, type Presets, readPresets, SallyportError } from '@sallyport/core'
 import { DEFAULT_CONTEXT, DEFAULT_ISOLATION } from './defaults.ts'
 import {
   type AgentsSection,
@@ -51,13 +52,23 @@ function readModel(
   return { provider, name, baseUrl: isKnown ? readUrl(baseUrl, at('baseUrl'), log) : baseUrl, apiKey }
 }
 
-export function readContext({ cap, presets = {}, retention }: ContextSection): ContextSettings {
+export function readContext({ cap, presets, retention }: ContextSection, spot: Spot, log: IssueLog): ContextSettings {
   return {
     cap: cap === 'off' ? undefined : (cap ?? DEFAULT_CONTEXT.cap),
-    presets,
+    presets: presets === undefined ? DEFAULT_CONTEXT.presets : readAllPresets(presets, spot, log),
     retention: {
       age: retention?.age ?? DEFAULT_CONTEXT.retention.age,
       bytes: retention?.size ?? DEFAULT_CONTEXT.retention.bytes,
     },
+  }
+}
+
+function readAllPresets(written: JsonObject, spot: Spot, log: IssueLog): Presets {
+  try {
+    return readPresets(written)
+  } catch (error) {
+    if (!(error instanceof SallyportError)) throw error
+    log.error(spot.children.get('presets') ?? spot, error.text)
+    return DEFAULT_CONTEXT.presets
   }
 }

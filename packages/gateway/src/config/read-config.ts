@@ -79,7 +79,7 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
     governance: readGovernance(sections?.governance ?? {}, { file, spot: spotOf('governance'), log }),
     isolation: readIsolation(sections?.isolation ?? {}, spotOf('isolation'), log),
     executor: readExecutor(sections?.agents ?? {}, spotOf('agents'), log),
-    context: readContext(sections?.context ?? {}),
+    context: readContext(sections?.context ?? {}, spotOf('context'), log),
     telemetry: readTelemetry(sections?.telemetry ?? {}, spotOf('telemetry'), log),
   }
 }

@@ -1,10 +1,10 @@
 import type {
   ArgumentRules,
   IsolationFields,
-  JsonObject,
   Mode,
   Naming,
   PolicyFields,
+  Presets,
   RiskLevel,
   RiskTokens,
 } from '@sallyport/core'
@@ -230,7 +230,7 @@ export interface ExecutorSettings extends Pick<IsolationFields, 'maxTokens' | 'm
 export interface ContextSettings {
   /** Characters of a text; undefined: as many as it has. */
   readonly cap: number | undefined
-  readonly presets: Readonly<Record<string, JsonObject>>
+  readonly presets: Presets
   /** How long whole results are kept, and how many bytes of them for each session. Age in milliseconds. */
   readonly retention: { readonly age: number; readonly bytes: number }
 }

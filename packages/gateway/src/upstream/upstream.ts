@@ -28,6 +28,7 @@ export {
   type StandingClient,
 } from './client.ts'
 export { Fleet } from './fleet.ts'
+export { frameOf } from './frame-of.ts'
 export { headerText, readHeaderText } from './http/http.ts'
 export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'
