@@ -92,6 +92,9 @@ export class Governing {
 
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
 
+  /** What is wrong with a value by a schema, where it is or where that cannot be told. */
+  readonly flawIn = (schema: JsonObject, value: Json): Promise<string | undefined> => this.#check.flawIn(schema, value)
+
   /** The definition that a pin is about, where it was kept. */
   readonly pinned = (pin: string): JsonObject | undefined => {
     const text = this.#options.store.definitions.load(pin)
