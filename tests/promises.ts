@@ -371,6 +371,8 @@ export const PROMISES = {
   },
   'KIT-4': {
     text: 'contextResult and the option result of a tool save what a function returns, and shape it',
+    state: 'built',
+  },
   'ISO-5': {
     text: 'mcp-executor is a built-in agent whose every part can be said otherwise; switched off, its tools fail by name',
     state: 'built',
