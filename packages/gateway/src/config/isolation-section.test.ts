@@ -12,7 +12,7 @@ describe('the isolation section', () => {
     expect(settings.isolation).toMatchObject({ strategy: 'bounded', fallback: 'bounded', engine: 'auto', maxTurns: 3 })
     expect(settings.isolation).toMatchObject({ model: undefined, maxTime: 120_000, maxTokens: 2_000 })
     expect(settings.executor).toEqual({ enabled: true })
-    expect(settings.context).toMatchObject({ cap: 8_000, presets: {} })
+    expect(settings.context).toMatchObject({ cap: 8_000, presets: { sql_query: { threshold: 2_000 } } })
   })
 
   it('says how isolated calls run, and by which model', async () => {
@@ -38,6 +38,8 @@ describe('the isolation section', () => {
     ['isolation: {engine: provider}', 'expected "model"'],
     ['isolation: {max_turns: 0}', 'isolation.max_turns'],
     ['context: {cap: 10}', 'context.cap'],
+    ['context: {presets: {mine: {treshold: 9}}}', 'unknown key "treshold"'],
+    ['context: {presets: {mine: {threshold: 9}}}', 'from 400 to'],
     ['mcp_servers: {a: {command: x, isolated: maybe}}', 'mcp_servers.a.isolated: expected true or false; got "maybe"'],
     ['mcp_servers: {a: {command: x, isolatedTools: query}}', 'mcp_servers.a.isolatedTools: expected a list'],
     ['mcp_servers: {a: {command: x, isolated_tools: [1]}}', 'mcp_servers.a.isolated_tools[0]'],
@@ -62,11 +64,11 @@ describe('the isolation section', () => {
 describe('what reaches a context', () => {
   it('can be uncapped, kept for another time, and shaped by presets of one’s own', async () => {
     const { settings } = await load(
-      'context: {cap: off, presets: {mine: {threshold: 100}}, retention: {age: 1d, size: 2MB}}\nmcp_servers: {a: {command: x, isolatedTools: [q], result: mine}}',
+      'context: {cap: off, presets: {mine: {threshold: 1000}}, retention: {age: 1d, size: 2MB}}\nmcp_servers: {a: {command: x, isolatedTools: [q], result: mine}}',
     )
     expect(settings.context).toEqual({
       cap: undefined,
-      presets: { mine: { threshold: 100 } },
+      presets: expect.objectContaining({ mine: expect.objectContaining({ threshold: 1_000 }) }),
       retention: { age: 86_400_000, bytes: 2 * 1024 ** 2 },
     })
     expect(settings.servers[0]).toMatchObject({ isolated: false, isolatedTools: ['q'], result: 'mine' })

@@ -1,4 +1,12 @@
-import { type Cancellation, findPreset, type JsonObject, type Preset, SallyportError } from '@sallyport/core'
+import {
+  type Cancellation,
+  findPreset,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Preset,
+  SallyportError,
+} from '@sallyport/core'
 import { type ResultShelf, SHAPED_META, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
@@ -21,6 +29,8 @@ export interface ReturnedCall
   extends Pick<IsolatedCall, 'server' | 'definition' | 'args' | 'intent' | 'isReadOnly' | 'recall'> {
   readonly owner: ResultOwner
   readonly rules: ReturnRules
+  /** Its caller has the tool that reads saved results. */
+  readonly canPage: boolean
   readonly frame: Frame
   readonly cancellation: Cancellation
 }
@@ -82,7 +92,7 @@ export class Returning {
   }
 
   async return(call: ReturnedCall): Promise<Returned> {
-    const result = parseFrame(call.frame).result as JsonObject
+    const result = wellFormed(parseFrame(call.frame).result)
     const { plan } = call.rules
     const asksModel = plan?.strategy === 'extract' || plan?.strategy === 'agent'
     // What went wrong the caller has to know itself.
@@ -96,6 +106,7 @@ export class Returning {
       preset: this.#presetFor(call.rules),
       openShelf: () => this.#options.shelfOf(call.owner),
       tool: call.definition.name,
+      ...(!call.canPage && { sayRest: keptOnly }),
     })
     const isSame = (shaped as unknown) === result
     const handle = isSame ? undefined : handleIn(shaped)
@@ -204,7 +215,19 @@ export class Returning {
   }
 }
 
+const keptOnly = ({ handle }: { readonly handle: string }): string =>
+  `The whole is kept as ${handle}; this agent was not given sallyport_read_result.`
+
 const BYTES_OF_TOKEN = 4
+
+/** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
+function wellFormed(result: Json | undefined): JsonObject {
+  const isOne = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
+  if (isOne) return result.content === undefined ? { ...result, content: [] } : result
+  return { content: [{ type: 'text', text: JSON.stringify(result ?? null) }] }
+}
+
+const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
 
 /** The cap alone knows nothing of tokens: what is over it is shown as far as it goes. */
 function cappedOnly(cap: number | undefined, presets: Settings['context']['presets']): Preset {

@@ -1,11 +1,19 @@
-import { Cancellation, isJsonObject, type JsonObject, type SallyportError, type ToolDefinition } from '@sallyport/core'
+import {
+  BUILT_IN_SERVER,
+  Cancellation,
+  isJsonObject,
+  type JsonObject,
+  type Principal,
+  SallyportError,
+  type ToolDefinition,
+} from '@sallyport/core'
 import { INTENT, type ReturnFacts, type Returning, splitIntent } from '../isolation/isolation.ts'
-import { parseFrame } from '../upstream/upstream.ts'
+import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { JudgeOptions, Trial } from './judge.ts'
 import { argumentsOf } from './tool-rules.ts'
 
-export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf'> {
+export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf' | 'listings'> {
   /** Absent: every result goes back whole. */
   readonly returning?: Returning | undefined
   readonly ids: { callId(): string }
@@ -46,13 +54,24 @@ export class HandingBack {
     const returned = returning.return({
       ...{ owner: principal, server: offer.server, definition: offer.original as ToolDefinition },
       ...{ args: argumentsOf(call), intent, rules: rules.returns, frame, cancellation },
+      canPage: this.#canPage(principal),
       isReadOnly: rules.policy.permission.value.every((permission) => permission === 'READ'),
       recall: (args, signal) => this.#recall(asked, args, signal),
     })
-    return returned.then(({ facts, ...back }) => ({
-      answer: back.kind === 'frame' ? { kind: 'frame', frame: back.frame, era } : back,
-      facts,
-    }))
+    return returned.then(
+      ({ facts, ...back }) => ({
+        answer: back.kind === 'frame' ? { kind: 'frame', frame: back.frame, era } : back,
+        facts,
+      }),
+      (cause: unknown) => ({ answer: { kind: 'failure', error: broken(call, cause) } }),
+    )
+  }
+
+  /** Whether the caller was given the tool that reads saved results. */
+  #canPage(principal: Principal): boolean {
+    const { listings } = this.#options
+    const reader = listings.toolOf({ server: BUILT_IN_SERVER, tool: READ_RESULT })
+    return reader !== undefined && listings.decisionFor(reader, principal).outcome !== 'deny'
   }
 
   /** A sub-agent calls the same tool again: a call of its own, in the same trace. */
@@ -66,3 +85,9 @@ export class HandingBack {
     return answer.kind === 'failure' ? answer.error : (parseFrame(answer.frame).result as JsonObject)
   }
 }
+
+/** The server did its work; what it gave must not pass by our mistake. */
+const broken = ({ id }: Call, cause: unknown): SallyportError =>
+  new SallyportError('INTERNAL', `Something broke inside the gateway while it shaped a result (incident ${id}).`, {
+    cause,
+  })

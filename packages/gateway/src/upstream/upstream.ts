@@ -16,7 +16,7 @@ import { StdioTransport } from './stdio/stdio.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
-export { createBuiltInServer, InProcessTransport } from './built-in/built-in.ts'
+export { createBuiltInServer, InProcessTransport, READ_RESULT } from './built-in/built-in.ts'
 export {
   type AskClient,
   type Client,

@@ -24,6 +24,9 @@ export interface BuiltInOptions {
   readonly onBug?: (bug: Bug) => void
 }
 
+/** By which agents read what was saved of their results. */
+export const READ_RESULT = 'read_result'
+
 const PAGE_BYTES = 64 * 1024
 const MAX_PAGE_BYTES = 1024 * 1024
 const PAGE_ENTRIES = 200
@@ -33,7 +36,7 @@ const MAX_PAGE_ENTRIES = 1_000
 export function createBuiltInServer({ compilePattern, shelf, ...options }: BuiltInOptions): McpServer {
   const server = createMcpServer(BUILT_IN_SERVER, { title: 'Sallyport', ...options })
   offerResults(server, {
-    name: 'read_result',
+    name: READ_RESULT,
     ...(compilePattern && { compile: compilePattern }),
     ...(shelf && { shelf }),
   })
