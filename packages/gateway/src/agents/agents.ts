@@ -7,17 +7,21 @@ export type {
   NativeScope,
   NativeServer,
 } from './agent-adapter.ts'
+export { joinPath, namedFolder } from './agent-folders.ts'
 export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 export type { AgentOverlay, Overlay, OverlayRequest, OwnFile } from './agent-overlay.ts'
 export { carryBack } from './carry-back.ts'
+export { claudeCode } from './claude-code/claude-code.ts'
 export { type ConnectEntry, connectEntry } from './connect-entry.ts'
 export { findProgram } from './find-program.ts'
 export { hasFlag } from './flag-values.ts'
+export { geminiCli } from './gemini-cli/gemini-cli.ts'
 export {
   type AddedServer,
   type FoundServer,
   type ImportPlan,
   type ImportWish,
+  isOwnGateway,
   mergeServers,
   type ServerSource,
 } from './import/import.ts'

@@ -1,15 +1,27 @@
+import { createRequire } from 'node:module'
 import type { Json } from '@sallyport/core'
-import { type CST, LineCounter, Parser, parseDocument } from 'yaml'
+import type { CST } from 'yaml'
 import { parseYaml, yamlProblem } from '../config/config.ts'
 import { isTooDeep, MAX_DEPTH, type ParsedText, problemAt, TOO_DEEP } from './parsed-text.ts'
 
 /** Aliases can make a small file mean a huge one. */
 const MOST_ALIASES = 100
 
+type Yaml = typeof import('yaml')
+
+let loaded: Yaml | undefined
+
+/** Loaded when a file is YAML: few agents' are, and a hook that reads the others' must start at once. */
+function yaml(): Yaml {
+  loaded ??= createRequire(import.meta.url)('yaml') as Yaml
+  return loaded
+}
+
 /** YAML 1.2. An empty text is an empty object. */
 export function parseYamlFile(text: string): ParsedText {
   const deep = tooDeepAt(text)
   if (deep !== undefined) return problemAt(text, deep, TOO_DEEP)
+  const { LineCounter, parseDocument } = yaml()
   const lines = new LineCounter()
   const document = parseYaml({ parse: parseDocument, text, lineCounter: lines })
   if (document === undefined) return problemAt(text, 0, TOO_DEEP)
@@ -33,7 +45,7 @@ export function parseYamlFile(text: string): ParsedText {
  * needs a pattern that was not compiled before, V8 ends the process. What splits the text into tokens does not recurse.
  */
 function tooDeepAt(text: string): number | undefined {
-  for (const document of new Parser().parse(text)) {
+  for (const document of new (yaml().Parser)().parse(text)) {
     const waiting: { readonly token: CST.Token; readonly depth: number }[] = [{ token: document, depth: 0 }]
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const { token, depth } = next

@@ -17,6 +17,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   serve: async () => (await import('./serve-command.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
   connect: async () => (await import('./commands/connect.ts')).connectCommand,
+  hook: async () => (await import('./commands/hook.ts')).hookCommands,
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
   tools: async () => (await import('./commands/tools.ts')).toolsCommands,
   init: async () => (await import('./commands/init.ts')).initCommand,

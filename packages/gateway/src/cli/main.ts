@@ -1,6 +1,5 @@
 import { writeCarefully } from './careful-stderr.ts'
 import { createCliContext } from './cli-context.ts'
-import { runCli } from './run-cli.ts'
 
 writeCarefully(process.stderr)
 
@@ -11,4 +10,20 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1)
 })
 
-process.exitCode = await runCli(process.argv.slice(2), createCliContext(process))
+const args = process.argv.slice(2)
+const context = createCliContext(process)
+
+if (isHookCall(args)) {
+  // Built into a file of its own (vite.hook.config.ts), so it must not be joined into this one.
+  const file = './hook/hook.js'
+  const { answerHook } = (await import(/* @vite-ignore */ file)) as typeof import('./hook/hook.ts')
+  await answerHook(args.slice(1), context)
+} else {
+  const { runCli } = await import('./run-cli.ts')
+  process.exitCode = await runCli(args, context)
+}
+
+/** What an agent calls, and not a person who asks for help: nothing else of the command line is loaded then. */
+function isHookCall([command, agent, ...rest]: readonly string[]): boolean {
+  return command === 'hook' && (agent === 'gemini' || agent === 'claude') && !rest.some((word) => /^(-h|--help)/.test(word))
+}

@@ -39,5 +39,5 @@ export type {
 export { prepareState } from './state-folder.ts'
 export { recordTrust, renewTrust, requireTrust, type Trust, trustOf } from './trust.ts'
 export { type SettingsChange, watchSettings } from './watch-settings.ts'
-export { writtenServers } from './written-servers.ts'
+export { valueIn, writtenServers } from './written-servers.ts'
 export { yamlProblem } from './yaml-problem.ts'

@@ -1,2 +1,3 @@
 export type { FoundServer, ServerSource } from './found-server.ts'
 export { type AddedServer, type ImportPlan, type ImportWish, mergeServers } from './merge-servers.ts'
+export { isOwnGateway } from './own-gateway.ts'

@@ -1,0 +1,106 @@
+import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { type AgentAdapter, claudeCode, geminiCli } from '../../agents/agents.ts'
+
+/** A call that an agent is about to make, as far as its hook tells. */
+export interface HookCall {
+  /** What the agent calls the tool. */
+  readonly name: string
+  /** The server and the tool's own name, where the agent says them: its name for both cannot be taken apart. */
+  readonly server: string | undefined
+  readonly tool: string | undefined
+  readonly input: Json | undefined
+  /** Where the agent works. */
+  readonly cwd: string | undefined
+  /** The agent says that its sub-agent `mcp-executor` makes the call, and not the conversation. */
+  readonly isExecutors: boolean
+}
+
+/** A tool with its arguments, as the model would write the call. */
+export interface ModelCall {
+  readonly tool: string
+  readonly arguments: JsonObject
+}
+
+/** What is peculiar to the hook of one agent. */
+export interface HookAgent {
+  readonly adapter: AgentAdapter
+  readonly event: string
+  /** A text that says what is wrong with the message, where it tells of no call. */
+  callIn(message: JsonObject): HookCall | string
+  /** What all tools of servers have in front. */
+  readonly prefix: string
+  /** How the model sees a tool of a server. Such names are composed and compared, and never split (ISO-2). */
+  toolName(server: string, tool: string): string
+  deny(reason: string): JsonObject
+  ask(reason: string): JsonObject
+  /** The call with which the model hands a task to `mcp-executor`. */
+  delegation(task: string, title: string): ModelCall
+}
+
+export const EXECUTOR = 'mcp-executor'
+
+const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
+
+const memberOf = (value: Json | undefined, key: string): string | undefined =>
+  isJsonObject(value) ? textOf(value[key]) : undefined
+
+/** What both agents say alike; a missing or another event is no call. */
+function plainCall(message: JsonObject, event: string): HookCall | string {
+  const { hook_event_name: told, tool_name: name, tool_input: input, cwd } = message
+  if (told !== undefined && told !== event) return `expected the event ${event}`
+  if (typeof name !== 'string' || name === '') return 'expected "tool_name" to be a text'
+  return { name, server: undefined, tool: undefined, input, cwd: textOf(cwd), isExecutors: false }
+}
+
+/** https://docs.claude.com/en/docs/claude-code/hooks: `agent_id` is only there when a sub-agent calls. */
+const claude: HookAgent = {
+  adapter: claudeCode,
+  event: 'PreToolUse',
+  prefix: 'mcp__',
+  callIn(message) {
+    const call = plainCall(message, claude.event)
+    if (typeof call === 'string') return call
+    const isExecutors = typeof message.agent_id === 'string' && message.agent_type === EXECUTOR
+    return { ...call, server: memberOf(message.mcp_server, 'name'), isExecutors }
+  },
+  toolName: (server, tool) => `mcp__${claudeWord(server)}__${claudeWord(tool)}`,
+  deny: (reason) => claudeDecision('deny', reason),
+  ask: (reason) => claudeDecision('ask', reason),
+  delegation: (prompt, description) => ({
+    tool: 'Agent',
+    arguments: { subagent_type: EXECUTOR, description, prompt },
+  }),
+}
+
+const claudeWord = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]/g, '_')
+
+const claudeDecision = (permissionDecision: string, permissionDecisionReason: string): JsonObject => ({
+  hookSpecificOutput: { hookEventName: claude.event, permissionDecision, permissionDecisionReason },
+})
+
+/** Gemini CLI tells nothing by which a sub-agent's call could be known. */
+const gemini: HookAgent = {
+  adapter: geminiCli,
+  event: 'BeforeTool',
+  prefix: 'mcp_',
+  callIn(message) {
+    const call = plainCall(message, gemini.event)
+    if (typeof call === 'string') return call
+    const { mcp_context: context } = message
+    return { ...call, server: memberOf(context, 'server_name'), tool: memberOf(context, 'tool_name') }
+  },
+  toolName: (server, tool) => `mcp_${server}_${tool}`.replaceAll(/[^A-Za-z0-9_.:-]/g, '_'),
+  deny: (reason) => ({ decision: 'deny', reason }),
+  ask: (reason) => ({ decision: 'ask', reason, systemMessage: reason }),
+  delegation: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: EXECUTOR, prompt } }),
+}
+
+/** By the words that `sallyport hook` takes. */
+export const HOOK_AGENTS: Readonly<Record<'gemini' | 'claude', HookAgent>> = { gemini, claude }
+
+export type HookWord = keyof typeof HOOK_AGENTS
+
+export const HOOK_WORDS: readonly HookWord[] = ['gemini', 'claude']
+
+/** What leaves the call to the agent's own rules. Both take an empty object for it. */
+export const NEUTRAL: JsonObject = {}

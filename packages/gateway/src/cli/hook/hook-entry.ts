@@ -1,0 +1,35 @@
+import type { JsonObject } from '@sallyport/core'
+import { joinPath, namedFolder } from '../../agents/agents.ts'
+import type { AgentPlace } from '../../agents/agents.ts'
+import type { HookWord } from './hook-agent.ts'
+
+/** A text for a person to paste, and the file that it belongs into. */
+export interface PastedText {
+  readonly file: string
+  readonly text: string
+}
+
+/** Far more than the hook takes: one that hangs is not waited for. In the agent's own unit. */
+const TIMEOUTS = { claude: 10, gemini: 10_000 } as const
+
+/** Only tools of servers concern isolation; other calls are not even held up for the start of a program. */
+const MATCHERS = { claude: 'mcp__.*', gemini: 'mcp_.*' } as const
+
+export interface EntryWish {
+  readonly place: AgentPlace
+  /** The command line that answers, as a shell takes it. */
+  readonly command: string
+}
+
+/** The entry that makes an agent ask before it calls a tool. */
+export function hookEntry(word: HookWord, { place, command }: EntryWish): PastedText {
+  const group = { matcher: MATCHERS[word], hooks: [{ type: 'command', command, timeout: TIMEOUTS[word] }] }
+  const hooks: JsonObject = word === 'claude' ? { PreToolUse: [group] } : { BeforeTool: [group] }
+  return { file: joinPath(place, folderOf(word, place), 'settings.json'), text: `${JSON.stringify({ hooks }, undefined, 2)}\n` }
+}
+
+/** Where an agent keeps its settings and its sub-agents for every project. */
+export function folderOf(word: HookWord, place: AgentPlace): string {
+  if (word === 'gemini') return joinPath(place, namedFolder(place, 'GEMINI_CLI_HOME'), '.gemini')
+  return namedFolder(place, 'CLAUDE_CONFIG_DIR', '.claude')
+}

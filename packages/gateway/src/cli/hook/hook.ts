@@ -1,0 +1,75 @@
+import { parseArgs } from 'node:util'
+import type { JsonObject } from '@sallyport/core'
+import { placeOf } from '../agent-place.ts'
+import type { CliContext } from '../cli-context.ts'
+import { delegationText } from './delegation.ts'
+import { HOOK_AGENTS, type HookAgent, type HookCall, type HookWord, NEUTRAL } from './hook-agent.ts'
+import { readHookCall } from './hook-input.ts'
+import { isIsolated, isSameServer, toolOf } from './isolation-rules.ts'
+import { gatewayWay, readPlaces } from './rule-places.ts'
+
+interface HookFlags {
+  readonly home?: string
+  readonly state?: string
+}
+
+/**
+ * Answers the hook of an agent. Whatever happens, the agent goes on: it would take another exit code than 0, and most
+ * of all 2, for a refusal of every call.
+ */
+export async function answerHook([word, ...args]: readonly string[], context: CliContext): Promise<void> {
+  const warn = (text: string): void => void context.process.stderr.write(`sallyport hook: ${firstLine(text)}\n`)
+  let answer = NEUTRAL
+  try {
+    const flags = readFlags(args, warn)
+    answer = await judged(HOOK_AGENTS[word as HookWord], { context, flags, warn })
+  } catch (error) {
+    warn(`${error instanceof Error ? error.message : 'something went wrong'} The call continues.`)
+  }
+  context.process.stdout.write(`${JSON.stringify(answer)}\n`)
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
+function readFlags(args: readonly string[], warn: (text: string) => void): HookFlags {
+  const options = { home: { type: 'string' }, state: { type: 'string' }, json: { type: 'boolean' } } as const
+  try {
+    const { home, state } = parseArgs({ args: [...args], options, strict: true }).values
+    return { ...(home !== undefined && { home }), ...(state !== undefined && { state }) }
+  } catch (error) {
+    warn(`${error instanceof Error ? error.message : 'the flags cannot be read'}`)
+    return {}
+  }
+}
+
+interface Judging {
+  readonly context: CliContext
+  readonly flags: HookFlags
+  readonly warn: (text: string) => void
+}
+
+async function judged(agent: HookAgent, { context, flags, warn }: Judging): Promise<JsonObject> {
+  if (context.stdin.isTTY) warn(`it answers an agent, which writes JSON to its stdin. End the input with Ctrl-D.`)
+  const call = await readHookCall(context.stdin, agent)
+  if (typeof call === 'string') {
+    warn(`the input is not what ${agent.adapter.title} writes (${call}). The call continues.`)
+    return NEUTRAL
+  }
+  if (call.server === undefined && !call.name.startsWith(agent.prefix)) return NEUTRAL
+  return call.isExecutors ? NEUTRAL : isolationAnswer(agent, call, { context, flags, warn })
+}
+
+async function isolationAnswer(agent: HookAgent, call: HookCall, judging: Judging): Promise<JsonObject> {
+  const { context, flags, warn } = judging
+  const place = { ...placeOf(context), ...(call.cwd !== undefined && { cwd: call.cwd }) }
+  const places = await readPlaces(agent, context, { home: flags.home, place })
+  for (const warning of places.warnings) warn(warning)
+  const written = places.rules.flatMap(({ servers }) => servers.map(({ name }) => name))
+  const ref = toolOf(call, { agent, servers: written })
+  if (ref === undefined || !places.rules.some((rules) => isIsolated(ref, rules, agent))) return NEUTRAL
+  const gateway = await gatewayWay(places, agent)
+  // What comes through the gateway is isolated there.
+  if (ref.server === gateway.name) return NEUTRAL
+  const behind = gateway.servers.find((name) => isSameServer(name, ref.server))
+  return agent.deny(delegationText(ref, call, { agent, gateway: gateway.name, behind }))
+}
