@@ -5,7 +5,9 @@ const isRecording = process.env.SALLYPORT_AGENTS_TASK === 'record'
 /** For tests/agents/run.mjs: real agent CLIs, one after the other. */
 export default defineConfig({
   test: {
-    include: [isRecording ? 'tests/agents/record-handshakes.ts' : 'tests/agents/real-agents.test.ts'],
+    include: isRecording
+      ? ['tests/agents/record-handshakes.ts']
+      : ['tests/agents/real-agents.test.ts', 'tests/agents/hooks.test.ts'],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 180_000,
     hookTimeout: 180_000,

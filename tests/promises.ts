@@ -300,6 +300,7 @@ export const PROMISES = {
     state: 'built',
   },
   'AG-20': { text: 'Names survive the rules of every agent: unique and intact', state: 'built' },
+  'AG-21': { text: 'What makes an agent ask its hook is printed, for a person to paste; nothing is written', state: 'built' },
   'AG-22': {
     text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
     state: 'built',
@@ -374,9 +375,8 @@ export const PROMISES = {
     state: 'built',
   },
   'ISO-1': {
-    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context',
-    state: 'partial',
-    missing: 'agents’ own settings files, read in place',
+    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context, in files of agents that are imported or included too',
+    state: 'built',
   },
   'ISO-2': {
     text: 'One pure function says whether a tool is isolated, on every path; a sub-agent’s calls are never isolated again',
@@ -422,6 +422,11 @@ export const PROMISES = {
     text: 'The tokens of an isolated call are bounded and do not grow with the caller’s history; a benchmark prints them',
     state: 'built',
   },
+  'ISO-18': {
+    text: 'The hooks of Gemini CLI and Claude Code deny isolated tools with the call to make instead; all else, and whatever goes wrong, continues',
+    state: 'built',
+  },
+  'ISO-19': { text: 'The docs say plainly what the hook can do and what only the gateway can', state: 'built' },
   'KIT-11': {
     text: 'getMcpClient opens a strict client by its name in config.yaml, one with two connections where url_isolated is given; an unknown name is answered with the names',
     state: 'built',

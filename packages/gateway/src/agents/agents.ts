@@ -21,7 +21,6 @@ export {
   type FoundServer,
   type ImportPlan,
   type ImportWish,
-  isOwnGateway,
   mergeServers,
   type ServerSource,
 } from './import/import.ts'

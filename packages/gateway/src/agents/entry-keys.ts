@@ -164,6 +164,18 @@ export const excludeTools: EntryKey = (value, draft, key) => {
   draft.excludeTools = names.map(verbatim)
 }
 
+/** Ours, and honoured wherever they stand (ISO-1). One that cannot be read must not leave its server without isolation. */
+export const isolated: EntryKey = (value, draft, key) => {
+  if (typeof value === 'boolean') draft.isolated = value
+  else draft.refusal = `expected ${shown(key)} to be true or false.`
+}
+
+export const isolatedTools: EntryKey = (value, draft, key) => {
+  const names = namesOf(value)
+  if (names === undefined) draft.refusal = `expected ${shown(key)} to be a list of names of tools.`
+  else draft.isolatedTools = names.map(verbatim)
+}
+
 /** No tool is called by an empty name. */
 function namesOf(value: Json): readonly string[] | undefined {
   if (!isJsonList(value) || !value.every((name) => typeof name === 'string')) return undefined

@@ -17,6 +17,8 @@ export interface ServerDraft {
   readonly timeouts: Map<'startup' | 'call', string>
   includeTools?: readonly string[]
   excludeTools?: readonly string[]
+  isolated?: boolean
+  isolatedTools?: readonly string[]
   title?: string
   description?: string
   enabled: boolean

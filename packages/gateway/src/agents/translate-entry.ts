@@ -1,6 +1,6 @@
 import { expandVars, type Json } from '@sallyport/core'
 import type { ImportedServer, NativeServer } from './agent-adapter.ts'
-import { type EntryKey, shown } from './entry-keys.ts'
+import { type EntryKey, isolated, isolatedTools, shown } from './entry-keys.ts'
 import { createDraft, type ServerDraft } from './server-draft.ts'
 import type { VariableSyntax } from './variable-syntax.ts'
 
@@ -10,11 +10,15 @@ export interface EntryShape {
   readonly keys: Readonly<Record<string, EntryKey>>
 }
 
+/** No agent has these, and so none can mean something else by them. */
+const OUR_KEYS: EntryShape['keys'] = { isolated, isolatedTools, isolated_tools: isolatedTools }
+
 /** An entry of an agent as our config.yaml would say it. */
 export function translateEntry({ entry }: NativeServer, { variables, keys }: EntryShape): ImportedServer {
   const draft = createDraft(variables)
   for (const [key, value] of Object.entries(entry)) {
-    const read = Object.hasOwn(keys, key) ? keys[key] : undefined
+    const known = Object.hasOwn(keys, key) ? keys : OUR_KEYS
+    const read = Object.hasOwn(known, key) ? known[key] : undefined
     if (value === undefined || value === null) continue
     if (read === undefined) draft.notes.push(`${shown(key)} has no counterpart and is left out.`)
     else read(value, draft, key)
@@ -58,12 +62,15 @@ function reachOf({ command, args, env, cwd, url, remote, headers }: ServerDraft)
 
 function commonOf(draft: ServerDraft): Record<string, Json> {
   const { timeouts, includeTools, excludeTools, title, description, enabled } = draft
+  const { isolated: isIsolated, isolatedTools: listed = [] } = draft
   return {
     ...(title !== undefined && isShort(title, 200) && { title }),
     ...(description !== undefined && isShort(description, 2_000) && { description }),
     ...(timeouts.size > 0 && { timeouts: Object.fromEntries(timeouts) }),
     ...(includeTools !== undefined && { include_tools: includeTools }),
     ...(excludeTools !== undefined && excludeTools.length > 0 && { exclude_tools: excludeTools }),
+    ...(isIsolated && { isolated: true }),
+    ...(listed.length > 0 && { isolatedTools: listed }),
     ...(!enabled && { enabled: false }),
   }
 }

@@ -9,7 +9,7 @@ import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, who
 import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
-export const PROTECTING_SECTIONS = ['include', 'sandbox'] as const
+export const PROTECTING_SECTIONS = ['sandbox'] as const
 
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
 const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'store'] as const
@@ -122,6 +122,8 @@ export const sectionsSchema = object('a mapping such as {mcp_servers: {…}}', {
   agents: optional(agentsSchema),
   context: optional(contextSchema),
   mcpServers: optional(anything),
+  // Read with the files that it names, as it stands.
+  include: optional(either('a file or a list of files', text(), textList('a list of files'))),
   ...unread(UNREAD_SECTIONS),
 })
 

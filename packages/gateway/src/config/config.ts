@@ -8,6 +8,7 @@ export { type HomeContent, mostBytesOf, readHome, readHomeFile, withFile } from 
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
 export { mayApprove } from './may-approve.ts'
 export { narrowPrincipal } from './narrow-principal.ts'
+export { isOwnGateway } from './own-gateway.ts'
 export { parseYaml } from './parse-yaml.ts'
 export { readPolicyFields } from './policy-fields.ts'
 export { ProfileDesk, type ProfileInForce, profileInForce, requireProfile } from './profile-desk.ts'

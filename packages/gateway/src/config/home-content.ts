@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, readRegularFile } from '../disk/disk.ts'
+import { type IncludedFile, readIncluded } from './included-file.ts'
 
 /** The files of a home that decide what the gateway does. */
 const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
@@ -19,7 +20,9 @@ export type HomeFile = (typeof HOME_FILES)[number]
 export interface HomeContent {
   readonly path: string
   readonly files: ReadonlyMap<HomeFile, Buffer>
-  /** Of all the files, names included: what trust is about. */
+  /** Files of agents that the config includes, wherever they are. */
+  readonly included?: readonly IncludedFile[]
+  /** Of all these files, names included: what trust is about. */
   readonly digest: string
   /** Of the files that settings are made of. */
   readonly configDigest: string
@@ -39,19 +42,25 @@ export async function readHome(path: string): Promise<HomeContent> {
     const bytes = await readHomeFile(join(path, name))
     if (bytes !== undefined) files.set(name, bytes)
   }
-  return contentOf(path, files)
+  const config = CONFIG_FILES.map((name) => files.get(name)).find((bytes) => bytes !== undefined)
+  return contentOf(path, files, await readIncluded(path, config))
 }
 
 /** The same home with another file in place of one of its own. */
-export function withFile({ path, files }: HomeContent, name: HomeFile, bytes: Buffer | undefined): HomeContent {
+export function withFile({ path, files, included }: HomeContent, name: HomeFile, bytes: Buffer | undefined): HomeContent {
   const changed = new Map(files)
   if (bytes === undefined) changed.delete(name)
   else changed.set(name, bytes)
-  return contentOf(path, changed)
+  return contentOf(path, changed, included)
 }
 
-function contentOf(path: string, files: ReadonlyMap<HomeFile, Buffer>): HomeContent {
-  return { path, files, digest: digestOf(files, HOME_FILES), configDigest: digestOf(files, SETTINGS_FILES) }
+function contentOf(
+  path: string,
+  files: ReadonlyMap<HomeFile, Buffer>,
+  included: readonly IncludedFile[] = [],
+): HomeContent {
+  const digest = (names: readonly HomeFile[]): string => digestOf(files, names, included)
+  return { path, files, included, digest: digest(HOME_FILES), configDigest: digest(SETTINGS_FILES) }
 }
 
 async function refuseFile(path: string): Promise<void> {
@@ -98,11 +107,17 @@ function unreadable(path: string, cause: unknown): SallyportError {
   return new SallyportError('HOME_UNREADABLE', `${path} cannot be read (${code}).`, { hint, cause })
 }
 
-function digestOf(files: ReadonlyMap<HomeFile, Buffer>, names: readonly HomeFile[]): string {
+function digestOf(
+  files: ReadonlyMap<HomeFile, Buffer>,
+  names: readonly HomeFile[],
+  included: readonly IncludedFile[],
+): string {
   const hash = createHash('sha256')
   for (const name of names) {
     const bytes = files.get(name)
     if (bytes !== undefined) hash.update(`${name}\0${bytes.length}\0`).update(bytes)
   }
+  for (const { path, bytes } of included)
+    hash.update(`include\0${path}\0${bytes?.length ?? 'none'}\0`).update(bytes ?? '')
   return hash.digest('hex')
 }

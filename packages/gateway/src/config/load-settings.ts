@@ -18,7 +18,7 @@ export interface LoadOptions {
 }
 
 /** The settings, with the digests of the very bytes that they came from. */
-export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDigest'> {
+export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDigest' | 'included'> {
   readonly settings: Settings
   readonly warnings: readonly ConfigIssue[]
   /** tools.yaml as it was read together with them; nothing where the home has no files of its own. */
@@ -28,7 +28,7 @@ export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDige
 /** Reads and judges the config of a home; throws CONFIG_INVALID with everything that is wrong in it. */
 export async function loadSettings(options: LoadOptions): Promise<LoadedSettings> {
   const content = options.content ?? (await readHome(options.home))
-  const { digest, configDigest } = content
+  const { digest, configDigest, included = [] } = content
   const tools = { bytes: content.files.get('tools.yaml') }
   const profiles = await profilesOf(content)
   const docker = readDockerVariables(options.environment)
@@ -39,6 +39,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
       warnings: [await missingConfig(options.home)],
       digest,
       configDigest,
+      included,
       tools,
     }
   }
@@ -52,10 +53,11 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     userHome: userHomeOf(options.environment),
     lookup: lookupIn(options.environment),
     docker,
+    included: content.included,
   })
   if (errors.length > 0) throw invalid(file, errors)
   const told = inOrder([...unenforced(read.unenforced, file), ...chosen.warnings, ...warnings])
-  return { settings: deepFreeze({ ...settings, profiles }), warnings: told, digest, configDigest, tools }
+  return { settings: deepFreeze({ ...settings, profiles }), warnings: told, digest, configDigest, included, tools }
 }
 
 /** Who gets which tools, and who may approve as a client, stands here: of a file with a mistake nothing counts. */

@@ -22,6 +22,8 @@ export interface NormaliseContext {
   readonly lookup: (name: string) => string | undefined
   /** Told of each variable that is not set; whether that is an error depends on who needs it. */
   readonly onUnset: (subject: Subject, problem: string) => void
+  /** A text as our own files would write it, where another program's file is read. */
+  readonly spelling?: (text: string) => string
 }
 
 interface Located<Node extends LocatedNode = LocatedNode> extends Subject {
@@ -131,7 +133,7 @@ function normaliseLeaf(located: LocatedLeaf, part: Part, context: NormaliseConte
   if (part === plainText && value !== null && typeof value !== 'string')
     return { value: source, spot: { ...spot, origin: 'written' } }
   if (typeof value !== 'string') return { value, spot: { ...spot, origin: 'written' } }
-  const expansion = expandVars(value, context.lookup)
+  const expansion = expandVars(context.spelling?.(value) ?? value, context.lookup)
   if (expansion.ok)
     return { value: expansion.value, spot: { ...spot, origin: expansion.used ? 'variable' : 'written' } }
   for (const issue of expansion.issues) {

@@ -1,22 +1,22 @@
-import { BUILT_IN_SERVER, camelCase, isServerId, secretsAmong, slugServerId } from '@sallyport/core'
+import { BUILT_IN_SERVER, camelCase, isServerId, slugServerId } from '@sallyport/core'
 import { readAudit } from './audit-section.ts'
-import { type ConfigIssue, joinKey } from './config-issue.ts'
-import { PROTECTING_SECTIONS, sectionsSchema, serverSchema } from './config-schema.ts'
-import { createDockerDefault, DOCKER_ID, readDockerGateway } from './docker-gateway-entry.ts'
-import { dockerGatewaySchema } from './docker-gateway-schema.ts'
+import { type ConfigIssue, joinKey, quote } from './config-issue.ts'
+import { PROTECTING_SECTIONS, sectionsSchema } from './config-schema.ts'
+import { DEFAULT_SETTINGS } from './defaults.ts'
+import { createDockerDefault, DOCKER_ID } from './docker-gateway-entry.ts'
 import type { DockerVariables } from './docker-variables.ts'
-import { type EntrySource, isEnabled } from './entry-source.ts'
 import { readGateway } from './gateway-section.ts'
 import { readGovernance } from './governance-section.ts'
+import { type IncludedFile, includedPath } from './included-file.ts'
+import { type IncludedServers, readIncludedServers } from './included-servers.ts'
 import { readContext, readExecutor, readIsolation } from './isolation-section.ts'
 import { createIssueLog, type IssueLog, type Subject } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
 import { normalise, type Spot } from './normalise.ts'
 import { promisesIn } from './promised-keys.ts'
-import type { Part } from './schema.ts'
-import { readServer } from './server-entry.ts'
-import { type CommonEntry, PROTECTING_SERVER_KEYS } from './server-keys.ts'
+import { entriesOf, readEntry, writtenType } from './read-entry.ts'
+import { PROTECTING_SERVER_KEYS } from './server-keys.ts'
 import type { ServerConfig, Settings } from './settings.ts'
 import { readTelemetry } from './telemetry-section.ts'
 import { validate } from './validate.ts'
@@ -28,6 +28,8 @@ export interface ConfigText {
   readonly userHome: string
   readonly lookup: (name: string) => string | undefined
   readonly docker: DockerVariables
+  /** Files of agents that the config includes; undefined where it is no file of a home. */
+  readonly included: readonly IncludedFile[] | undefined
 }
 
 export interface ReadConfig {
@@ -51,9 +53,12 @@ export function readConfig(source: ConfigText): ReadConfig {
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const unenforced = [...promisesIn(tree.root, '', PROTECTING_SECTIONS)]
   const reading = { ...source, log, unenforced }
-  const servers = withDockerDefault(readServers(tree.root, reading), reading)
+  const own = withDockerDefault(readServers(tree.root, reading), reading)
+  const others = readIncludes(tree.root, own, reading)
+  const servers = [...own, ...others.servers]
   const settings = { ...readSections(tree.root, servers, reading), servers }
-  return { settings, errors: log.errors, warnings: log.warnings, unenforced }
+  const errors = [...log.errors, ...others.errors]
+  return { settings, errors, warnings: [...log.warnings, ...others.warnings], unenforced }
 }
 
 function readSections(root: LocatedNode, servers: readonly ServerConfig[], { file, log, lookup }: Reading) {
@@ -106,6 +111,45 @@ function readServers(root: LocatedNode, reading: Reading): readonly ServerConfig
   })
 }
 
+/** The servers of the files that `include` names, in its order. Problems say in which file they are. */
+function readIncludes(root: LocatedNode, own: readonly ServerConfig[], reading: Reading): IncludedServers {
+  const section = entriesOf(root).find(({ key }) => key === 'include')
+  if (section === undefined || isNothing(section.node)) return NONE
+  const items = section.node.kind === 'list' ? section.node.items : [section]
+  return items.reduce<IncludedServers>((before, { node, offset }) => {
+    const file = includedFile(node, { offset, key: section.key }, reading)
+    if (file === undefined) return before
+    const servers = [...own, ...before.servers]
+    const read = readIncludedServers(file, { ...reading, servers, port: portIn(root) })
+    return {
+      servers: [...before.servers, ...read.servers],
+      errors: [...before.errors, ...read.errors],
+      warnings: [...before.warnings, ...read.warnings],
+    }
+  }, NONE)
+}
+
+const NONE: IncludedServers = { servers: [], errors: [], warnings: [] }
+
+function includedFile(node: LocatedNode, subject: Subject, reading: Reading): IncludedFile | undefined {
+  const { log, home, included } = reading
+  const path = node.kind === 'scalar' && typeof node.value === 'string' ? node.value : ''
+  if (path.trim() === '' || path.includes('\0')) {
+    log.error(subject, 'expected a list of files, such as [~/.gemini/settings.json].')
+    return undefined
+  }
+  const file = included?.find((one) => one.path === includedPath(home, path))
+  if (file?.bytes !== undefined) return file
+  log.error(subject, `${quote(path)}: ${file?.problem ?? 'it was not read: only a config file of a home can include others.'}`)
+  return undefined
+}
+
+function portIn(root: LocatedNode): number {
+  const gateway = entriesOf(root).find(({ key }) => key === 'gateway')
+  const port = gateway && entriesOf(gateway.node).find(({ key }) => key === 'port')?.node
+  return port?.kind === 'scalar' && typeof port.value === 'number' ? port.value : DEFAULT_SETTINGS.gateway.port
+}
+
 /** What variables ask for stands behind what the file says, and aside where it says it itself. */
 function withDockerDefault(servers: readonly ServerConfig[], reading: Reading): readonly ServerConfig[] {
   if (!reading.docker.enabled || servers.some(({ id }) => id === DOCKER_ID)) return servers
@@ -113,17 +157,10 @@ function withDockerDefault(servers: readonly ServerConfig[], reading: Reading): 
   return added === undefined ? servers : [...servers, added]
 }
 
-const entriesOf = (node: LocatedNode): readonly LocatedEntry[] => (node.kind === 'map' ? node.entries : [])
-
 /** Entries of the same file that are for others: a kit server's own settings, and what a kit client connects to. */
 function isSkipped(entry: LocatedEntry): boolean {
   const type = writtenType(entry.node)
   return type === 'server' || type === 'client'
-}
-
-function writtenType(node: LocatedNode): unknown {
-  const type = entriesOf(node).find(({ key }) => key === 'type')?.node
-  return type?.kind === 'scalar' ? type.value : undefined
 }
 
 interface Ids {
@@ -142,52 +179,4 @@ function claimId(name: string, subject: Subject, { taken, log }: Ids): string {
     log.error(subject, `its id would be "${id}", as that of ${other}. Rename one of them.`)
   } else taken.set(id, subject)
   return id
-}
-
-interface Named {
-  readonly name: string
-  readonly id: string
-}
-
-type Located = Subject & { readonly node: LocatedNode }
-
-/** Which keys an entry has depends on its type, so that is looked at first. */
-function readEntry(located: Located, named: Named, reading: Reading): ServerConfig | undefined {
-  if (writtenType(located.node) !== 'docker-gateway') {
-    const source = readSource(located, serverSchema, { ...named, reading })
-    return source && readServer(source)
-  }
-  const source = readSource(located, dockerGatewaySchema, { ...named, reading })
-  return source && readDockerGateway(source, reading.docker)
-}
-
-function readSource<Entry extends CommonEntry>(
-  located: Located,
-  schema: Part<Entry>,
-  { name, id, reading }: Named & { readonly reading: Reading },
-): EntrySource<Entry> | undefined {
-  const { log, file, home, userHome } = reading
-  const unset: [Subject, string][] = []
-  const fromVariables = new Set<string>()
-  const lookup = (variable: string): string | undefined => {
-    const value = reading.lookup(variable)
-    if (value !== undefined) fromVariables.add(value)
-    return value
-  }
-  const normalised = normalise(located, schema, {
-    log,
-    lookup,
-    onUnset: (subject, problem) => void unset.push([subject, problem]),
-  })
-  const entry = validate(schema, normalised, log)
-  // A server that is switched off must not ask for its secrets.
-  if (entry === undefined || isEnabled(entry)) for (const [subject, problem] of unset) log.error(subject, problem)
-  if (entry === undefined) return undefined
-  return {
-    ...{ id, entry, home, userHome, log },
-    givenName: name === id ? undefined : name,
-    fromVariables: secretsAmong(fromVariables),
-    spot: normalised.spot,
-    place: { file, line: log.lineOf(located) },
-  }
 }

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { FileWatch } from '../disk/disk.ts'
 import type { Environment } from './environment.ts'
@@ -15,7 +15,7 @@ export interface WatchOptions {
   readonly home: string
   readonly environment: Environment
   /** What is in force now: a change since it was read is told of too. */
-  readonly current: Pick<HomeContent, 'configDigest'> & { readonly settings?: Pick<Settings, 'profiles'> }
+  readonly current: Pick<HomeContent, 'configDigest' | 'included'> & { readonly settings?: Pick<Settings, 'profiles'> }
   /** Those in force: what was being read while others took their place may be older than these. */
   readonly profilesInForce?: () => Profiles
   /** One at a time, in order. */
@@ -35,6 +35,8 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
 export class SettingsWatch {
   readonly #options: WatchOptions
   readonly #watch: FileWatch
+  /** Of the files that are included, by their paths. */
+  readonly #included = new Map<string, FileWatch>()
   /** The config digest, or the error, that was told last. */
   #told: string
   /** Whether there was a profiles.json in what is in force. */
@@ -46,22 +48,33 @@ export class SettingsWatch {
     this.#told = options.current.configDigest
     this.#hadProfiles = (options.current.settings?.profiles.size ?? 0) > 0
     this.#watch = new FileWatch({ folder: options.home, names: SETTINGS_FILES, onEvent: () => this.#check() })
+    this.#follow(options.current.included)
   }
 
   /** After this nothing is told any more and nothing of it is left. */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#watch.close()
+    await Promise.all([this.#watch, ...this.#included.values()].map((watch) => watch.close()))
   }
 
   async #check(): Promise<void> {
     const { content, change } = await this.#readNewest()
+    if (!this.#closed) this.#follow(content?.included)
     if (this.#closed || change === undefined) return
     const told = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message
     if (told === this.#told) return
     this.#told = told
     if (change.ok) this.#hadProfiles = content?.files.has('profiles.json') ?? false
     this.#options.onChange(change)
+  }
+
+  /** A file that is no longer included is still looked at, which changes nothing: only what the config names is read. */
+  #follow(files: HomeContent['included'] = []): void {
+    for (const { path } of files) {
+      if (this.#included.has(path)) continue
+      const onEvent = (): Promise<void> => this.#check()
+      this.#included.set(path, new FileWatch({ folder: dirname(path), names: [basename(path)], onEvent }))
+    }
   }
 
   /** A write that was put in force meanwhile is not undone, not even until it is read here too. */

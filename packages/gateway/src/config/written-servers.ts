@@ -27,7 +27,7 @@ export function valueIn(text: string): { readonly value: Json } | undefined {
   return problems.length > 0 ? undefined : { value: plainValue(root) }
 }
 
-function plainValue(node: LocatedNode): Json {
+export function plainValue(node: LocatedNode): Json {
   if (node.kind === 'scalar') return node.value
   if (node.kind === 'list') return node.items.map((item) => plainValue(item.node))
   return Object.fromEntries(node.entries.map((entry) => [entry.key, plainValue(entry.node)]))

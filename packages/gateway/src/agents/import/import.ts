@@ -1,3 +1,2 @@
 export type { FoundServer, ServerSource } from './found-server.ts'
 export { type AddedServer, type ImportPlan, type ImportWish, mergeServers } from './merge-servers.ts'
-export { isOwnGateway } from './own-gateway.ts'

@@ -1,9 +1,9 @@
 import { expandVars } from '@sallyport/core'
+import { isOwnGateway } from '../../config/config.ts'
 import { mapTexts } from './entry-texts.ts'
 import { type Entry, type FoundServer, hasReference, type ServerSource, textsOf } from './found-server.ts'
 import { type HiddenSecret, hideSecrets, VariableNames } from './hide-secrets.ts'
 import { agree, type Likeness, type Lookup, likenessOf } from './likeness.ts'
-import { isOwnGateway } from './own-gateway.ts'
 import { ServerNames } from './server-names.ts'
 
 /** A server that is to be added to config.yaml. */

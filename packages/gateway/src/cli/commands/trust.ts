@@ -61,6 +61,7 @@ function report(screen: Screen, { found: { home, content }, servers, trust }: Ou
     origin: home.origin,
     trust,
     files: [...content.files].map(([name, bytes]) => ({ name, bytes: bytes.length })),
+    included: (content.included ?? []).map(({ path, bytes }) => ({ path, bytes: bytes?.length ?? 0 })),
     servers: servers.map((config) => ({ id: config.id, enabled: config.enabled, runs: serverLine(config) })),
   })
 }
@@ -68,6 +69,8 @@ function report(screen: Screen, { found: { home, content }, servers, trust }: Ou
 function show(screen: Screen, { home, content }: FoundHome, servers: readonly ServerConfig[]): void {
   screen.say(`The home ${home.path} holds:`)
   for (const [name, bytes] of content.files) screen.say(`  ${name} (${bytes.length} bytes)`)
+  for (const { path, bytes } of content.included ?? [])
+    screen.say(`  ${visibleLine(path)} (${bytes?.length ?? 0} bytes, included)`)
   screen.say(servers.length === 0 ? 'It starts no servers.' : 'It would start or reach:')
   for (const config of servers) {
     screen.say(`  ${config.id}${config.enabled ? '' : ' (disabled)'}: ${visibleLine(serverLine(config))}`)

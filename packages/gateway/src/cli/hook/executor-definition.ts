@@ -46,10 +46,10 @@ function claudeLines({ agent, places }: ExecutorWish): readonly string[] {
  * which the conversation has not and no rule names.
  */
 function geminiLines({ agent, places }: ExecutorWish): readonly string[] {
-  const servers = isolatedServers(agent, places).map(({ name, entry }) => [`${name}-isolated`, withoutValues(entry)] as const)
+  const servers = isolatedServers(agent, places).map(({ name, entry }) => [`${name}-isolated`, geminiServer(entry)] as const)
   return [
     `tools: ${JSON.stringify(servers.map(([name]) => agent.toolName(name, '*').replace(/.$/, '*')))}`,
-    `mcpServers: ${JSON.stringify(Object.fromEntries(servers))}`,
+    `mcp_servers: ${JSON.stringify(Object.fromEntries(servers))}`,
     'max_turns: 5',
   ]
 }
@@ -73,13 +73,28 @@ function listedTools(name: string, { rules }: RulePlaces): readonly string[] {
   return [...new Set(written.flatMap(({ isolatedTools = [] }) => isolatedTools))]
 }
 
-/** What is isolated is the conversation's affair, and a secret in plain text is not shown: only references are. */
-function withoutValues({ isolated: _, isolatedTools: _list, ...entry }: JsonObject): JsonObject {
-  const hidden = (value: Json | undefined): Json | undefined =>
-    isJsonObject(value) ? Object.fromEntries(Object.entries(value).map(([key, part]) => [key, reference(part)])) : value
-  const { env, headers } = entry
-  return { ...entry, ...(env !== undefined && { env: hidden(env) }), ...(headers !== undefined && { headers: hidden(headers) }) }
+/** The keys of its settings that Gemini CLI takes in a sub-agent too, where it writes them otherwise. */
+const GEMINI_KEYS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['command', 'args', 'cwd', 'url', 'type', 'timeout', 'trust'].map((key) => [key, key])),
+  ...{ env: 'env', headers: 'headers', httpUrl: 'http_url' },
+  ...{ includeTools: 'include_tools', excludeTools: 'exclude_tools' },
 }
 
-const reference = (part: Json | undefined): Json =>
-  typeof part === 'string' && part.includes('$') ? part : '<as in settings.json>'
+/** The server for the sub-agent. A secret in plain text is not shown: only references to variables are. */
+function geminiServer(entry: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(entry).flatMap(([key, value]) => {
+      const name = Object.hasOwn(GEMINI_KEYS, key) ? GEMINI_KEYS[key] : undefined
+      if (name === undefined || value === undefined) return []
+      return [[name, name === 'env' || name === 'headers' ? references(value) : value]]
+    }),
+  )
+}
+
+const references = (value: Json): Json =>
+  isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, part]) => [key, isReference(part) ? part : AS_BEFORE]))
+    : value
+
+const AS_BEFORE = '<as in settings.json>'
+const isReference = (part: Json | undefined): part is string => typeof part === 'string' && part.includes('$')

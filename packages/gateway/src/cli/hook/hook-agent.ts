@@ -68,7 +68,8 @@ const claude: HookAgent = {
   ask: (reason) => claudeDecision('ask', reason),
   delegation: (prompt, description) => ({
     tool: 'Agent',
-    arguments: { subagent_type: EXECUTOR, description, prompt },
+    // In the background, as is its custom, its answer would not be this call's result.
+    arguments: { subagent_type: EXECUTOR, description, prompt, run_in_background: false },
   }),
 }
 

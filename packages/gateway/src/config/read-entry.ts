@@ -1,0 +1,82 @@
+import { secretsAmong } from '@sallyport/core'
+import { serverSchema } from './config-schema.ts'
+import { readDockerGateway } from './docker-gateway-entry.ts'
+import { dockerGatewaySchema } from './docker-gateway-schema.ts'
+import type { DockerVariables } from './docker-variables.ts'
+import { type EntrySource, isEnabled } from './entry-source.ts'
+import type { IssueLog, Subject } from './issue-log.ts'
+import type { LocatedEntry, LocatedNode } from './located-tree.ts'
+import { normalise } from './normalise.ts'
+import type { Part } from './schema.ts'
+import { readServer } from './server-entry.ts'
+import type { CommonEntry } from './server-keys.ts'
+import type { ServerConfig } from './settings.ts'
+import { validate } from './validate.ts'
+
+/** What is known of the file in which an entry stands. */
+export interface EntryReading {
+  readonly file: string
+  readonly home: string
+  readonly userHome: string
+  readonly lookup: (name: string) => string | undefined
+  readonly docker: DockerVariables
+  readonly log: IssueLog
+  /** A text as our own files would write it, where another program's file is read. */
+  readonly spelling?: (text: string) => string
+}
+
+interface Named {
+  readonly name: string
+  readonly id: string
+}
+
+type Located = Subject & { readonly node: LocatedNode }
+
+export const entriesOf = (node: LocatedNode): readonly LocatedEntry[] => (node.kind === 'map' ? node.entries : [])
+
+export function writtenType(node: LocatedNode): unknown {
+  const type = entriesOf(node).find(({ key }) => key === 'type')?.node
+  return type?.kind === 'scalar' ? type.value : undefined
+}
+
+/** Which keys an entry has depends on its type, so that is looked at first. */
+export function readEntry(located: Located, named: Named, reading: EntryReading): ServerConfig | undefined {
+  if (writtenType(located.node) !== 'docker-gateway') {
+    const source = readSource(located, serverSchema, { ...named, reading })
+    return source && readServer(source)
+  }
+  const source = readSource(located, dockerGatewaySchema, { ...named, reading })
+  return source && readDockerGateway(source, reading.docker)
+}
+
+function readSource<Entry extends CommonEntry>(
+  located: Located,
+  schema: Part<Entry>,
+  { name, id, reading }: Named & { readonly reading: EntryReading },
+): EntrySource<Entry> | undefined {
+  const { log, file, home, userHome, spelling } = reading
+  const unset: [Subject, string][] = []
+  const fromVariables = new Set<string>()
+  const lookup = (variable: string): string | undefined => {
+    const value = reading.lookup(variable)
+    if (value !== undefined) fromVariables.add(value)
+    return value
+  }
+  const normalised = normalise(located, schema, {
+    log,
+    lookup,
+    onUnset: (subject, problem) => void unset.push([subject, problem]),
+    ...(spelling && { spelling }),
+  })
+  const entry = validate(schema, normalised, log)
+  // A server that is switched off must not ask for its secrets.
+  if (entry === undefined || isEnabled(entry)) for (const [subject, problem] of unset) log.error(subject, problem)
+  if (entry === undefined) return undefined
+  return {
+    ...{ id, entry, home, userHome, log },
+    givenName: name === id ? undefined : name,
+    fromVariables: secretsAmong(fromVariables),
+    spot: normalised.spot,
+    place: { file, line: log.lineOf(located) },
+  }
+}
