@@ -6,7 +6,7 @@ const isRecording = process.env.SALLYPORT_AGENTS_TASK === 'record'
 export default defineConfig({
   test: {
     include: isRecording
-      ? ['tests/agents/record-handshakes.ts']
+      ? ['tests/agents/record-handshakes.ts', 'tests/agents/record-hooks.ts']
       : ['tests/agents/real-agents.test.ts', 'tests/agents/hooks.test.ts'],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 180_000,

@@ -300,7 +300,10 @@ export const PROMISES = {
     state: 'built',
   },
   'AG-20': { text: 'Names survive the rules of every agent: unique and intact', state: 'built' },
-  'AG-21': { text: 'What makes an agent ask its hook is printed, for a person to paste; nothing is written', state: 'built' },
+  'AG-21': {
+    text: 'What makes an agent ask its hook is printed, for a person to paste; nothing is written',
+    state: 'built',
+  },
   'AG-22': {
     text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
     state: 'built',

@@ -7,7 +7,7 @@ import { type AgentPlace, makeAgentPlace, newRoot } from './agent-place.ts'
 import { runAgent } from './agent-run.ts'
 import type { InstalledAgent } from './installed-agent.ts'
 import type { ToolResult } from './scripted-answer.ts'
-import { openScriptedModel } from './scripted-model.ts'
+import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
 
 /** How the hook is set up in an agent's own files, as its users do. */
 export interface HookedCli {
@@ -17,6 +17,10 @@ export interface HookedCli {
   readonly unasked: readonly string[]
   /** How its model sees a tool of a server. */
   toolName(server: string, tool: string): string
+  /** How its sub-agent ends, where it has to say so. */
+  readonly ending?: string
+  /** What the isolated server is called for the sub-agent. */
+  readonly executorsServer: string
   /** The call with which its model starts the sub-agent. */
   delegation(prompt: string): readonly [tool: string, args: object]
 }
@@ -34,9 +38,17 @@ export interface HookedOutcome {
   readonly outcome: Outcome
   /** What the calls of the main conversation came to. */
   readonly results: readonly ToolResult[]
+  /** What the calls of the sub-agent came to. */
+  readonly executors: readonly ToolResult[]
   /** What was written to the hook, without what is of this run. */
   readonly heard: readonly Record<string, unknown>[]
 }
+
+/** Stands in the script of the conversation, and in no other. */
+export const MARK = 'the whole script'
+
+const mostResults = (requests: readonly ModelRequest[]): readonly ToolResult[] =>
+  requests.map(({ results }) => results).reduce((most, results) => (results.length > most.length ? results : most), [])
 
 const NOTES = {
   command: process.execPath,
@@ -56,11 +68,10 @@ export async function runHooked(hooked: HookedCli, installed: InstalledAgent, ru
     await install(hooked, { place, gateway, installed, heard, command: run.command })
     const command = [installed.program, ...cli.headless(run.script), ...hooked.unasked]
     const outcome = await runAgent({ command, place, bin: installed.bin, environment })
-    const results = model.requests.reduce<readonly ToolResult[]>(
-      (most, request) => (request.body.includes('the whole script') && request.results.length > most.length ? request.results : most),
-      [],
-    )
-    return { outcome, results, heard: readHeard(heard, place.root) }
+    const [results, executors] = [true, false].map((isMain) =>
+      mostResults(model.requests.filter(({ body }) => body.includes(MARK) === isMain)),
+    ) as [readonly ToolResult[], readonly ToolResult[]]
+    return { outcome, results, executors, heard: readHeard(heard, place.root) }
   } finally {
     await model.close()
     place.remove()
@@ -110,5 +121,9 @@ function readHeard(file: string, root: string): readonly Record<string, unknown>
   if (!existsSync(file)) return []
   const text = readFileSync(file, 'utf8').replaceAll(root, '/home/user')
   // Neither ends what it writes with a line break.
-  return text.replaceAll(/\}\s*(?=\{"session_id")/g, '}\n').split('\n').filter(Boolean).map((line) => JSON.parse(line))
+  return text
+    .replaceAll(/\}\s*(?=\{"session_id")/g, '}\n')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
 }

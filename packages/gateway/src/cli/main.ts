@@ -25,5 +25,7 @@ if (isHookCall(args)) {
 
 /** What an agent calls, and not a person who asks for help: nothing else of the command line is loaded then. */
 function isHookCall([command, agent, ...rest]: readonly string[]): boolean {
-  return command === 'hook' && (agent === 'gemini' || agent === 'claude') && !rest.some((word) => /^(-h|--help)/.test(word))
+  return (
+    command === 'hook' && (agent === 'gemini' || agent === 'claude') && !rest.some((word) => /^(-h|--help)/.test(word))
+  )
 }

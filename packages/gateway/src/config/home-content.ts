@@ -47,7 +47,11 @@ export async function readHome(path: string): Promise<HomeContent> {
 }
 
 /** The same home with another file in place of one of its own. */
-export function withFile({ path, files, included }: HomeContent, name: HomeFile, bytes: Buffer | undefined): HomeContent {
+export function withFile(
+  { path, files, included }: HomeContent,
+  name: HomeFile,
+  bytes: Buffer | undefined,
+): HomeContent {
   const changed = new Map(files)
   if (bytes === undefined) changed.delete(name)
   else changed.set(name, bytes)

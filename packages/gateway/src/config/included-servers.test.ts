@@ -41,7 +41,12 @@ describe('an included file', () => {
     const { settings, warnings } = await load(home)
     expect(warnings.map(describeIssue)).toEqual([])
     expect(settings.servers).toMatchObject([
-      { id: 'database', args: ['db', `--key=${ENVIRONMENT.TOKEN}`, '$UNSET'], isolated: false, isolatedTools: ['query'] },
+      {
+        id: 'database',
+        args: ['db', `--key=${ENVIRONMENT.TOKEN}`, '$UNSET'],
+        isolated: false,
+        isolatedTools: ['query'],
+      },
       { id: 'external-api', title: 'external api', kind: 'http', isolated: true },
       { id: 'old', kind: 'sse', isolated: false, isolatedTools: [] },
     ])
@@ -50,7 +55,9 @@ describe('an included file', () => {
   })
 
   it('may hold comments, and is otherwise taken for what it says', async () => {
-    const { home } = await homeIncluding('// mine\n{ /* some */ "mcpServers": { "a": { "command": "x", "args": ["http://y"] }, } }')
+    const { home } = await homeIncluding(
+      '// mine\n{ /* some */ "mcpServers": { "a": { "command": "x", "args": ["http://y"] }, } }',
+    )
     expect((await load(home)).settings.servers).toMatchObject([{ id: 'a', args: ['http://y'] }])
   })
 
@@ -69,7 +76,9 @@ describe('an included file', () => {
     expect(told).toEqual([
       expect.stringContaining('settings.json:5:7 mcpServers.a.isolated: expected true or false'),
       expect.stringContaining('settings.json:9:7 mcpServers.b.isolatedTools: expected a list'),
-      expect.stringMatching(/settings\.json:14:9 mcpServers\.c\.env\.KEY: .*NO_SUCH_VARIABLE.* The server is left out\./),
+      expect.stringMatching(
+        /settings\.json:14:9 mcpServers\.c\.env\.KEY: .*NO_SUCH_VARIABLE.* The server is left out\./,
+      ),
     ])
   })
 
@@ -113,7 +122,9 @@ describe('an included file', () => {
       ['other-gemini', false],
       ['sallyport-gemini', false],
     ])
-    expect(warnings.map(describeIssue).join()).toContain('there is another server "other": this one is called "other-gemini"')
+    expect(warnings.map(describeIssue).join()).toContain(
+      'there is another server "other": this one is called "other-gemini"',
+    )
   })
 
   it('is part of what is trusted with a home that came with a folder', async () => {

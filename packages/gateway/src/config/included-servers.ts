@@ -54,7 +54,11 @@ interface OneEntry {
 }
 
 /** The agent may rewrite its file at any time: what we cannot take of it must not stop all other servers. */
-function readOne({ entry, tree, key }: OneEntry, file: string, reading: IncludeReading): Omit<IncludedServers, 'errors'> {
+function readOne(
+  { entry, tree, key }: OneEntry,
+  file: string,
+  reading: IncludeReading,
+): Omit<IncludedServers, 'errors'> {
   const log = createIssueLog(file, tree.positionOf)
   const subject = { offset: entry.offset, key }
   const leftOut = (why: string): Omit<IncludedServers, 'errors'> => {
@@ -69,7 +73,11 @@ function readOne({ entry, tree, key }: OneEntry, file: string, reading: IncludeR
   if (id === '') return leftOut('expected a name with a letter a-z or a digit in it.')
   const node = isGeminis(file) ? withTransport(entry.node) : entry.node
   const spelling = isGeminis(file) ? (text: string) => braced(text, reading.lookup) : undefined
-  const server = readEntry({ ...subject, node }, { name: entry.key, id }, { ...reading, file, log, ...(spelling && { spelling }) })
+  const server = readEntry(
+    { ...subject, node },
+    { name: entry.key, id },
+    { ...reading, file, log, ...(spelling && { spelling }) },
+  )
   if (server === undefined || log.errors.length > 0) {
     const problems = log.errors.map((issue) => ({ ...issue, problem: `${issue.problem} The server is left out.` }))
     return { servers: [], warnings: [...problems, ...log.warnings] }
@@ -85,14 +93,17 @@ function readOne({ entry, tree, key }: OneEntry, file: string, reading: IncludeR
 function withTransport(node: LocatedNode): LocatedNode {
   const entries = entriesOf(node)
   const url = entries.find(({ key }) => key === 'url')
-  if (node.kind !== 'map' || url === undefined || entries.some(({ key }) => key === 'type' || key === 'httpUrl')) return node
+  if (node.kind !== 'map' || url === undefined || entries.some(({ key }) => key === 'type' || key === 'httpUrl'))
+    return node
   const type: LocatedEntry = { key: 'type', offset: url.offset, node: { kind: 'scalar', value: 'sse', source: 'sse' } }
   return { kind: 'map', entries: [...entries, type] }
 }
 
 /** They also take `$NAME` for a variable, and leave the text as it is where there is none. */
 function braced(text: string, lookup: EntryReading['lookup']): string {
-  return text.replaceAll(/\$([A-Za-z_]\w*)/g, (found, name: string) => (lookup(name) === undefined ? found : `\${${name}}`))
+  return text.replaceAll(/\$([A-Za-z_]\w*)/g, (found, name: string) =>
+    lookup(name) === undefined ? found : `\${${name}}`,
+  )
 }
 
 const isGeminis = (file: string): boolean => /^\.(?:gemini|qwen)$/.test(basename(dirname(file)))

@@ -29,7 +29,7 @@ export interface ConfigText {
   readonly lookup: (name: string) => string | undefined
   readonly docker: DockerVariables
   /** Files of agents that the config includes; undefined where it is no file of a home. */
-  readonly included: readonly IncludedFile[] | undefined
+  readonly included?: readonly IncludedFile[] | undefined
 }
 
 export interface ReadConfig {
@@ -140,7 +140,10 @@ function includedFile(node: LocatedNode, subject: Subject, reading: Reading): In
   }
   const file = included?.find((one) => one.path === includedPath(home, path))
   if (file?.bytes !== undefined) return file
-  log.error(subject, `${quote(path)}: ${file?.problem ?? 'it was not read: only a config file of a home can include others.'}`)
+  log.error(
+    subject,
+    `${quote(path)}: ${file?.problem ?? 'it was not read: only a config file of a home can include others.'}`,
+  )
   return undefined
 }
 

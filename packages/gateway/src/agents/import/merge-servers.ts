@@ -1,4 +1,4 @@
-import { expandVars } from '@sallyport/core'
+import { expandVars, isJsonList } from '@sallyport/core'
 import { isOwnGateway } from '../../config/config.ts'
 import { mapTexts } from './entry-texts.ts'
 import { type Entry, type FoundServer, hasReference, type ServerSource, textsOf } from './found-server.ts'
@@ -132,6 +132,16 @@ function joined(first: Entry, second: Entry): Entry {
     ...first,
     ...(env.size > 0 && { env: textMap(env) }),
     ...(headers.size > 0 && { headers: textMap(headers) }),
+    ...joinedIsolation(first, second),
+  }
+}
+
+/** What one of them keeps out of a context, the server of both does. */
+function joinedIsolation(first: Entry, second: Entry): Entry {
+  const listed = [first, second].flatMap(({ isolatedTools }) => (isJsonList(isolatedTools) ? isolatedTools : []))
+  return {
+    ...((first.isolated === true || second.isolated === true) && { isolated: true }),
+    ...(listed.length > 0 && { isolatedTools: [...new Set(listed)] }),
   }
 }
 
@@ -148,7 +158,7 @@ function joinedTexts(one: Texts, other: Texts, fold: (name: string) => string): 
   return all
 }
 
-const MERGED_KEYS = new Set(['command', 'args', 'env', 'headers', 'url'])
+const MERGED_KEYS = new Set(['command', 'args', 'env', 'headers', 'url', 'isolated', 'isolatedTools'])
 
 function leftNotes(first: Entry, second: Entry, source: ServerSource | undefined): readonly string[] {
   const differing = Object.keys(second).filter(

@@ -19,7 +19,10 @@ export function delegationText(ref: ToolRef, call: HookCall, { gateway, behind, 
   const input = inputOf(call)
   const why = `The tool ${tool} of the server ${server} is isolated: its result is not to enter this conversation as it is.`
   if (gateway !== undefined && behind !== undefined) {
-    const name = agent.toolName(gateway, plainName({ server: isServerId(behind) ? behind : slugServerId(behind), tool: ref.tool }))
+    const name = agent.toolName(
+      gateway,
+      plainName({ server: isServerId(behind) ? behind : slugServerId(behind), tool: ref.tool }),
+    )
     const instead = JSON.stringify({ tool: name, ...(input !== undefined && { arguments: input }) })
     return `${why} Call the same tool through the gateway instead, ${withInput(input)}:\n${instead}`
   }

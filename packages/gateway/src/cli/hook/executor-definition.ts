@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
-import { joinPath, type NativeServer } from '../../agents/agents.ts'
 import type { AgentPlace } from '../../agents/agents.ts'
+import { joinPath, type NativeServer } from '../../agents/agents.ts'
 import { EXECUTOR, type HookAgent, type HookWord } from './hook-agent.ts'
 import { folderOf, type PastedText } from './hook-entry.ts'
 import { isIsolated, isSameServer } from './isolation-rules.ts'
@@ -36,7 +36,9 @@ export function executorDefinition(wish: ExecutorWish): PastedText {
 function claudeLines({ agent, places }: ExecutorWish): readonly string[] {
   const names = isolatedServers(agent, places).flatMap(({ name }) => {
     const tools = listedTools(name, places)
-    return tools.length === 0 ? [agent.toolName(name, '').replace(/__$/, '')] : tools.map((tool) => agent.toolName(name, tool))
+    return tools.length === 0
+      ? [agent.toolName(name, '').replace(/__$/, '')]
+      : tools.map((tool) => agent.toolName(name, tool))
   })
   return [`tools: ${JSON.stringify(names.join(', '))}`]
 }
@@ -46,7 +48,9 @@ function claudeLines({ agent, places }: ExecutorWish): readonly string[] {
  * which the conversation has not and no rule names.
  */
 function geminiLines({ agent, places }: ExecutorWish): readonly string[] {
-  const servers = isolatedServers(agent, places).map(({ name, entry }) => [`${name}-isolated`, geminiServer(entry)] as const)
+  const servers = isolatedServers(agent, places).map(
+    ({ name, entry }) => [`${name}-isolated`, geminiServer(entry)] as const,
+  )
   return [
     `tools: ${JSON.stringify(servers.map(([name]) => agent.toolName(name, '*').replace(/.$/, '*')))}`,
     `mcp_servers: ${JSON.stringify(Object.fromEntries(servers))}`,

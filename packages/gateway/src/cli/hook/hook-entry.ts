@@ -1,6 +1,6 @@
 import type { JsonObject } from '@sallyport/core'
-import { joinPath, namedFolder } from '../../agents/agents.ts'
 import type { AgentPlace } from '../../agents/agents.ts'
+import { joinPath, namedFolder } from '../../agents/agents.ts'
 import type { HookWord } from './hook-agent.ts'
 
 /** A text for a person to paste, and the file that it belongs into. */
@@ -25,7 +25,10 @@ export interface EntryWish {
 export function hookEntry(word: HookWord, { place, command }: EntryWish): PastedText {
   const group = { matcher: MATCHERS[word], hooks: [{ type: 'command', command, timeout: TIMEOUTS[word] }] }
   const hooks: JsonObject = word === 'claude' ? { PreToolUse: [group] } : { BeforeTool: [group] }
-  return { file: joinPath(place, folderOf(word, place), 'settings.json'), text: `${JSON.stringify({ hooks }, undefined, 2)}\n` }
+  return {
+    file: joinPath(place, folderOf(word, place), 'settings.json'),
+    text: `${JSON.stringify({ hooks }, undefined, 2)}\n`,
+  }
 }
 
 /** Where an agent keeps its settings and its sub-agents for every project. */

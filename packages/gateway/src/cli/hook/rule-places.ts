@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { camelCase, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { camelCase, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import { type AgentPlace, type NativeServer, readAgent } from '../../agents/agents.ts'
 import { DEFAULT_SETTINGS, isOwnGateway, locateHome, readHomeFile } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -23,22 +23,28 @@ export interface PlaceWish {
 }
 
 export async function readPlaces(agent: HookAgent, context: CliContext, wish: PlaceWish): Promise<RulePlaces> {
-  const homes = homesOf(context, wish)
+  const { homes, warnings } = homesOf(context, wish)
   const [native, ...ours] = await Promise.all([readOwn(agent, wish.place), ...homes.map(readRules)])
   const told = [native, ...ours]
   return {
     rules: told.map(({ rules }) => rules),
     own: native.servers,
     homes,
-    warnings: told.flatMap(({ warnings }) => warnings),
+    warnings: [...warnings, ...told.flatMap((one) => one.warnings)],
   }
 }
 
 /** A home that came with a folder may be anybody's: it can add to what the user's own asks for, and take nothing away. */
-function homesOf({ environment, cwd }: CliContext, { home }: PlaceWish): readonly string[] {
-  const found = locateHome({ flag: home, environment, cwd })
-  const own = found.origin === 'project' ? [locateHome({ flag: undefined, environment, cwd: '/' }).path] : []
-  return [found.path, ...own]
+function homesOf({ environment, cwd }: CliContext, { home }: PlaceWish): Pick<RulePlaces, 'homes' | 'warnings'> {
+  try {
+    const found = locateHome({ flag: home, environment, cwd })
+    const own = found.origin === 'project' ? [locateHome({ flag: undefined, environment, cwd: '/' }).path] : []
+    return { homes: [found.path, ...own], warnings: [] }
+  } catch (error) {
+    // What the agent's own files say still counts.
+    if (!(error instanceof SallyportError)) throw error
+    return { homes: [], warnings: [error.message] }
+  }
 }
 
 interface Told {
@@ -65,9 +71,7 @@ async function readOwn(
 }
 
 const flawTexts = (file: string, server: string, keys: readonly string[]): readonly string[] =>
-  keys.map(
-    (key) => `${file}: "${key}" of the server ${JSON.stringify(server)} is not of its kind and does not count.`,
-  )
+  keys.map((key) => `${file}: "${key}" of the server ${JSON.stringify(server)} is not of its kind and does not count.`)
 
 /** A home of ours. Most say nothing of isolation: then the YAML parser, which takes longest of all, is not loaded. */
 async function readRules(home: string): Promise<Told> {
@@ -75,7 +79,7 @@ async function readRules(home: string): Promise<Told> {
   const onlyIsolated = (bytes: Buffer): boolean => bytes.includes('isolated')
   const [config, tools] = await Promise.all([
     configOf(home, { warnings, isRead: onlyIsolated }),
-    valueOf(join(home, 'tools.yaml'), { warnings, isRead: onlyIsolated }),
+    writtenIn(join(home, 'tools.yaml'), { warnings, isRead: onlyIsolated }),
   ])
   const written = Object.entries(memberOf(config, 'mcpServers') ?? {}).map(([name, entry]) => readServer(name, entry))
   const flaws = written.flatMap(({ server, flaws }) => flawTexts(join(home, 'config.yaml'), server.name, flaws))
@@ -111,12 +115,12 @@ interface Reading {
 }
 
 async function configOf(home: string, reading: Reading): Promise<Json | undefined> {
-  const yaml = await valueOf(join(home, 'config.yaml'), reading)
-  return yaml ?? (await valueOf(join(home, 'config.json'), reading))
+  const yaml = await writtenIn(join(home, 'config.yaml'), reading)
+  return yaml ?? (await writtenIn(join(home, 'config.json'), reading))
 }
 
 /** Undefined where the file is not there, or need not be read. */
-async function valueOf(file: string, { warnings, isRead }: Reading): Promise<Json | undefined> {
+async function writtenIn(file: string, { warnings, isRead }: Reading): Promise<Json | undefined> {
   try {
     const bytes = await readHomeFile(file)
     if (bytes === undefined || !isRead(bytes)) return undefined
