@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from './promises.ts'
 import { textOf } from './repository.ts'
 import type { Outcome } from './run-command.ts'
-import { MAIN, REPOSITORY } from './run-gateway.ts'
+import { MAIN, makePlace, REPOSITORY, runGateway } from './run-gateway.ts'
 
 const FIXTURES = join(REPOSITORY, 'tests/fixtures/hooks')
 const GATEWAY = { command: 'npx', args: ['-y', 'sallyport', 'serve', '--stdio'] }
@@ -204,6 +204,43 @@ describe('a project that came with a hostile home', () => {
     const call = JSON.stringify(callOf('gemini', 'database', 'query'))
     const outcome = await runHook(['gemini'], { ...bench, home: '' }, call)
     expect(reasonOf('gemini', outcome)).toContain('isolated')
+  })
+})
+
+describe('the hook with --govern', () => {
+  const bash = JSON.stringify({ hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: { command: 'rm -rf x' } })
+
+  it(`asks the running gateway about tools that the agent has built in, and refusals are recorded (${promise('ISO-18')})`, async () => {
+    const bench = makeBench()
+    const place = makePlace({ governance: { enforce: true } })
+    writeFileSync(
+      join(place.home, 'tools.yaml'),
+      'tools:\n  claude-code/Bash: {hidden: true}\n  claude-code/Write: {requires_approval: true, allowed_in_modes: [NORMAL]}\n  claude-code/Read: {risk_level: low, requires_approval: false, allowed_in_modes: [NORMAL]}\n',
+    )
+    const gateway = await runGateway({ place })
+    onTestFinished(() => gateway.stop())
+    const flags = ['claude', '--govern', '--state', place.state]
+    const decisionOf = async (call: string): Promise<string> => {
+      const { code, stdout, stderr } = await runHook(flags, bench, call)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      return JSON.parse(stdout).hookSpecificOutput?.permissionDecision ?? 'left to the agent'
+    }
+    expect(await decisionOf(bash)).toBe('deny')
+    expect(await decisionOf(bash.replace('Bash', 'Write'))).toBe('ask')
+    expect(await decisionOf(bash.replace('Bash', 'Read'))).toBe('left to the agent')
+    const denied = gateway.records().filter(({ type }) => type === 'POLICY_DENIED')
+    expect(denied).toMatchObject([{ agent: 'claude-code', tool_name: 'mcp__claude-code__Bash', is_mcp: false }])
+  })
+
+  it('continues where no gateway runs, with a warning; with --strict it denies', async () => {
+    const bench = makeBench()
+    const flags = ['claude', '--govern', '--state', join(bench.work, 'state')]
+    const open = await runHook(flags, bench, bash)
+    expect(open).toMatchObject({ code: 0, stdout: '{}\n' })
+    expect(open.stderr).toMatch(/^sallyport hook: the gateway gave no verdict .* The call continues\.\n$/)
+    const closed = await runHook([...flags, '--strict'], bench, bash)
+    expect(reasonOf('claude', closed)).toContain('--strict')
+    expect(closed.code).toBe(0)
   })
 })
 

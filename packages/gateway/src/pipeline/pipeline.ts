@@ -129,6 +129,13 @@ export class Pipeline {
     return (await this.#judge.judge(this.#returns.withoutIntent(asked))).decision
   }
 
+  /** What is decided of a call that its agent makes itself. A refusal is recorded. */
+  async verdict(asked: Call): Promise<Decision> {
+    const trial = await this.#judge.judge(asked)
+    if (trial.decision.outcome === 'deny') await this.#refuse(trial)
+    return trial.decision
+  }
+
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
   run(given: Call): Promise<Answer> {
     const asked = this.#returns.withoutIntent(given)

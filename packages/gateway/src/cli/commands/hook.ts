@@ -7,11 +7,27 @@ import type { InstallFlags } from '../hook/install.ts'
 
 const WORDS = ['gemini', 'claude'] as const
 type Word = (typeof WORDS)[number]
+type GovernFlags = Pick<InstallFlags, 'govern' | 'strict'>
 
 const TITLES = { gemini: 'Gemini CLI (BeforeTool)', claude: 'Claude Code (PreToolUse)' } as const
 
+const GOVERN_FLAGS = {
+  govern: {
+    kind: 'boolean',
+    optional: true,
+    withNegated: false,
+    brief: 'Ask the running gateway about the tools that the agent has built in',
+  },
+  strict: {
+    kind: 'boolean',
+    optional: true,
+    withNegated: false,
+    brief: 'With --govern: deny these where no gateway answers',
+  },
+} as const
+
 const answerCommand = (word: Word) =>
-  defineCommand<object>({
+  defineCommand<GovernFlags>({
     brief: `Answer the hook of ${TITLES[word]}`,
     description:
       'The agent starts this before it calls a tool: its JSON comes by stdin, the answer goes to stdout. An isolated tool is denied with the way to call it instead; everything else continues, and so it does whatever goes wrong.',
@@ -19,15 +35,17 @@ const answerCommand = (word: Word) =>
       [`hook ${word} < call.json`, 'What the agent would be told of a call'],
       [`hook install --print ${word}`, 'What makes the agent ask'],
     ],
-    flags: {},
-    run: async (context) => {
+    flags: GOVERN_FLAGS,
+    // `main` answers without ever coming here: this is for those who read the help, and for programs.
+    run: async (context, { govern, strict }) => {
       const { answerHook } = await import('../hook/hook.ts')
-      await answerHook([word], context)
+      await answerHook([word, ...(govern ? ['--govern'] : []), ...(strict ? ['--strict'] : [])], context)
     },
   })
 
 const INSTALL_EXAMPLES: readonly Example[] = [
   ['hook install --print claude', 'The hook for ~/.claude/settings.json, and the sub-agent mcp-executor'],
+  ['hook install --print claude --govern', 'With rules of tools.yaml for Bash, Write and the like'],
   ['hook install --print gemini --json', 'For a program'],
 ]
 
@@ -35,7 +53,10 @@ const installCommand = defineCommand<InstallFlags, [Word]>({
   brief: 'Print what to paste into an agent’s settings, and its sub-agent',
   description: 'Nothing is written: the files are the agent’s.',
   examples: INSTALL_EXAMPLES,
-  flags: { print: { kind: 'boolean', optional: true, withNegated: false, brief: 'Show it; nothing else is possible' } },
+  flags: {
+    print: { kind: 'boolean', optional: true, withNegated: false, brief: 'Show it; nothing else is possible' },
+    ...GOVERN_FLAGS,
+  },
   positional: {
     kind: 'tuple',
     parameters: [

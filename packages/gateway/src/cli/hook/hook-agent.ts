@@ -101,7 +101,5 @@ export const HOOK_AGENTS: Readonly<Record<'gemini' | 'claude', HookAgent>> = { g
 
 export type HookWord = keyof typeof HOOK_AGENTS
 
-export const HOOK_WORDS: readonly HookWord[] = ['gemini', 'claude']
-
 /** What leaves the call to the agent's own rules. Both take an empty object for it. */
 export const NEUTRAL: JsonObject = {}

@@ -19,11 +19,16 @@ export interface EntryWish {
   readonly place: AgentPlace
   /** The command line that answers, as a shell takes it. */
   readonly command: string
+  /** Whether it is asked about tools that the agent has built in, too. */
+  readonly tools: 'of servers' | 'all'
 }
 
 /** The entry that makes an agent ask before it calls a tool. */
-export function hookEntry(word: HookWord, { place, command }: EntryWish): PastedText {
-  const group = { matcher: MATCHERS[word], hooks: [{ type: 'command', command, timeout: TIMEOUTS[word] }] }
+export function hookEntry(word: HookWord, { place, command, tools }: EntryWish): PastedText {
+  const group = {
+    matcher: tools === 'all' ? '.*' : MATCHERS[word],
+    hooks: [{ type: 'command', command, timeout: TIMEOUTS[word] }],
+  }
   const hooks: JsonObject = word === 'claude' ? { PreToolUse: [group] } : { BeforeTool: [group] }
   return {
     file: joinPath(place, folderOf(word, place), 'settings.json'),

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { JsonObject } from '@sallyport/core'
+import { locateState } from '../../config/config.ts'
 import { placeOf } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { delegationText } from './delegation.ts'
@@ -9,8 +10,12 @@ import { isIsolated, isSameServer, toolOf } from './isolation-rules.ts'
 import { gatewayWay, readPlaces } from './rule-places.ts'
 
 interface HookFlags {
-  readonly home?: string
-  readonly state?: string
+  readonly home?: string | undefined
+  readonly state?: string | undefined
+  /** Ask the gateway about tools that the agent has built in. */
+  readonly govern?: boolean | undefined
+  /** Without an answer these are not called. */
+  readonly strict?: boolean | undefined
 }
 
 /**
@@ -31,14 +36,23 @@ export async function answerHook([word, ...args]: readonly string[], context: Cl
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
+const FLAGS = {
+  home: { type: 'string' },
+  state: { type: 'string' },
+  json: { type: 'boolean' },
+  govern: { type: 'boolean' },
+  strict: { type: 'boolean' },
+} as const
+
+/** With one that is not known, those that are count nevertheless. */
 function readFlags(args: readonly string[], warn: (text: string) => void): HookFlags {
-  const options = { home: { type: 'string' }, state: { type: 'string' }, json: { type: 'boolean' } } as const
   try {
-    const { home, state } = parseArgs({ args: [...args], options, strict: true }).values
-    return { ...(home !== undefined && { home }), ...(state !== undefined && { state }) }
+    return parseArgs({ args: [...args], options: FLAGS, strict: true }).values
   } catch (error) {
-    warn(`${error instanceof Error ? error.message : 'the flags cannot be read'}`)
-    return {}
+    warn(error instanceof Error ? error.message : 'the flags cannot be read')
+    const { home, state, govern, strict } = parseArgs({ args: [...args], options: FLAGS, strict: false }).values
+    const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+    return { home: text(home), state: text(state), govern: govern === true, strict: strict === true }
   }
 }
 
@@ -55,7 +69,8 @@ async function judged(agent: HookAgent, { context, flags, warn }: Judging): Prom
     warn(`the input is not what ${agent.adapter.title} writes (${call}). The call continues.`)
     return NEUTRAL
   }
-  if (call.server === undefined && !call.name.startsWith(agent.prefix)) return NEUTRAL
+  const isBuiltIn = call.server === undefined && !call.name.startsWith(agent.prefix)
+  if (isBuiltIn) return flags.govern ? builtInAnswer(agent, call, { context, flags, warn }) : NEUTRAL
   return call.isExecutors ? NEUTRAL : isolationAnswer(agent, call, { context, flags, warn })
 }
 
@@ -72,4 +87,11 @@ async function isolationAnswer(agent: HookAgent, call: HookCall, judging: Judgin
   if (ref.server === gateway.name) return NEUTRAL
   const behind = gateway.servers.find((name) => isSameServer(name, ref.server))
   return agent.deny(delegationText(ref, call, { agent, gateway: gateway.name, behind }))
+}
+
+async function builtInAnswer(agent: HookAgent, call: HookCall, { context, flags, warn }: Judging): Promise<JsonObject> {
+  const { environment, cwd } = context
+  const state = locateState({ flag: flags.state, environment, cwd })
+  const { governedAnswer } = await import('./govern.ts')
+  return governedAnswer(agent, call, { state, warn, unanswered: flags.strict ? 'deny' : 'continue' })
 }

@@ -13,6 +13,8 @@ import { readPlaces } from './rule-places.ts'
 
 export interface InstallFlags {
   readonly print?: boolean
+  readonly govern?: boolean
+  readonly strict?: boolean
 }
 
 /** Prints what a person pastes into an agent's own files (AG-21). */
@@ -27,8 +29,10 @@ export async function install(context: CliContext, flags: InstallFlags & GlobalF
   const { home, state } = await findHome(context, flags)
   // A home that came with a folder is looked for where the agent works.
   const named = home.origin === 'project' ? [] : ['--home', home.path]
-  const command = [process.execPath, MAIN_FILE, 'hook', word, ...named, '--state', state].map(shellWord).join(' ')
-  const entry = hookEntry(word, { place, command })
+  const governing = [...(flags.govern ? ['--govern'] : []), ...(flags.strict ? ['--strict'] : [])]
+  const words = [process.execPath, MAIN_FILE, 'hook', word, ...named, '--state', state, ...governing]
+  const command = words.map(shellWord).join(' ')
+  const entry = hookEntry(word, { place, command, tools: flags.govern ? 'all' : 'of servers' })
   const places = await readPlaces(agent, context, { home: flags.home, place })
   const executor = executorDefinition({ word, agent, place, places })
   if (screen.json) return screen.dataJson({ agent: agent.adapter.id, hook: entry, executor })

@@ -22,6 +22,7 @@ import { tokenRoutes } from './tokens.ts'
 import { toolRoutes } from './tools.ts'
 import { toolsFileRoutes } from './tools-file.ts'
 import { unknownRoute } from './unknown-route.ts'
+import { verdictRoutes } from './verdict.ts'
 
 export type { ApprovalView } from '../../governance/governance.ts'
 export type { AnsweredApproval } from './approvals.ts'
@@ -60,6 +61,7 @@ export function createApi(context: AdminContext) {
     .route('/api', toolsFileRoutes(context))
     .route('/api', profileRoutes(context))
     .route('/api', callRoutes(context))
+    .route('/api', verdictRoutes(context))
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))
     .route('/api', tokenRoutes(context))
