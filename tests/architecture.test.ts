@@ -11,7 +11,7 @@ const LEVELS = [
   ['disk'],
   ['config', 'store', 'telemetry'],
   ['upstream', 'agents', 'sessions', 'governance'],
-  ['catalog'],
+  ['catalog', 'isolation'],
   ['pipeline'],
   ['serve', 'replay'],
 ] as const

@@ -13,7 +13,7 @@ let window: StdioClient
 
 beforeAll(async () => {
   const server = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')] }
-  gateway = await runGateway({ config: { mcp_servers: { hostile: server } } })
+  gateway = await runGateway({ config: { context: { cap: 'off' }, mcp_servers: { hostile: server } } })
   client = await LegacyClient.open(gateway.mcp)
   window = openWindow(gateway)
   await window.initialize()

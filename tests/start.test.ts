@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { LegacyClient } from './mcp-client.ts'
 import { eventually, processesWith } from './processes.ts'
@@ -205,18 +205,23 @@ describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
     const running = await gateway({})
     const outside = join(running.state, '..', 'outside.txt')
     writeFileSync(outside, 'not yours')
-    const workspace = join(running.state, 'workspaces/default')
+    const client = await LegacyClient.open(running.mcp)
+    const workspace = await workspaceOf(client, running.state)
     writeFileSync(join(workspace, 'notes.txt'), 'inside')
     symlinkSync(outside, join(workspace, 'link.txt'))
     symlinkSync('..', join(workspace, 'up'))
-    const client = await LegacyClient.open(running.mcp)
 
     expect(await client.call('sallyport_read_file', { path: '/workspace/notes.txt' })).toMatchObject({
       content: [{ type: 'text', text: 'inside' }],
     })
     expect(JSON.stringify(await client.call('sallyport_list_directory'))).toContain('notes.txt')
     expect(await client.call('sallyport_system_metrics_snapshot')).toMatchObject({ structuredContent: {} })
-    const ways = ['/etc/passwd', '/workspace/../outside.txt', '/workspace/link.txt', '/workspace/up/default/notes.txt']
+    const ways = [
+      '/etc/passwd',
+      '/workspace/../outside.txt',
+      '/workspace/link.txt',
+      `/workspace/up/${basename(workspace)}/notes.txt`,
+    ]
     for (const path of [...ways, outside, '../outside.txt', '/workspace/\0', '/proc/self/environ']) {
       const refused = await client.call('sallyport_read_file', { path })
       expect(refused, path).toMatchObject({ isError: true })
@@ -237,13 +242,20 @@ describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
     })
   })
 
+  /** The folder of the only session there is, which its first look makes. */
+  async function workspaceOf(client: LegacyClient, state: string): Promise<string> {
+    await client.call('sallyport_list_directory')
+    const [folder = ''] = readdirSync(join(state, 'workspaces'))
+    return join(state, 'workspaces', folder)
+  }
+
   /** A gateway over a server with one tool, and a file that only the built-in tool can read. */
   async function withRival(settings: object, server: string, tool: string) {
     const calls = join(emptyFolder(), 'calls')
     const entry = { command: 'node', args: [fixture('counting-server.mjs'), calls, tool] }
     const running = await gateway({ ...settings, mcp_servers: { [server]: entry } })
-    writeFileSync(join(running.state, 'workspaces/default/notes.txt'), 'from the workspace')
     const client = await LegacyClient.open(running.mcp)
+    writeFileSync(join(await workspaceOf(client, running.state), 'notes.txt'), 'from the workspace')
     const { message } = await client.request('tools/list')
     const names = (message.result.tools as { name: string }[]).map(({ name }) => name)
     const own = await client.call('sallyport_read_file', { path: '/workspace/notes.txt' })

@@ -1,4 +1,6 @@
 import type { RuleSource } from './decide.ts'
+import type { IsolationFields } from './isolation-policy.ts'
+import type { JsonObject } from './json.ts'
 import type { Mode } from './mode.ts'
 import { PERMISSIONS, type Permission } from './permission.ts'
 import {
@@ -35,6 +37,10 @@ export interface ToolPolicy {
   readonly timeoutSeconds: Ruled<number> | undefined
   readonly rateLimitPerMinute: Ruled<number> | undefined
   readonly maxConcurrent: Ruled<number> | undefined
+  /** Undefined: as its server's entry has it. */
+  readonly isolated: Ruled<boolean | IsolationFields> | undefined
+  /** A preset, by name or as itself. */
+  readonly result: Ruled<string | JsonObject> | undefined
   readonly descriptionOverride: Ruled<string> | undefined
   readonly rename: Ruled<string> | undefined
   /** The definition has to be what each of them says. */
@@ -89,6 +95,8 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
     timeoutSeconds: written.choose('timeoutSeconds', bySmallness),
     rateLimitPerMinute: written.choose('rateLimitPerMinute', bySmallness),
     maxConcurrent: written.choose('maxConcurrent', bySmallness),
+    isolated: written.choose('isolated', byIsolation),
+    result: written.choose('result'),
     descriptionOverride: written.choose('descriptionOverride'),
     rename: written.choose('rename'),
     pin: written.all('pin'),
@@ -98,6 +106,7 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
 const byRiskLevel = (level: RiskLevel): number => RISK_LEVELS.indexOf(level)
 const byDenial = (value: boolean): number => Number(!value)
 const bySecrecy = (value: SecretHandling): number => SECRECY.indexOf(value)
+const byIsolation = (value: boolean | IsolationFields): number => Number(value !== false)
 const bySmallness = (value: number): number => -value
 
 const NOTHING: readonly never[] = Object.freeze([])

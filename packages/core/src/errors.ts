@@ -98,6 +98,12 @@ export const ERRORS = {
   LOG_ALTERED: kind([500, -32603, 6]),
   VERDICTS_CHANGED: kind([409, -32603, 6]),
 
+  // Context isolation
+  ISOLATION_FAILED: kind([502, -32000, 1], final),
+  ISOLATION_LIMIT: kind([504, -32000, 1], final),
+  MODEL_UNAVAILABLE: kind([503, -32000, 5], passing),
+  EXECUTOR_MISSING: kind([503, -32000, 5], final),
+
   // The server behind
   UPSTREAM_STARTING: kind([503, -32000, 5], passing),
   UPSTREAM_RESTARTING: kind([503, -32000, 5], passing),

@@ -61,6 +61,8 @@ export type SallyportEvent =
       readonly bytes: number
       /** What a model would have to read, told from the bytes alone. Older records do not have it. */
       readonly tokens_estimated?: number
+      /** Where not all of it went back to the caller. */
+      readonly returned?: ReturnedFacts
     } & CallFacts)
   | ({
       readonly type: 'TOOL_CALL_FAILED'
@@ -142,6 +144,21 @@ export type SallyportEvent =
     }
   | { readonly type: 'LOG_TRIMMED'; readonly files: number; readonly bytes: number; readonly through: number }
   | { readonly type: 'LOG_REPAIRED'; readonly file: string; readonly dropped_bytes: number }
+
+/** What of a result reached its caller. */
+export interface ReturnedFacts {
+  /** That of an isolated call, or `shaped`. */
+  readonly strategy: string
+  readonly bytes: number
+  /** Estimated: what the caller's model did not have to read. */
+  readonly tokens_kept: number
+  readonly turns?: number
+  readonly tokens_in?: number
+  readonly tokens_out?: number
+  readonly handle?: string
+  /** The code of what went wrong, where a bounded result took the place of an answer. */
+  readonly fell_back?: string
+}
 
 export type EventType = SallyportEvent['type']
 

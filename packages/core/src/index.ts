@@ -20,13 +20,22 @@ export { formatDuration, parseDuration } from './duration.ts'
 export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields } from './effective-policy.ts'
 export type { Envelope, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
-export type { CallFacts, EventType, LoggedEvent, SallyportEvent } from './events.ts'
+export type { CallFacts, EventType, LoggedEvent, ReturnedFacts, SallyportEvent } from './events.ts'
 export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { ExpiringMap } from './expiring-map.ts'
 export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
 export { nameGlob } from './glob.ts'
+export {
+  ISOLATION_FALLBACKS,
+  ISOLATION_STRATEGIES,
+  type IsolatedServer,
+  type IsolationFallback,
+  type IsolationFields,
+  type IsolationStrategy,
+  shouldIsolateTool,
+} from './isolation-policy.ts'
 export { hasMoreParts, isDeeper, isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
 export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
@@ -48,7 +57,7 @@ export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissio
 export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
 export { compilePlain, type PlainSchema } from './plain-schema.ts'
 export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
-export { ownerOf, type Principal } from './principal.ts'
+export { ownerOf, type Principal, readOwner } from './principal.ts'
 export {
   type Era,
   isLogLevel,

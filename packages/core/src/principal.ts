@@ -19,3 +19,9 @@ export interface Principal {
 
 /** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */
 export const ownerOf = ({ user, session }: Pick<Principal, 'user' | 'session'>): string => `${user}\n${session}`
+
+/** The user and the session of such a text. */
+export function readOwner(owner: string): Pick<Principal, 'user' | 'session'> {
+  const [user = '', session = ''] = owner.split('\n')
+  return { user, session }
+}

@@ -1,4 +1,5 @@
 import type { RuleSource } from './decide.ts'
+import type { IsolationFields } from './isolation-policy.ts'
 import type { Json, JsonObject } from './json.ts'
 import type { Mode } from './mode.ts'
 import type { Permission } from './permission.ts'
@@ -45,7 +46,7 @@ export interface PolicyFields {
   readonly unattendedPaths?: readonly string[]
   readonly pathArguments?: readonly string[]
   readonly sensitivity?: string
-  readonly isolated?: boolean | JsonObject
+  readonly isolated?: boolean | IsolationFields
   readonly result?: string | JsonObject
   readonly timeoutSeconds?: number
   readonly rateLimitPerMinute?: number

@@ -3,6 +3,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import { choicesFor, mayApprove, type Settings } from './config/config.ts'
 import { PatientApprovals } from './governance/governance.ts'
 import type { Governing } from './governing.ts'
+import { createProviderEngine, Returning, returnRules, type SessionShelves } from './isolation/isolation.ts'
 import { type CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import type { Ids } from './serve/serve.ts'
 import type { Store } from './store/store.ts'
@@ -17,6 +18,8 @@ export interface DecidingOptions {
   readonly store: Store
   readonly telemetry: Telemetry
   readonly ids: Ids
+  /** Where whole results are kept. */
+  readonly shelves: SessionShelves
   readonly settings: () => Settings
   readonly onBug: (error: SallyportError) => void
 }
@@ -43,8 +46,19 @@ export function createDeciding(options: DecidingOptions): Deciding {
     audit: () => settings().audit,
     upstream: (server) => fleet.get(server),
     observer: telemetry.calls,
+    returning: createReturning(options),
   })
   return { listings, pipeline }
+}
+
+function createReturning({ shelves, settings, governing, ids }: DecidingOptions): Returning {
+  return new Returning({
+    settings,
+    shelfOf: (owner) => shelves.of(owner),
+    flawIn: governing.flawIn,
+    createEngine: createProviderEngine,
+    newId: () => ids.callId(),
+  })
 }
 
 function createListings({ catalog, governing, settings }: DecidingOptions): Listings {
@@ -56,5 +70,6 @@ function createListings({ catalog, governing, settings }: DecidingOptions): List
     policyOf,
     choicesFor: (principal) => choicesFor(settings().profiles, principal),
     pinned: governing.pinned,
+    takesIntent: (offer) => returnRules(settings(), offer, policyOf(offer)).takesIntent,
   })
 }

@@ -1,6 +1,7 @@
 import type { McpServer } from '@sallyport/kit'
 import type { Environment, Home, LoadedSettings } from './config/config.ts'
 import type { Approver } from './governance/governance.ts'
+import type { SessionShelves } from './isolation/isolation.ts'
 import type { Gatekeeper, LocalTokens } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
@@ -26,6 +27,7 @@ export interface OpenedParts {
   readonly gatekeeper: Gatekeeper
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
+  readonly shelves: SessionShelves
   readonly telemetry: Telemetry
   readonly marks: { readonly state: string; readonly run: string }
 }

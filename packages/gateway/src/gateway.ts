@@ -127,7 +127,7 @@ export class Gateway {
   #createDeciding(): Deciding {
     const { catalog, governing, gauge, fleet, store, telemetry, ids } = this
     return createDeciding({
-      ...{ catalog, governing, gauge, fleet, store, telemetry, ids },
+      ...{ catalog, governing, gauge, fleet, store, telemetry, ids, shelves: this.#opened.shelves },
       settings: () => this.#settings,
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
     })

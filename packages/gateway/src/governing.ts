@@ -29,6 +29,7 @@ import {
   serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
+import { returnRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import { RuleBook, renamesIn, runsDockerGateway, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
@@ -91,6 +92,9 @@ export class Governing {
 
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
 
+  /** What is wrong with a value by a schema, where it is or where that cannot be told. */
+  readonly flawIn = (schema: JsonObject, value: Json): Promise<string | undefined> => this.#check.flawIn(schema, value)
+
   /** The definition that a pin is about, where it was kept. */
   readonly pinned = (pin: string): JsonObject | undefined => {
     const text = this.#options.store.definitions.load(pin)
@@ -147,6 +151,7 @@ export class Governing {
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
+      returnsOf: (offer, policy) => returnRules(settings(), offer, policy),
     })
   }
 

@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { createBuiltIns } from './built-ins.ts'
 import { makeFolder } from './disk/disk.ts'
 import { Gateway } from './gateway.ts'
 import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
+import { SessionShelves } from './isolation/isolation.ts'
 import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
 import { openTelemetry } from './telemetry/telemetry.ts'
-import { traceOf } from './trace-of.ts'
-import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
+import { createMark, openWatchdog } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
 /** Opens everything that has to be there before the first request, and nothing that can come after it. Closes the store should that fail. */
@@ -14,11 +15,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const { state, environment, onWarning, loaded } = parts
   const undo: (() => void | Promise<void>)[] = [() => parts.store.close()]
   try {
-    const builtIns = createBuiltInServer({
-      workspaceRoot: makeWorkspace(state),
-      version: VERSION,
-      onBug: (bug) => onWarning(`a built-in tool broke: ${traceOf(bug.error)}`),
-    })
+    makeFolder(join(state, 'workspaces'))
     const tokens = await openLocalTokens({ state, onTrouble: onWarning })
     undo.push(() => tokens.close())
     const gatekeeper = new Gatekeeper(tokens, loaded.settings.jwt)
@@ -27,7 +24,9 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     undo.push(() => watchdog.close())
     const telemetry = await openTelemetry({ ...loaded.settings.telemetry, version: VERSION, environment, onWarning })
     undo.push(() => telemetry.close())
-    const gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, telemetry, marks })
+    const shelves = new SessionShelves({ state, settings: () => gateway.settings })
+    const builtIns = createBuiltIns(parts, shelves)
+    const gateway: Gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, shelves, telemetry, marks })
     gateway.recall()
     return gateway
   } catch (error) {
@@ -39,10 +38,4 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
 function createMarks(path: string): OpenedParts['marks'] {
   const state = createMark(createHash('sha256').update(path).digest('hex').slice(0, 16))
   return { state, run: `${state}.${createMark(randomBytes(8).toString('hex'))}` }
-}
-
-function makeWorkspace(state: string): string {
-  const root = join(state, 'workspaces', 'default')
-  makeFolder(root)
-  return root
 }

@@ -15,10 +15,18 @@ import { ToolFatalError, ToolRetryError } from './tool-error.ts'
 /** What a client takes as one resource without complaint; more is read by the tool, page by page. */
 const LARGEST_RESOURCE = 4 * 1024 * 1024
 
+export interface OfferOptions extends ReadResultOptions {
+  /** Of the tool, where whoever shows it adds to its name. */
+  readonly name?: string
+  /** Of the calling session; absent: that in its workspace. */
+  readonly shelf?: () => ResultShelf
+}
+
 /** Lets callers read what was saved of their results: by a tool page by page, and by the links in results. */
-export function offerResults(server: McpServer, options: ReadResultOptions = {}): void {
+export function offerResults(server: McpServer, options: OfferOptions = {}): void {
+  const { name = READ_RESULT_TOOL, shelf = sessionShelf } = options
   server.tool(
-    READ_RESULT_TOOL,
+    name,
     {
       title: 'Read a saved result',
       description:
@@ -26,13 +34,13 @@ export function offerResults(server: McpServer, options: ReadResultOptions = {})
       permission: READ,
       input: READ_RESULT_INPUT,
     },
-    (args) => readResult(sessionShelf(), args, options),
+    (args) => readResult(shelf(), args, options),
   )
   server.resourceTemplate(
     `${RESULT_URI}{handle}`,
     { name: 'saved-result', description: 'A result that was saved whole' },
     async ({ variables }) => {
-      const found = await sessionShelf().read(variables.handle ?? '')
+      const found = await shelf().read(variables.handle ?? '')
       if (found === undefined) return undefined
       const { saved, bytes } = found
       if (saved.size <= LARGEST_RESOURCE) return isTextType(saved.mimeType) ? bytes.toString('utf8') : bytes

@@ -54,6 +54,12 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     )
   })
 
+  it('shows of a long line what stands around the match, and where', () => {
+    const line = `${'a'.repeat(50_000)}needle${'b'.repeat(50_000)}`
+    const found = page(`first\n${line}`, { grep: 'needle' })
+    expect(found).toMatchObject({ text: expect.stringMatching(/^2: \(character 50,000\) … a+needleb+ …$/) })
+  })
+
   it('has the lines that were asked for', () => {
     const text = Array.from({ length: 1_000 }, (_, index) => `line ${index + 1}`).join('\n')
     expect(page(text, { lines: { from: 3, to: 4 } })).toEqual({

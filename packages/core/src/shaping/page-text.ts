@@ -209,7 +209,7 @@ function pageMatches(
     if (++number < from || !isMatch(text.slice(start, end))) return
     matches++
     if (next !== undefined) return
-    const line = `${number}: ${cutMiddle(text.slice(start, end), LONGEST_MATCH)}`
+    const line = `${number}: ${shownMatch(text.slice(start, end), grep)}`
     if (length + line.length + 1 > most && lines.length > 0) next = number
     else {
       lines.push(line)
@@ -222,6 +222,16 @@ function pageMatches(
 }
 
 const LONGEST_MATCH = 300
+
+/** Of a long line what stands around the match; where a pattern does not tell where that is, its two ends. */
+function shownMatch(line: string, grep: string | TextPattern): string {
+  if (line.length <= LONGEST_MATCH || typeof grep !== 'string') return cutMiddle(line, LONGEST_MATCH)
+  const match = line.indexOf(grep)
+  const start = cutAfter(line, Math.max(0, match - Math.floor(LONGEST_MATCH / 3)))
+  const end = cutBefore(line, Math.min(line.length, start + LONGEST_MATCH))
+  const place = `character ${grouped(match)}`
+  return `(${place}) ${start > 0 ? '… ' : ''}${line.slice(start, end)}${end < line.length ? ' …' : ''}`
+}
 
 const bounded =
   (pattern: TextPattern) =>

@@ -133,7 +133,10 @@ export class CatalogSnapshot {
   }
 
   #onlyResourceServer(): string | undefined {
-    const owners = this.#entries.filter(({ catalogue }) => catalogue.capabilities.resources !== undefined)
+    // The gateway's own are those of its template, and no others.
+    const owners = this.#entries.filter(
+      ({ server, catalogue }) => server !== BUILT_IN_SERVER && catalogue.capabilities.resources !== undefined,
+    )
     return owners.length === 1 ? owners[0]?.server : undefined
   }
 }

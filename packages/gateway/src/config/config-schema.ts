@@ -3,15 +3,16 @@
 import { snakeCase } from '@sallyport/core'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { governanceSchema } from './governance-schema.ts'
+import { agentsSchema, contextSchema, isolationSchema } from './isolation-schema.ts'
 import { anything, either, type JsonSchema, list, object, optional, record, type ValueOf } from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
 import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
-export const PROTECTING_SECTIONS = ['agents', 'include', 'isolation', 'sandbox'] as const
+export const PROTECTING_SECTIONS = ['include', 'sandbox'] as const
 
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
-const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'context', 'store'] as const
+const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'store'] as const
 
 const SERVER_TYPES = [
   'stdio',
@@ -117,6 +118,9 @@ export const sectionsSchema = object('a mapping such as {mcp_servers: {…}}', {
   audit: optional(auditSchema),
   governance: optional(governanceSchema),
   telemetry: optional(telemetrySchema),
+  isolation: optional(isolationSchema),
+  agents: optional(agentsSchema),
+  context: optional(contextSchema),
   mcpServers: optional(anything),
   ...unread(UNREAD_SECTIONS),
 })

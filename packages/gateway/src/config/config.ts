@@ -20,11 +20,15 @@ export { secretsOf } from './secrets-of.ts'
 export { isTransportHeader } from './server-address.ts'
 export type {
   AutoApproval,
+  ContextSettings,
   DockerGatewayConfig,
   EscalationSettings,
+  ExecutorSettings,
   GovernanceSettings,
   HttpServerConfig,
+  IsolationSettings,
   JwtSettings,
+  ModelSettings,
   ProfileSettings,
   Profiles,
   ProgramServerConfig,

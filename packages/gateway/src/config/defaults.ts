@@ -1,9 +1,11 @@
-import { RISK_TOKENS } from '@sallyport/core'
+import { PRESETS, RISK_TOKENS } from '@sallyport/core'
 import type {
   AuditSettings,
+  ContextSettings,
   EscalationSettings,
   GatewaySettings,
   GovernanceSettings,
+  IsolationSettings,
   Settings,
   TelemetrySettings,
   Timeouts,
@@ -63,6 +65,23 @@ export const DEFAULT_GOVERNANCE: GovernanceSettings = {
 
 export const DEFAULT_TELEMETRY: TelemetrySettings = { otlp: undefined, prometheus: true }
 
+export const DEFAULT_ISOLATION: IsolationSettings = {
+  strategy: 'bounded',
+  fallback: 'bounded',
+  engine: 'auto',
+  model: undefined,
+  maxTokens: 2_000,
+  maxTurns: 3,
+  maxTime: 2 * MINUTE,
+  allowRecall: false,
+}
+
+export const DEFAULT_CONTEXT: ContextSettings = {
+  cap: 8_000,
+  presets: PRESETS,
+  retention: { age: 7 * DAY, bytes: 1024 * MEGABYTE },
+}
+
 /** What an empty config file means. */
 export const DEFAULT_SETTINGS: Settings = {
   gateway: DEFAULT_GATEWAY,
@@ -70,6 +89,9 @@ export const DEFAULT_SETTINGS: Settings = {
   audit: DEFAULT_AUDIT,
   governance: DEFAULT_GOVERNANCE,
   telemetry: DEFAULT_TELEMETRY,
+  isolation: DEFAULT_ISOLATION,
+  executor: { enabled: true },
+  context: DEFAULT_CONTEXT,
   profiles: new Map(),
   servers: [],
 }

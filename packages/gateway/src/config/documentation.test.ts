@@ -17,7 +17,18 @@ const dockerPage = await readPage('docker-gateway.md')
 
 describe('docs/configuration.md', () => {
   it('explains every key and every variable', () => {
-    const { gateway, auth, audit, governance, telemetry, $schema: _, ...others } = sectionsSchema.shape
+    const {
+      gateway,
+      auth,
+      audit,
+      governance,
+      telemetry,
+      isolation,
+      agents,
+      context,
+      $schema: _,
+      ...others
+    } = sectionsSchema.shape
     const { defaults, escalation, ...governing } = governance.unwrap().shape
     const shapes = [
       others,
@@ -28,6 +39,11 @@ describe('docs/configuration.md', () => {
       audit.unwrap().shape,
       audit.unwrap().shape.retention.unwrap().shape,
       telemetry.unwrap().shape,
+      isolation.unwrap().shape,
+      isolation.unwrap().shape.model.unwrap().shape,
+      agents.unwrap().shape['mcp-executor'].unwrap().shape,
+      context.unwrap().shape,
+      { isolation, agents, context },
       { defaults, escalation, ...governing },
       defaults.unwrap().shape.low.unwrap().shape,
       escalation.unwrap().shape,

@@ -106,17 +106,16 @@ describe('the spelling of keys', () => {
 $schema: https://example.org/schema.json
 x-shared: &env {A: "1"}
 governance: {enforce: true, approval_timeout: 300s}
-isolation: {model: {api_key: "\${NOT_SET}"}}
 store: "sqlite:"
 telemetry: {prometheus: true}
 sandbox: {driver: auto}
-context: {presets: {}}
+include: [a.json]
 mcp_servers:
   db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, url_isolated: "\${NOT_SET}"}
 `
     const { settings, warnings } = await load(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: nothing of this is enforced in this version yet: isolation, sandbox, mcp_servers.db.isolatedTools, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
+      'config.yaml: nothing of this is enforced in this version yet: sandbox, include, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
     ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' } })
   })

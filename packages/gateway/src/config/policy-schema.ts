@@ -7,6 +7,7 @@ import {
   type Permission,
   RISK_LEVELS,
 } from '@sallyport/core'
+import { isolationFields } from './isolation-schema.ts'
 import { either, type JsonSchema, list, object, optional, type Part, type Reading, record, strict } from './schema.ts'
 import {
   anyCase,
@@ -108,7 +109,7 @@ export const policySchema = object('a mapping such as {risk_level: high}', {
   unattendedPaths: optional(paths),
   pathArguments: optional(textList('a list of the arguments that hold paths')),
   sensitivity: optional(text()),
-  isolated: optional(either('true, false or a mapping such as {strategy: bounded}', flag(), mapping('a mapping'))),
+  isolated: optional(either('true, false or a mapping such as {strategy: bounded}', flag(), isolationFields)),
   result: optional(either('the name of a preset or a mapping of numbers', text(), mapping('a mapping'))),
   timeoutSeconds: optional(seconds),
   rateLimitPerMinute: optional(wholeNumber(1, MOST)),

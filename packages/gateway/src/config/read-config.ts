@@ -8,6 +8,7 @@ import type { DockerVariables } from './docker-variables.ts'
 import { type EntrySource, isEnabled } from './entry-source.ts'
 import { readGateway } from './gateway-section.ts'
 import { readGovernance } from './governance-section.ts'
+import { readContext, readExecutor, readIsolation } from './isolation-section.ts'
 import { createIssueLog, type IssueLog, type Subject } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
@@ -76,6 +77,9 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
     jwt: jwt === undefined ? undefined : readJwt(jwt, spotOf('auth', 'jwt'), log),
     audit: readAudit(sections?.audit ?? {}),
     governance: readGovernance(sections?.governance ?? {}, { file, spot: spotOf('governance'), log }),
+    isolation: readIsolation(sections?.isolation ?? {}, spotOf('isolation'), log),
+    executor: readExecutor(sections?.agents ?? {}, spotOf('agents'), log),
+    context: readContext(sections?.context ?? {}, spotOf('context'), log),
     telemetry: readTelemetry(sections?.telemetry ?? {}, spotOf('telemetry'), log),
   }
 }

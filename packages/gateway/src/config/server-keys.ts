@@ -8,8 +8,6 @@ export const PROTECTING_SERVER_KEYS = [
   'clientApproval',
   'detect',
   'image',
-  'isolated',
-  'isolatedTools',
   'mounts',
   'network',
   'sandbox',
@@ -24,7 +22,6 @@ const UNREAD_SERVER_KEYS = [
   'driver',
   'forwards',
   'oauth',
-  'result',
   'trust',
 ] as const
 
@@ -61,6 +58,9 @@ export const COMMON_KEYS = {
   startupTimeoutMs: optional(duration({ bare: 'ms', ...atLeastMs })),
   idle: optional(duration({ bare: 'none', ...atLeastMs })),
   maxMessage: optional(byteSize()),
+  isolated: optional(flag()),
+  isolatedTools: optional(textList('a list of tool names, such as [query]')),
+  result: optional(text('the name of a preset, such as "sql_query"')),
   trusted: optional(flag()),
   ...unread(UNREAD_SERVER_KEYS),
 } as const

@@ -1,4 +1,13 @@
-import type { ArgumentRules, Mode, Naming, PolicyFields, RiskLevel, RiskTokens } from '@sallyport/core'
+import type {
+  ArgumentRules,
+  IsolationFields,
+  Mode,
+  Naming,
+  PolicyFields,
+  Presets,
+  RiskLevel,
+  RiskTokens,
+} from '@sallyport/core'
 
 /** Where an entry stands, so that errors and `explain` can point at it. */
 export interface Place {
@@ -32,6 +41,11 @@ interface ServerCommon {
   readonly maxMessageBytes: number
   /** What variables gave to its entry, in every form, longest first: it may be secret and is never shown. */
   readonly fromVariables: readonly string[]
+  /** Whether its tools are isolated: every one, or those that are listed. */
+  readonly isolated: boolean
+  readonly isolatedTools: readonly string[]
+  /** The preset by which results of its tools are shaped, where no entry of tools.yaml names one. */
+  readonly result: string | undefined
   /** What it says of its own tools may be believed. */
   readonly trusted: boolean
   readonly place: Place
@@ -185,6 +199,42 @@ export interface TelemetrySettings {
   readonly prometheus: boolean
 }
 
+export interface ModelSettings {
+  readonly provider: 'anthropic' | 'openai' | 'google' | 'openai-compatible'
+  /** Undefined: a fast and cheap one of the provider. */
+  readonly name: string | undefined
+  /** Undefined: the provider's own. */
+  readonly baseUrl: string | undefined
+  readonly apiKey: string | undefined
+}
+
+/** How isolated calls run where nothing nearer says it. Times in milliseconds. */
+export interface IsolationSettings
+  extends Required<Omit<IsolationFields, 'returns'>>,
+    Pick<IsolationFields, 'returns'> {
+  /** `auto`: the provider if a model is configured, else none. */
+  readonly engine: 'auto' | 'none' | 'provider'
+  readonly model: ModelSettings | undefined
+}
+
+/** What is said otherwise of the built-in sub-agent that runs isolated calls. */
+export interface ExecutorSettings extends Pick<IsolationFields, 'maxTokens' | 'maxTurns' | 'maxTime'> {
+  readonly enabled: boolean
+  readonly description?: string
+  readonly model?: ModelSettings
+  readonly systemPrompt?: string
+  readonly query?: string
+}
+
+/** How much of a result reaches the context of its caller. */
+export interface ContextSettings {
+  /** Characters of a text; undefined: as many as it has. */
+  readonly cap: number | undefined
+  readonly presets: Presets
+  /** How long whole results are kept, and how many bytes of them for each session. Age in milliseconds. */
+  readonly retention: { readonly age: number; readonly bytes: number }
+}
+
 export interface ProfileSettings {
   /** A slug. */
   readonly agent: string
@@ -213,6 +263,9 @@ export interface Settings {
   readonly audit: AuditSettings
   readonly governance: GovernanceSettings
   readonly telemetry: TelemetrySettings
+  readonly isolation: IsolationSettings
+  readonly executor: ExecutorSettings
+  readonly context: ContextSettings
   /** Of profiles.json. */
   readonly profiles: Profiles
   /** In the order of the file. */

@@ -14,6 +14,10 @@ export interface Call {
   readonly subject?: string | undefined
   /** What the server will get, under its own names. */
   readonly params: JsonObject
+  /** What its caller wants to know of the result; it is none of the server's business. */
+  readonly intent?: string | undefined
+  /** A sub-agent of an isolated call makes it: its result goes to nobody else. */
+  readonly isOfSubAgent?: true
   /** Who can be asked and told things while it runs; none where a program of ours calls. */
   readonly client?: Client | undefined
   /** What the client sent in headers of the protocol and we do not know, names and values in turn. */

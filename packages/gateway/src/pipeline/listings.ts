@@ -11,6 +11,7 @@ import {
   UNDECIDED,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import { withIntent } from '../isolation/isolation.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import { isClosed, isDockerInfo } from './meta-tools.ts'
 import { brokenPin } from './pin-state.ts'
@@ -63,6 +64,8 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly choicesFor?: ToolChoicesOptions['choicesFor']
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
+  /** Whether its callers may say what they want to know; absent: nobody may. */
+  readonly takesIntent?: (offer: Offer) => boolean
   /** The clock on the wall: what a server says of its lists outlives us. */
   readonly now?: () => number
 }
@@ -77,6 +80,7 @@ export class Listings {
   readonly #rulesOf: (server: string) => ServerRules
   readonly #policyOf: (offer: Offer) => ToolPolicy
   readonly #pinned: (pin: string) => JsonObject | undefined
+  readonly #takesIntent: (offer: Offer) => boolean
   readonly #now: () => number
   readonly #choices: ToolChoices
   #snapshot: CatalogSnapshot | undefined
@@ -90,6 +94,7 @@ export class Listings {
     this.#rulesOf = options.rulesOf
     this.#policyOf = options.policyOf
     this.#pinned = options.pinned
+    this.#takesIntent = options.takesIntent ?? (() => false)
     this.#now = options.now ?? Date.now
     this.#choices = new ToolChoices({ catalog: options.catalog, choicesFor: options.choicesFor ?? (() => []) })
   }
@@ -208,7 +213,8 @@ export class Listings {
     const reviewed = this.#reviewed(offer)
     const shown = reviewed ? { ...reviewed, name: offer.wire } : shownTo(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
-    return descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
+    const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
+    return this.#takesIntent(offer) ? withIntent(described) : described
   }
 
   /** What counts for everything of one server, whoever asks. */

@@ -17,25 +17,19 @@ import { approve } from './approve.ts'
 import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
 import { syncRecords } from './audit-sync.ts'
 import type { Answer, Call } from './call.ts'
-import { endOf, isRefusal, succeeded, tellEnd } from './call-end.ts'
+import { endOf, isRefusal, tellEnd } from './call-end.ts'
 import type { Case } from './case.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
+import { HandingBack, type HandingBackOptions } from './handing-back.ts'
 import { HeardUpdates } from './heard-updates.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { judgeArguments } from './judge-arguments.ts'
 import { type CallGauge, crowdedOut, limits } from './limits.ts'
 import { modeStep } from './mode-step.ts'
 import { pin } from './pin.ts'
-import {
-  completedRecord,
-  deniedRecord,
-  failedRecord,
-  startedRecord,
-  type UnknownCall,
-  unknownRecord,
-} from './record.ts'
+import { deniedRecord, type Ending, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
 import { refusalOf, withheld } from './refusal.ts'
 import { type Listed, select } from './select.ts'
 import type { ToolLimits } from './tool-limits.ts'
@@ -87,7 +81,11 @@ interface CallStepsOptions {
   readonly approvals: Pick<Approvals, 'grantFor'>
 }
 
-export interface PipelineOptions extends Omit<JudgeOptions, 'steps'>, CallStepsOptions, ClientApprovalOptions {
+export interface PipelineOptions
+  extends Omit<JudgeOptions, 'steps'>,
+    CallStepsOptions,
+    ClientApprovalOptions,
+    Pick<HandingBackOptions, 'returning'> {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly log: EventLog
   /** For what servers ask, where no call has any. */
@@ -115,22 +113,25 @@ export class Pipeline {
   readonly #judge: Judge
   readonly #clients: ClientApproval
   readonly #asked: AskedClients
+  readonly #returns: HandingBack
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#judge = new Judge({ ...options, steps: callSteps(options) })
     this.updates = new HeardUpdates(options)
     this.#clients = new ClientApproval(options)
+    this.#returns = new HandingBack({ ...options, run: (call) => this.run(call) })
     this.#asked = new AskedClients({ ...options, record: async (event) => this.#grave(await this.#record(event)) })
   }
 
   /** What would be decided now, without anything else. */
   async decide(asked: Call): Promise<Decision> {
-    return (await this.#judge.judge(asked)).decision
+    return (await this.#judge.judge(this.#returns.withoutIntent(asked))).decision
   }
 
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
-  run(asked: Call): Promise<Answer> {
+  run(given: Call): Promise<Answer> {
+    const asked = this.#returns.withoutIntent(given)
     const watch = this.#options.observer?.begin(asked)
     const { onEnd } = this.#options
     return tellEnd(this.#answer(asked, watch), (end) => {
@@ -188,10 +189,12 @@ export class Pipeline {
       const latency = performance.now() - startedAt
       const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
       const shown = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
-      const answer = shown instanceof Promise ? await shown : shown
+      const whole = shown instanceof Promise ? await shown : shown
+      const returned = this.#returns.handBack(asked, trial, whole)
+      const { answer, facts } = returned === undefined ? { answer: whole } : await returned
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
-      const unfinished = this.#grave(await this.#record(this.#end(call, answer, latency))) ?? unsynced
+      const unfinished = this.#grave(await this.#record(this.#end(call, answer, { latency, facts }))) ?? unsynced
       return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)
@@ -262,11 +265,9 @@ export class Pipeline {
     return this.#options.kept(argumentsOf(call))
   }
 
-  #end(call: Call, answer: Answer, latency: number): Recordable {
-    if (answer.kind === 'frame')
-      return completedRecord(call, { success: succeeded(answer), latency, bytes: answer.frame.envelope.bytes })
-    if (answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
-    return failedRecord(call, answer.error, latency)
+  #end(call: Call, answer: Answer, end: Ending): Recordable {
+    if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
+    return endRecord(call, answer, end)
   }
 
   /** Shares a write with the other calls of this turn; one that is alone under way has nobody to wait for. */

@@ -4,6 +4,7 @@ import {
   type Decision,
   type Json,
   type Principal,
+  type ReturnedFacts,
   redactText,
   type SallyportError,
   type SallyportEvent,
@@ -13,8 +14,10 @@ import {
   type Verdict,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { EventText } from '../store/store.ts'
-import type { Call } from './call.ts'
+import type { ReturnFacts } from '../isolation/isolation.ts'
+import type { EventText, Recordable } from '../store/store.ts'
+import type { Answer, Call } from './call.ts'
+import { succeeded } from './call-end.ts'
 import type { Trial } from './judge.ts'
 
 /** The records of one call: each says whose it was and what it was about. */
@@ -53,16 +56,40 @@ export function deniedRecord(trial: Trial, error: SallyportError, kept?: Json): 
 /** English text and JSON alike come to about four; other scripts to fewer. It is an estimate, and is named so. */
 const BYTES_OF_TOKEN = 4
 
-export interface Completion {
-  readonly success: boolean
+/** How a call came to its end, besides its answer. */
+export interface Ending {
   readonly latency: number
+  /** What of the result went back, where that was not all. */
+  readonly facts?: ReturnFacts | undefined
+}
+
+export function endRecord(call: Call, answer: Answer, { latency, facts }: Ending): Recordable {
+  if (answer.kind === 'failure') return failedRecord(call, answer.error, latency)
+  const bytes = facts?.bytesIn ?? answer.frame.envelope.bytes
+  return completedRecord(call, { success: succeeded(answer), latency, bytes, facts })
+}
+
+export interface Completion extends Ending {
+  readonly success: boolean
   readonly bytes: number
 }
 
-export function completedRecord(call: Call, { success, latency, bytes }: Completion): EventText {
+export function completedRecord(call: Call, { success, latency, bytes, facts }: Completion): EventText {
   const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_OF_TOKEN)}`
   const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
-  return { members: `"type":"TOOL_CALL_COMPLETED",${factsText(call)},${outcome}` }
+  const returned = facts === undefined ? '' : `,"returned":${JSON.stringify(returnedText(facts))}`
+  return { members: `"type":"TOOL_CALL_COMPLETED",${factsText(call)},${outcome}${returned}` }
+}
+
+function returnedText({ strategy, turns, handle, fellBack, ...figures }: ReturnFacts): ReturnedFacts {
+  return {
+    strategy,
+    bytes: figures.bytesOut,
+    tokens_kept: figures.tokensKept,
+    ...(turns > 0 && { turns, tokens_in: figures.tokensIn, tokens_out: figures.tokensOut }),
+    ...(handle !== undefined && { handle }),
+    ...(fellBack !== undefined && { fell_back: fellBack }),
+  }
 }
 
 export function failedRecord(call: Call, error: SallyportError, latency: number): SallyportEvent {

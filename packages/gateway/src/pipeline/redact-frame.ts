@@ -1,12 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createSecretSearch, JsonScanner, mayHoldSecret, redactJsonText, SallyportError } from '@sallyport/core'
-import type { Frame } from '../upstream/upstream.ts'
+import { createSecretSearch, mayHoldSecret, redactJsonText } from '@sallyport/core'
+import { type Frame, frameOf } from '../upstream/upstream.ts'
 
 /** What the client must give back as it is: the protocol's own words, which no model is shown. */
 const OPAQUE: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
-
-/** As deep as an answer may be. */
-const MAX_DEPTH = 1_000
 
 /** So much is looked through in one turn of the event loop. */
 const TURN_BYTES = 2_000_000
@@ -46,13 +43,4 @@ function redacted(frame: Frame): Frame {
   const shown = redactJsonText(text, OPAQUE)
   if (shown === text) return frame
   return frameOf([bytes.subarray(0, start), Buffer.from(shown), bytes.subarray(end)])
-}
-
-function frameOf(parts: readonly Buffer[]): Frame {
-  const scanner = new JsonScanner(MAX_DEPTH)
-  for (const part of parts) scanner.feed(part)
-  const envelope = scanner.end()
-  if (envelope === undefined)
-    throw new SallyportError('INTERNAL', `An answer is no longer JSON without its secrets: ${scanner.failure}.`)
-  return { parts, envelope }
 }

@@ -1,5 +1,6 @@
 import type { Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
+import { RETURN_ALL, type ReturnRules } from '../isolation/isolation.ts'
 import { Policies, type PoliciesOptions } from './policies.ts'
 import { compileRules, type ToolRules } from './tool-rules.ts'
 
@@ -8,6 +9,8 @@ export interface RuleBookOptions extends PoliciesOptions {
   readonly mode: () => { readonly mode: Mode; readonly why?: string | undefined }
   /** Where the paths of a server's tools lead. */
   readonly worldOf: (server: string) => PathWorld
+  /** What goes back of the results of a tool; absent: all. */
+  readonly returnsOf?: (offer: Offer, policy: ToolPolicy) => ReturnRules
 }
 
 /** All rules in force, made ready for calls; read anew when any of them changes. */
@@ -64,9 +67,14 @@ export class RuleBook {
   }
 
   #compile(offer: Offer, policy: ToolPolicy): ToolRules {
-    const { settings, worldOf } = this.#options
+    const { settings, worldOf, returnsOf } = this.#options
     const names = this.#policies.namesOf(offer)
     const { autoApprove } = settings()
-    return compileRules({ offer, policy, state: this.modeState(), names, world: worldOf(offer.server), autoApprove })
+    const world = worldOf(offer.server)
+    return compileRules({
+      ...{ offer, policy, names, world, autoApprove },
+      state: this.modeState(),
+      returns: returnsOf?.(offer, policy) ?? RETURN_ALL,
+    })
   }
 }

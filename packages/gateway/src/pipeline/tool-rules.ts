@@ -20,6 +20,7 @@ import {
 import type { Offer } from '../catalog/catalog.ts'
 import type { AutoApproval } from '../config/config.ts'
 import { compilePattern } from '../governance/governance.ts'
+import type { ReturnRules } from '../isolation/isolation.ts'
 import type { CallLimit } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 import { pathsOf } from './paths-of.ts'
@@ -32,6 +33,8 @@ export interface ToolRules {
   readonly mode: Mode
   /** How long a call may take, where an entry says so. */
   readonly limit: CallLimit | undefined
+  /** What goes back of its results. */
+  readonly returns: ReturnRules
   /** Whether somebody has to be asked, in the mode that is in force. */
   readonly approval: Ruled<boolean>
   /** Paths, rules for arguments, secrets. */
@@ -49,16 +52,18 @@ export interface RuleSources {
   /** Where its paths lead. */
   readonly world: PathWorld
   readonly autoApprove: readonly AutoApproval[]
+  readonly returns: ReturnRules
 }
 
 export function compileRules(sources: RuleSources): ToolRules {
-  const { policy, state, offer, names } = sources
+  const { policy, state, offer, names, returns } = sources
   const name = names[0] ?? offer.recordName
   return {
     name,
     policy,
     mode: state.mode,
     limit: limitOf(policy, name),
+    returns,
     approval: approvalOf(policy, state),
     judgeArguments: compileArguments(sources),
     autoApproved: compileAutoApproval(sources),

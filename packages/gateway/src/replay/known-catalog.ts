@@ -23,7 +23,7 @@ export async function knownCatalog(
 /** The gateway's own tools come with it: they are asked for as any client would, and never called. */
 function builtInTools(): Promise<readonly ToolDefinition[]> {
   return new Promise((resolve) => {
-    const connection = createBuiltInServer({ workspaceRoot: '/', version: VERSION }).connect((message) => {
+    const connection = createBuiltInServer({ dataFolder: '/', version: VERSION }).connect((message) => {
       if (!('id' in message) || message.id !== LISTING) return
       connection.close()
       const { result } = message as { readonly result?: { readonly tools?: readonly ToolDefinition[] } }

@@ -21,6 +21,8 @@ export interface LinkRequest {
   readonly trace?: JsonObject | undefined
   /** What `_meta` says of its trace in both eras, in place of all else: we take part in it ourselves. */
   readonly span?: JsonObject | undefined
+  /** Whose work it is, user and session. */
+  readonly session?: string | undefined
   /** For whom it is asked; nobody where a program of ours asks. */
   readonly client?: Client | undefined
   /** Puts a question of the server to that client. */

@@ -120,8 +120,8 @@ export class Link {
       this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
       this.#usedAt = performance.now()
       request.onSent?.(id)
-      const { method, name, headers } = request
-      this.#transport.request({ id, method, name, headers, text })
+      const { method, name, headers, session } = request
+      this.#transport.request({ id, method, name, headers, session, text })
       cancellation?.onCancel((reason) => this.#cancel(id, reason))
       if (this.#early.size > 0 && name !== undefined) this.#askEarly(id)
     })

@@ -14,6 +14,8 @@ export interface OutgoingRequest {
   readonly name: string | undefined
   /** Further headers for HTTP in the modern era, names and values in turn, as they go over the wire. */
   readonly headers?: readonly string[] | undefined
+  /** Whose work it is, user and session: a server in our own process is told. */
+  readonly session?: string | undefined
   readonly text: string
 }
 

@@ -16,7 +16,7 @@ import { StdioTransport } from './stdio/stdio.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
-export { createBuiltInServer, InProcessTransport } from './built-in/built-in.ts'
+export { createBuiltInServer, InProcessTransport, READ_RESULT } from './built-in/built-in.ts'
 export {
   type AskClient,
   type Client,
@@ -28,6 +28,7 @@ export {
   type StandingClient,
 } from './client.ts'
 export { Fleet } from './fleet.ts'
+export { frameOf } from './frame-of.ts'
 export { headerText, readHeaderText } from './http/http.ts'
 export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'

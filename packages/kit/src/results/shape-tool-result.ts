@@ -19,6 +19,8 @@ export interface ResultShaping {
   /** Asked only when something is to be saved. Where there is none nothing is kept, and the preview says so. */
   readonly openShelf: () => ResultShelf | undefined
   readonly tool?: string
+  /** How the whole is reached, as a sentence; absent: by the tool that `offerResults` gives. */
+  readonly sayRest?: (saved: SavedResult) => string
 }
 
 /** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
@@ -80,7 +82,7 @@ class Shaping {
   /** Structured content is whole or it is not there (ISO-17). */
   async structure(structure: string, content: readonly Content[]): Promise<JsonObject> {
     const isShown = content.some((block) => blockText(block) === structure)
-    const where = isShown ? '' : ` ${saidRest(await this.#save(structure, { kind: 'json' }))}`
+    const where = isShown ? '' : ` ${this.#saidRest(await this.#save(structure, { kind: 'json' }))}`
     const { threshold } = this.#shaping.preset
     const reason = `Left out: it has ${counted(structure.length, 'character')}, and ${threshold} are shown.${where}`
     return { structuredContent: reason }
@@ -99,7 +101,7 @@ class Shaping {
     const saved = await this.#save(text, { kind })
     const lead = text.startsWith(FATAL) ? FATAL : ''
     const room = { ...preset, threshold: preset.threshold - lead.length }
-    const { text: shown, omission } = shapeText(text, room, { kind, rest: saidRest(saved) })
+    const { text: shown, omission } = shapeText(text, room, { kind, rest: this.#saidRest(saved) })
     this.#note(saved, { kind, characters: text.length, ...(omission && { omitted: { ...omission } }) })
     return withText(block, `${lead}${shown}`)
   }
@@ -108,19 +110,19 @@ class Shaping {
     const written = JSON.stringify(block)
     const saved = await this.#save(written, { kind: 'json' })
     this.#note(saved, { kind: 'json', characters: written.length })
-    return textContent(`[A block of ${counted(written.length, 'character')} left out. ${saidRest(saved)}]`)
+    return textContent(`[A block of ${counted(written.length, 'character')} left out. ${this.#saidRest(saved)}]`)
   }
 
   async #media(media: MediaBlock): Promise<Content> {
     const saved = await this.#save(media.bytes(), { mimeType: media.mimeType })
     this.#note(saved, { kind: 'binary', bytes: media.size })
-    return textContent(`[${describeMedia(media)} left out. ${saidRest(saved)}]`)
+    return textContent(`[${describeMedia(media)} left out. ${this.#saidRest(saved)}]`)
   }
 
   async #leaveOut(content: readonly Content[], count: number): Promise<Content> {
     const saved = await this.#save(JSON.stringify(content), { kind: 'json' })
     this.#note(saved, { kind: 'json', blocks: content.length, omitted: { noun: 'block', count, of: content.length } })
-    return textContent(`[… ${counted(count, 'block')} omitted … ${saidRest(saved)}]`)
+    return textContent(`[… ${counted(count, 'block')} omitted … ${this.#saidRest(saved)}]`)
   }
 
   /** A result that cannot be kept is still told, as far as it fits: losing all of it would be worse. */
@@ -135,6 +137,10 @@ class Shaping {
     } catch {
       return { reason: 'The rest could not be kept, and is lost: ask for less at once.' }
     }
+  }
+
+  #saidRest(saved: SavedResult | NotSaved): string {
+    return 'handle' in saved ? (this.#shaping.sayRest ?? byTool)(saved) : saved.reason
   }
 
   #note(saved: SavedResult | NotSaved, facts: JsonObject): void {
@@ -153,8 +159,7 @@ const sharedPreset = (preset: Preset, blocks: number): Preset => ({
   previewTokens: Math.max(LEAST_TOKENS, Math.floor(preset.previewTokens / Math.max(1, blocks))),
 })
 
-const saidRest = (saved: SavedResult | NotSaved): string =>
-  'handle' in saved ? `The whole: ${READ_RESULT_TOOL} with handle ${saved.handle}.` : saved.reason
+const byTool = ({ handle }: SavedResult): string => `The whole: ${READ_RESULT_TOOL} with handle ${handle}.`
 
 export const RESULT_URI = 'sallyport://results/'
 

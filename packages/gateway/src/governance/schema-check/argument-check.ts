@@ -3,6 +3,7 @@ import {
   ALLOW,
   compilePlain,
   excerpt,
+  type Json,
   type JsonObject,
   type PlainSchema,
   type Verdict,
@@ -83,6 +84,24 @@ export class ArgumentCheck {
     if (fits === true) return ALLOW
     if (fits === false) return invalid(violationsText(known.plain?.violations(args) ?? []))
     return known.unusable === undefined ? this.#checkAside(known, schema, args) : notValidated(known.unusable)
+  }
+
+  /** What is wrong with any value by a schema of the operator's: what cannot be told is wrong too. */
+  async flawIn(schema: JsonObject, value: Json): Promise<string | undefined> {
+    const known = this.#known.get(schema) ?? this.#learn(schema)
+    const fits = known.plain?.accepts(value)
+    if (fits === true) return undefined
+    if (fits === false) return violationsText(known.plain?.violations(value) ?? [])
+    known.sent ??= sent(schema)
+    const { digest, text } = known.sent
+    const outcome = await this.#lane.run({
+      digest,
+      fate: `${digest} value`,
+      schema: text,
+      value: JSON.stringify(value),
+    })
+    if (outcome.kind === 'fits') return undefined
+    return outcome.kind === 'violated' ? outcome.says : `it could not be checked (${outcome.kind})`
   }
 
   close(): Promise<void> {

@@ -59,7 +59,7 @@ describe('a field that an entry has', () => {
     ['note', 'a: b # "c" \\ \u2028 é \u{1f600}'],
     ['timeout_seconds', 30],
     ['permission', ['READ', 'WRITE']],
-    ['isolated', { strategy: 'bounded', 'odd: key': [1, null, { deep: true }] }],
+    ['isolated', { strategy: 'bounded', returns: { 'odd: key': [1, null, { deep: true }] } }],
     ['hidden', false],
   ])('can be of any kind: %s', (field, value) => {
     const text = changed(`tools:\n  a:\n    ${field}: x\n`, { field, value })

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { ownerFolder } from '@sallyport/kit'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createBuiltInServer } from './built-in-server.ts'
 
@@ -11,12 +12,14 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
+const CALLER = { userId: 'ada', sessionId: 'one' }
+
 let home: string
 let root: string
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'built-in-'))
-  root = join(home, 'files')
+  root = ownerFolder(join(home, 'workspaces'), CALLER.userId, CALLER.sessionId)
   await mkdir(join(root, 'sub'), { recursive: true })
   await writeFile(join(root, 'note.txt'), 'héllo wörld')
   await writeFile(join(home, 'secret.txt'), 'OUTSIDE')
@@ -26,8 +29,8 @@ afterEach(() => rm(home, { recursive: true }))
 
 async function request(method: string, params: object = {}) {
   const answers = new PassThrough({ objectMode: true })
-  const server = createBuiltInServer({ workspaceRoot: root, version: '1.0.0' })
-  const connection = server.connect((message) => answers.write(message))
+  const server = createBuiltInServer({ dataFolder: home, version: '1.0.0' })
+  const connection = server.connect((message) => answers.write(message), { identity: CALLER })
   connection.receive({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } })
   const [{ result }] = await once(answers, 'data')
   connection.close()
@@ -49,10 +52,10 @@ async function failure(name: string, args: object): Promise<string> {
   return result.content[0].text
 }
 
-test('three tools are there, and all of them only read', async () => {
+test('four tools are there, and all of them only read', async () => {
   const { tools } = await request('tools/list')
   expect(tools.map(({ name, annotations }: Record<string, object>) => [name, annotations])).toEqual(
-    ['list_directory', 'read_file', 'system_metrics_snapshot'].map((name) => [
+    ['list_directory', 'read_file', 'read_result', 'system_metrics_snapshot'].map((name) => [
       name,
       { readOnlyHint: true, openWorldHint: false },
     ]),
@@ -129,8 +132,9 @@ test('a directory is listed with kinds and sizes, and pages say where the next b
   expect(page.structuredContent).toMatchObject({ entries: [{ name: 'note.txt' }], total: 2, next_offset: 1 })
 })
 
-test('a workspace that is gone is fatal, and the operator’s affair', async () => {
-  await rm(root, { recursive: true })
+test('a workspace that cannot be made is fatal, and the operator’s affair', async () => {
+  await rm(join(home, 'workspaces'), { recursive: true })
+  await writeFile(join(home, 'workspaces'), 'in the way')
   expect(await failure('read_file', { path: '/workspace/note.txt' })).toMatch(/^\[FATAL\] The workspace cannot/)
 })
 

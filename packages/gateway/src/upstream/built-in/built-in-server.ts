@@ -1,15 +1,31 @@
+import type { CompilePattern } from '@sallyport/core'
 import { BUILT_IN_SERVER } from '@sallyport/core'
-import { type Bug, createMcpServer, createWorkspace, type McpServer, READ, type Workspace } from '@sallyport/kit'
+import {
+  type Bug,
+  createMcpServer,
+  currentWorkspace,
+  type McpServer,
+  offerResults,
+  READ,
+  type ResultShelf,
+} from '@sallyport/kit'
 import { readFilePage } from './file-page.ts'
 import { measureSystem } from './system-metrics.ts'
 
 export interface BuiltInOptions {
-  /** The directory that agents see as /workspace. */
-  readonly workspaceRoot: string
+  /** Below it lie the workspaces of sessions, which each sees as /workspace. */
+  readonly dataFolder: string
+  /** Compiles patterns that cannot take long, whatever they are matched with; absent: none are taken. */
+  readonly compilePattern?: CompilePattern
   readonly version: string
+  /** The saved results of the session that calls; absent: those in its workspace. */
+  readonly shelf?: () => ResultShelf
   /** Absent: standard error. */
   readonly onBug?: (bug: Bug) => void
 }
+
+/** By which agents read what was saved of their results. */
+export const READ_RESULT = 'read_result'
 
 const PAGE_BYTES = 64 * 1024
 const MAX_PAGE_BYTES = 1024 * 1024
@@ -17,11 +33,15 @@ const PAGE_ENTRIES = 200
 const MAX_PAGE_ENTRIES = 1_000
 
 /** The gateway's own tools. Embedders add theirs with `.tool(…)`, before or after it is connected. */
-export function createBuiltInServer({ workspaceRoot, ...options }: BuiltInOptions): McpServer {
+export function createBuiltInServer({ compilePattern, shelf, ...options }: BuiltInOptions): McpServer {
   const server = createMcpServer(BUILT_IN_SERVER, { title: 'Sallyport', ...options })
-  const workspace = createWorkspace(workspaceRoot)
-  addReadFile(server, workspace)
-  addListDirectory(server, workspace)
+  offerResults(server, {
+    name: READ_RESULT,
+    ...(compilePattern && { compile: compilePattern }),
+    ...(shelf && { shelf }),
+  })
+  addReadFile(server)
+  addListDirectory(server)
   server.tool(
     'system_metrics_snapshot',
     {
@@ -34,7 +54,7 @@ export function createBuiltInServer({ workspaceRoot, ...options }: BuiltInOption
   return server
 }
 
-function addReadFile(server: McpServer, workspace: Workspace): void {
+function addReadFile(server: McpServer): void {
   server.tool(
     'read_file',
     {
@@ -60,11 +80,14 @@ function addReadFile(server: McpServer, workspace: Workspace): void {
       },
     },
     ({ path, offset, limit }) =>
-      readFilePage(workspace, path, { offset: offset ?? 0, limit: bounded(limit ?? PAGE_BYTES, MAX_PAGE_BYTES) }),
+      readFilePage(currentWorkspace(), path, {
+        offset: offset ?? 0,
+        limit: bounded(limit ?? PAGE_BYTES, MAX_PAGE_BYTES),
+      }),
   )
 }
 
-function addListDirectory(server: McpServer, workspace: Workspace): void {
+function addListDirectory(server: McpServer): void {
   server.tool(
     'list_directory',
     {
@@ -90,7 +113,7 @@ function addListDirectory(server: McpServer, workspace: Workspace): void {
     },
     async ({ path = '/workspace', offset = 0, limit = PAGE_ENTRIES }) => {
       const most = bounded(limit, MAX_PAGE_ENTRIES)
-      const { entries, total, overfull } = await workspace.listDirectory(path, { offset, limit: most })
+      const { entries, total, overfull } = await currentWorkspace().listDirectory(path, { offset, limit: most })
       const next = offset + most
       return {
         path,

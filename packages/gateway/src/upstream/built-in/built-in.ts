@@ -1,2 +1,2 @@
-export { createBuiltInServer } from './built-in-server.ts'
+export { createBuiltInServer, READ_RESULT } from './built-in-server.ts'
 export { InProcessTransport } from './in-process-transport.ts'

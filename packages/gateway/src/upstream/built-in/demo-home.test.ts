@@ -96,7 +96,7 @@ test('tools.yaml has an entry for every tool there is, and for no other', async 
 
 async function listBuiltIn(): Promise<readonly string[]> {
   const answers = new EventEmitter()
-  const connection = createBuiltInServer({ workspaceRoot: DEMO, version: '1' }).connect((answer) =>
+  const connection = createBuiltInServer({ dataFolder: DEMO, version: '1' }).connect((answer) =>
     answers.emit('answer', answer),
   )
   const answered = once(answers, 'answer')

@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { readOwner, SallyportError } from '@sallyport/core'
 import type { Connection, McpServer } from '@sallyport/kit'
 import { FrameReader } from '../frame-reader.ts'
 import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
@@ -8,11 +8,24 @@ export interface InProcessOptions {
   readonly maxMessageBytes: number
 }
 
+/** One session's own connection: what the server does for it is done in its name. */
+interface Seat {
+  readonly connection: Connection
+  readonly inFlight: Set<unknown>
+}
+
+/** More than these and those that wait for nothing are let go: they are made anew in no time. */
+const MOST_SEATS = 1_000
+
 /** A server in our own process, spoken to in JSON text: nothing downstream can tell it from one behind a pipe. */
 export class InProcessTransport implements Transport {
   readonly #server: McpServer
   readonly #maxMessageBytes: number
   readonly #reader: FrameReader
+  /** The least recently used first. */
+  readonly #seats = new Map<string, Seat>()
+  #events: TransportEvents | undefined
+  /** For what is asked in nobody's name. */
   #connection: Connection | undefined
 
   constructor({ server, maxMessageBytes }: InProcessOptions) {
@@ -22,16 +35,20 @@ export class InProcessTransport implements Transport {
   }
 
   async open(events: TransportEvents): Promise<void> {
-    this.#connection = this.#server.connect((message) => this.#deliver(message, events))
+    this.#events = events
+    this.#connection = this.#server.connect((message) => this.#deliver(message))
   }
 
-  request({ text }: OutgoingRequest): void {
-    this.send(text)
+  request({ id, text, session }: OutgoingRequest): void {
+    if (session === undefined) return this.send(text)
+    const { connection, inFlight } = this.#seatOf(session)
+    inFlight.add(id)
+    receiveSoon(connection, text)
   }
 
-  /** In a turn of its own: an answer must not overtake the return of the call that asked. */
+  /** What is told concerns whoever has the request, if anybody has it still. */
   send(text: string): void {
-    queueMicrotask(() => this.#connection?.receive(JSON.parse(text)))
+    for (const connection of this.#connections()) receiveSoon(connection, text)
   }
 
   abandon(): boolean {
@@ -41,14 +58,54 @@ export class InProcessTransport implements Transport {
   agreed(): void {}
 
   async close(): Promise<void> {
-    const connection = this.#connection
+    const connections = this.#connections()
     this.#connection = undefined
-    connection?.close()
+    this.#seats.clear()
+    for (const connection of connections) connection.close()
   }
 
-  #deliver(message: object, events: TransportEvents): void {
+  #connections(): readonly Connection[] {
+    const seated = [...this.#seats.values()].map(({ connection }) => connection)
+    return this.#connection === undefined ? seated : [this.#connection, ...seated]
+  }
+
+  #seatOf(session: string): Seat {
+    const seat = this.#seats.get(session) ?? this.#takeSeat(session)
+    this.#seats.delete(session)
+    this.#seats.set(session, seat)
+    return seat
+  }
+
+  #takeSeat(session: string): Seat {
+    if (this.#seats.size >= MOST_SEATS) this.#leaveIdle()
+    const inFlight = new Set<unknown>()
+    const { user: userId, session: sessionId } = readOwner(session)
+    const send = (message: object): void => {
+      if (!('id' in message)) return this.#told(message)
+      inFlight.delete(message.id)
+      this.#deliver(message)
+    }
+    return { inFlight, connection: this.#server.connect(send, { identity: { userId, sessionId } }) }
+  }
+
+  /** Changed lists are everybody's, and told on the first connection. */
+  #told(message: object): void {
+    if (!('method' in message) || !/list_changed$/.test(String(message.method))) this.#deliver(message)
+  }
+
+  #leaveIdle(): void {
+    for (const [session, { connection, inFlight }] of this.#seats) {
+      if (inFlight.size > 0) continue
+      this.#seats.delete(session)
+      connection.close()
+      return
+    }
+  }
+
+  #deliver(message: object): void {
     const text = JSON.stringify(message)
-    if (this.#connection === undefined) return
+    const events = this.#events
+    if (this.#connection === undefined || events === undefined) return
     this.#reader.feed(Buffer.from(text))
     const outcome = this.#reader.finish()
     if (outcome.kind === 'frame') events.onFrame(outcome.frame, undefined)
@@ -64,4 +121,9 @@ export class InProcessTransport implements Transport {
       hint: 'Ask for a smaller part of it.',
     })
   }
+}
+
+/** In a turn of its own: an answer must not overtake the return of the call that asked. */
+function receiveSoon(connection: Connection, text: string): void {
+  queueMicrotask(() => connection.receive(JSON.parse(text)))
 }

@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { shouldIsolateTool } from './isolation-policy.ts'
+
+describe('whether a tool is isolated', () => {
+  it('follows the server: all, those that are listed, or none', () => {
+    expect(shouldIsolateTool({ isolated: true }, 'query')).toBe(true)
+    expect(shouldIsolateTool({ isolatedTools: ['query'] }, 'query')).toBe(true)
+    expect(shouldIsolateTool({ isolatedTools: ['query'] }, 'schema')).toBe(false)
+    expect(shouldIsolateTool({}, 'query')).toBe(false)
+    expect(shouldIsolateTool(undefined, 'query')).toBe(false)
+  })
+
+  it('lets `isolated: true` win over the list, and `isolated: false` take nothing from it', () => {
+    expect(shouldIsolateTool({ isolated: true, isolatedTools: [] }, 'query')).toBe(true)
+    expect(shouldIsolateTool({ isolated: false, isolatedTools: ['query'] }, 'query')).toBe(true)
+  })
+
+  it('takes names as they are, whatever they hold', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (listed, asked) => {
+        expect(shouldIsolateTool({ isolatedTools: [listed] }, asked)).toBe(listed === asked)
+      }),
+    )
+    expect(shouldIsolateTool({ isolatedTools: ['mcp__my__db__run__all'] }, 'run__all')).toBe(false)
+    expect(shouldIsolateTool({ isolatedTools: ['constructor'] }, 'toString')).toBe(false)
+  })
+})

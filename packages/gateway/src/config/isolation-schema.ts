@@ -1,0 +1,70 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
+
+import { ISOLATION_FALLBACKS, ISOLATION_STRATEGIES } from '@sallyport/core'
+import { either, object, optional, record, strict, type ValueOf } from './schema.ts'
+import { byteSize, duration, flag, mapping, oneOf, prose, text, wholeNumber } from './schema-parts.ts'
+
+const MOST_TOKENS = 1_000_000
+const DAYS = 86_400_000
+
+const LIMITS = {
+  maxTokens: optional(wholeNumber(100, MOST_TOKENS)),
+  maxTurns: optional(wholeNumber(1, 100)),
+  maxTime: optional(duration({ bare: 's', least: 1 })),
+} as const
+
+/** A misspelt word here would mean less protection than was wanted. */
+export const isolationFields = strict(
+  object('a mapping such as {strategy: bounded}', {
+    ...LIMITS,
+    strategy: optional(oneOf(ISOLATION_STRATEGIES)),
+    fallback: optional(oneOf(ISOLATION_FALLBACKS)),
+    returns: optional(mapping('a JSON Schema')),
+    allowRecall: optional(flag()),
+  }),
+)
+
+export const MODEL_PROVIDERS = ['anthropic', 'openai', 'google', 'openai-compatible'] as const
+
+const modelSchema = object('a mapping such as {provider: anthropic, api_key: "${ANTHROPIC_API_KEY}"}', {
+  provider: optional(oneOf(MODEL_PROVIDERS)),
+  name: optional(text('the name of a model')),
+  baseUrl: optional(text('an address such as "http://127.0.0.1:11434/v1"')),
+  apiKey: optional(text('a text, best as "${ANTHROPIC_API_KEY}"')),
+})
+
+export const isolationSchema = object('a mapping such as {strategy: bounded}', {
+  ...isolationFields.shape,
+  engine: optional(oneOf(['auto', 'none', 'provider'])),
+  model: optional(modelSchema),
+})
+
+/** The built-in sub-agent, any part of which may be said otherwise. */
+export const agentsSchema = object('a mapping such as {mcp-executor: {max_turns: 3}}', {
+  'mcp-executor': optional(
+    object('a mapping such as {max_turns: 3}', {
+      ...LIMITS,
+      enabled: optional(flag()),
+      description: optional(prose()),
+      model: optional(modelSchema),
+      systemPrompt: optional(text()),
+      query: optional(text('a text such as "Run ${toolName}"')),
+    }),
+  ),
+})
+
+export const contextSchema = object('a mapping such as {cap: 8000}', {
+  cap: optional(either('a number of characters from 500, or "off"', wholeNumber(500, 100_000_000), oneOf(['off']))),
+  presets: optional(record('a mapping of names to presets', mapping('a mapping such as {threshold: 5000}'))),
+  retention: optional(
+    object('a mapping such as {age: 7d, size: 1GB}', {
+      age: optional(duration({ bare: 'none', least: 60_000, most: 36_500 * DAYS })),
+      size: optional(byteSize('1MB', '100TB')),
+    }),
+  ),
+})
+
+export type IsolationSection = ValueOf<typeof isolationSchema>
+export type ModelSection = ValueOf<typeof modelSchema>
+export type AgentsSection = ValueOf<typeof agentsSchema>
+export type ContextSection = ValueOf<typeof contextSchema>

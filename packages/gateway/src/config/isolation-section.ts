@@ -1,0 +1,74 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the example in a message shows a reference.
+
+import { type JsonObject, type Presets, readPresets, SallyportError } from '@sallyport/core'
+import { DEFAULT_CONTEXT, DEFAULT_ISOLATION } from './defaults.ts'
+import {
+  type AgentsSection,
+  type ContextSection,
+  type IsolationSection,
+  MODEL_PROVIDERS,
+  type ModelSection,
+} from './isolation-schema.ts'
+import type { IssueLog } from './issue-log.ts'
+import type { Spot } from './normalise.ts'
+import { readUrl } from './server-address.ts'
+import type { ContextSettings, ExecutorSettings, IsolationSettings, ModelSettings } from './settings.ts'
+
+export function readIsolation(section: IsolationSection, spot: Spot, log: IssueLog): IsolationSettings {
+  const { model, ...fields } = section
+  const settings = {
+    ...DEFAULT_ISOLATION,
+    ...fields,
+    model: model && readModel(model, spot.children.get('model') ?? spot, log),
+  }
+  if (settings.engine === 'provider' && model === undefined)
+    log.error(spot, 'the engine is "provider"; expected "model", such as {provider: anthropic}; got none.')
+  return settings
+}
+
+export function readExecutor(section: AgentsSection, spot: Spot, log: IssueLog): ExecutorSettings {
+  const { model: given, enabled = true, ...fields } = section['mcp-executor'] ?? {}
+  const at = spot.children.get('mcp-executor')?.children.get('model') ?? spot
+  const model = given && readModel(given, at, log)
+  return { ...fields, enabled, ...(model && { model }) }
+}
+
+/** Nothing after it was logged that there is no provider. An endpoint of one's own has no model that we could know. */
+function readModel(
+  { provider, name, baseUrl, apiKey }: ModelSection,
+  spot: Spot,
+  log: IssueLog,
+): ModelSettings | undefined {
+  if (provider === undefined) {
+    log.error(spot, `expected "provider", one of ${MODEL_PROVIDERS.join(', ')}; got none.`)
+    return undefined
+  }
+  const at = (key: string): Spot => spot.children.get(key) ?? spot
+  if (provider === 'openai-compatible' && (name === undefined || baseUrl === undefined))
+    log.error(spot, `expected "name" and "base_url"; got no "${name === undefined ? 'name' : 'base_url'}".`)
+  if (at('apiKey').origin === 'written' && apiKey !== undefined)
+    log.warn(at('apiKey'), 'a key stands in the file. Write it as a variable, such as "${ANTHROPIC_API_KEY}".')
+  const isKnown = baseUrl !== undefined && at('baseUrl').origin !== 'unresolved'
+  return { provider, name, baseUrl: isKnown ? readUrl(baseUrl, at('baseUrl'), log) : baseUrl, apiKey }
+}
+
+export function readContext({ cap, presets, retention }: ContextSection, spot: Spot, log: IssueLog): ContextSettings {
+  return {
+    cap: cap === 'off' ? undefined : (cap ?? DEFAULT_CONTEXT.cap),
+    presets: presets === undefined ? DEFAULT_CONTEXT.presets : readAllPresets(presets, spot, log),
+    retention: {
+      age: retention?.age ?? DEFAULT_CONTEXT.retention.age,
+      bytes: retention?.size ?? DEFAULT_CONTEXT.retention.bytes,
+    },
+  }
+}
+
+function readAllPresets(written: JsonObject, spot: Spot, log: IssueLog): Presets {
+  try {
+    return readPresets(written)
+  } catch (error) {
+    if (!(error instanceof SallyportError)) throw error
+    log.error(spot.children.get('presets') ?? spot, error.text)
+    return DEFAULT_CONTEXT.presets
+  }
+}

@@ -1,0 +1,34 @@
+import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { IsolationPlan } from './isolation-plan.ts'
+
+/** By which a caller says what it wants to know of a result. */
+export const INTENT = '_intent'
+
+const ARGUMENT: JsonObject = Object.freeze({
+  type: 'string',
+  description: 'What do you want to know? The answer is taken from the result, which itself stays out of your context.',
+})
+
+/** Keywords by which a schema judges which arguments there are at all: one more could be one too many. */
+const CLOSING = ['propertyNames', 'maxProperties', 'unevaluatedProperties', 'allOf', 'anyOf', 'oneOf', 'not', '$ref']
+
+/** Whether a tool can be shown with the argument: its strategy has a use for it, and its schema has room. */
+export function takesIntent(plan: IsolationPlan | undefined, schema: unknown): boolean {
+  if (plan?.strategy !== 'extract' || !isJsonObject(schema) || schema.type !== 'object') return false
+  const { properties = {} } = schema
+  return (
+    isJsonObject(properties) && !Object.hasOwn(properties, INTENT) && !CLOSING.some((key) => Object.hasOwn(schema, key))
+  )
+}
+
+export function withIntent(definition: JsonObject): JsonObject {
+  const schema = definition.inputSchema as JsonObject
+  const properties = { ...(schema.properties as JsonObject | undefined), [INTENT]: ARGUMENT }
+  return { ...definition, inputSchema: { ...schema, properties } }
+}
+
+/** The arguments without it, and what it said. */
+export function splitIntent(args: JsonObject): { readonly args: JsonObject; readonly intent: string | undefined } {
+  const { [INTENT]: intent, ...rest } = args
+  return { args: rest, intent: typeof intent === 'string' && intent.trim() !== '' ? intent : undefined }
+}

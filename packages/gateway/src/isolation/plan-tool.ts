@@ -1,0 +1,34 @@
+import { type IsolationFields, shouldIsolateTool, type ToolPolicy } from '@sallyport/core'
+import type { ExecutorSettings, IsolationSettings, ServerConfig } from '../config/config.ts'
+import type { IsolationPlan } from './isolation-plan.ts'
+
+export interface PlanSources {
+  /** Undefined: a server that stands in no file. */
+  readonly server: Pick<ServerConfig, 'isolated' | 'isolatedTools' | 'place'> | undefined
+  readonly tool: string
+  readonly policy: Pick<ToolPolicy, 'isolated'>
+  readonly isolation: IsolationSettings
+  readonly executor: ExecutorSettings
+}
+
+/** How the calls of a tool are isolated; undefined where they are not. What is said nearest to the tool counts. */
+export function planTool({ server, tool, policy, isolation, executor }: PlanSources): IsolationPlan | undefined {
+  const own = policy.isolated
+  if (own === undefined ? !shouldIsolateTool(server, tool) : own.value === false) return undefined
+  const { engine: _engine, model: _model, ...general } = isolation
+  const fields = own === undefined || typeof own.value === 'boolean' ? NOTHING : own.value
+  const strategy = fields.strategy ?? general.strategy
+  const limits = strategy === 'agent' ? limitsOf(executor) : NOTHING
+  const rule = own === undefined ? server?.place : own.rule
+  const why = own === undefined ? 'its server’s entry says so' : 'its entry says so'
+  return { ...general, ...limits, ...fields, why, ...(rule && { rule }) }
+}
+
+const NOTHING: IsolationFields = Object.freeze({})
+
+/** What the definition of the sub-agent says of its own limits. */
+const limitsOf = ({ maxTokens, maxTurns, maxTime }: ExecutorSettings): IsolationFields => ({
+  ...(maxTokens !== undefined && { maxTokens }),
+  ...(maxTurns !== undefined && { maxTurns }),
+  ...(maxTime !== undefined && { maxTime }),
+})

@@ -1,0 +1,137 @@
+import { type Json, messageOf, redactText, SallyportError } from '@sallyport/core'
+import type { LanguageModel, ModelMessage as SdkMessage, ToolSet } from 'ai'
+import type { ModelSettings } from '../config/config.ts'
+import type { ModelEngine, ModelMessage, ModelTool, ModelTurn } from './model-engine.ts'
+
+type Provider = ModelSettings['provider']
+
+/** Fast and cheap: what they do here is to copy, to find and to quote. */
+const DEFAULT_MODELS: Readonly<Record<Exclude<Provider, 'openai-compatible'>, string>> = {
+  anthropic: 'claude-haiku-4-5',
+  openai: 'gpt-5-mini',
+  google: 'gemini-2.5-flash',
+}
+
+const PACKAGES: Readonly<Record<Provider, string>> = {
+  anthropic: '@ai-sdk/anthropic',
+  openai: '@ai-sdk/openai',
+  google: '@ai-sdk/google',
+  'openai-compatible': '@ai-sdk/openai-compatible',
+}
+
+const MAX_RETRIES = 1
+const LONGEST_WHY = 300
+
+/** A model of a provider, reached by the AI SDK, which is loaded with the first call that needs it. */
+export function createProviderEngine(settings: ModelSettings): ModelEngine {
+  const model = settings.name ?? DEFAULT_MODELS[settings.provider as keyof typeof DEFAULT_MODELS]
+  const name = `${settings.provider}/${model}`
+  let opened: Promise<OpenModel> | undefined
+  return {
+    name,
+    async turn(request) {
+      opened ??= openModel(settings, model)
+      const { generateText, jsonSchema, languageModel } = await opened.catch((cause: unknown) => {
+        opened = undefined
+        throw notInstalled(settings.provider, cause)
+      })
+      const tools = toolSet(request.tools, jsonSchema)
+      return generateText({
+        model: languageModel,
+        instructions: request.system,
+        messages: request.messages.flatMap(sdkMessages),
+        tools,
+        maxOutputTokens: request.maxOutputTokens,
+        maxRetries: MAX_RETRIES,
+        abortSignal: request.signal,
+      }).then(turnOf, (error: unknown) => {
+        request.signal.throwIfAborted()
+        throw unavailable(name, settings, error)
+      })
+    },
+  }
+}
+
+type Sdk = typeof import('ai')
+
+interface OpenModel extends Pick<Sdk, 'generateText' | 'jsonSchema'> {
+  readonly languageModel: LanguageModel
+}
+
+async function openModel(settings: ModelSettings, model: string): Promise<OpenModel> {
+  const { generateText, jsonSchema } = await import('ai')
+  return { generateText, jsonSchema, languageModel: await languageModelOf(settings, model) }
+}
+
+async function languageModelOf({ provider, baseUrl, apiKey }: ModelSettings, model: string): Promise<LanguageModel> {
+  const options = { ...(baseUrl && { baseURL: baseUrl }), ...(apiKey && { apiKey }) }
+  switch (provider) {
+    case 'anthropic':
+      return (await import('@ai-sdk/anthropic')).createAnthropic(options)(model)
+    case 'openai':
+      return (await import('@ai-sdk/openai')).createOpenAI(options)(model)
+    case 'google':
+      return (await import('@ai-sdk/google')).createGoogle(options)(model)
+    case 'openai-compatible': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+      return createOpenAICompatible({ name: 'model', baseURL: baseUrl ?? '', ...(apiKey && { apiKey }) })(model)
+    }
+  }
+}
+
+function toolSet(tools: readonly ModelTool[], jsonSchema: Sdk['jsonSchema']): ToolSet {
+  const entries = tools.map(({ name, description, inputSchema }) => [
+    name,
+    { description, inputSchema: jsonSchema(inputSchema as Parameters<Sdk['jsonSchema']>[0]) },
+  ])
+  return Object.fromEntries(entries) as ToolSet
+}
+
+function sdkMessages(message: ModelMessage): readonly SdkMessage[] {
+  switch (message.role) {
+    case 'user':
+      return [{ role: 'user', content: message.text }]
+    case 'model': {
+      const text = message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]
+      const calls = message.calls.map(({ id, name, input }) => ({
+        ...{ type: 'tool-call' as const, toolCallId: id, toolName: name, input },
+      }))
+      return [{ role: 'assistant', content: [...text, ...calls] }]
+    }
+    case 'tools': {
+      const content = message.results.map(({ call, text, isError }) => ({
+        ...{ type: 'tool-result' as const, toolCallId: call.id, toolName: call.name },
+        output: { type: isError ? ('error-text' as const) : ('text' as const), value: text },
+      }))
+      return [{ role: 'tool', content }]
+    }
+  }
+}
+
+type Generated = Awaited<ReturnType<Sdk['generateText']>>
+
+function turnOf({ text, toolCalls, usage }: Generated): ModelTurn {
+  const calls = toolCalls.map(({ toolCallId, toolName, input }) => ({
+    ...{ id: toolCallId, name: toolName, input: input as Json },
+  }))
+  return { text, calls, tokensIn: usage.inputTokens, tokensOut: usage.outputTokens }
+}
+
+function notInstalled(provider: Provider, cause: unknown): SallyportError {
+  const isMissing = (cause as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
+  const why = isMissing ? 'is not installed' : 'could not be loaded'
+  return new SallyportError('MODEL_UNAVAILABLE', `The package that reaches models of ${provider} ${why}.`, {
+    hint: `Install it beside the gateway: npm install ai ${PACKAGES[provider]}`,
+    cause,
+  })
+}
+
+/** What a provider says may repeat the key: nothing of it leaves. */
+function unavailable(name: string, { apiKey }: ModelSettings, error: unknown): SallyportError {
+  const said = redactText(messageOf(error)).slice(0, LONGEST_WHY)
+  const why = apiKey === undefined ? said : said.replaceAll(apiKey, '…')
+  return new SallyportError('MODEL_UNAVAILABLE', `The model ${name} gave no answer: ${why}`, {
+    hint: 'Check isolation.model: the key, the address and the name of the model.',
+    cause: error,
+  })
+}

@@ -1,0 +1,31 @@
+import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+
+/** A result as one text, for a model to read: what is no text is described. */
+export function resultText(result: JsonObject): string {
+  const content = Array.isArray(result.content) ? result.content : []
+  const texts = content.map(blockText)
+  if (texts.length === 0 && result.structuredContent !== undefined) texts.push(JSON.stringify(result.structuredContent))
+  return texts.join('\n')
+}
+
+function blockText(block: Json): string {
+  if (!isJsonObject(block)) return ''
+  if (typeof block.text === 'string') return block.text
+  const { resource } = block
+  if (isJsonObject(resource) && typeof resource.text === 'string') return resource.text
+  const size = typeof block.data === 'string' ? `, ${block.data.length} characters of base64` : ''
+  const type = typeof block.mimeType === 'string' ? ` ${block.mimeType}` : ''
+  return `[${String(block.type)}${type}${size}]`
+}
+
+/** The value that a result stands for: its structured content, or its only text where that is JSON. */
+export function resultValue(result: JsonObject): Json | undefined {
+  if (result.structuredContent !== undefined) return result.structuredContent
+  const [block, ...others] = Array.isArray(result.content) ? result.content : []
+  if (others.length > 0 || !isJsonObject(block) || typeof block.text !== 'string') return undefined
+  try {
+    return JSON.parse(block.text) as Json
+  } catch {
+    return block.text
+  }
+}

@@ -1,0 +1,56 @@
+import { SallyportError } from '@sallyport/core'
+import type { IsolationFacts } from './isolated-call.ts'
+import type { IsolationPlan } from './isolation-plan.ts'
+import type { ModelTurn } from './model-engine.ts'
+
+/** An answer shorter than this helps nobody. */
+const LEAST_OUTPUT = 50
+
+/** What one isolated call may use, and has used. */
+export class RunBudget {
+  readonly #limits: Pick<IsolationPlan, 'maxTokens' | 'maxTurns'>
+  #turns = 0
+  #tokensIn = 0
+  #tokensOut = 0
+  #extra = 0
+
+  constructor(limits: Pick<IsolationPlan, 'maxTokens' | 'maxTurns'>) {
+    this.#limits = limits
+  }
+
+  get facts(): IsolationFacts {
+    return { turns: this.#turns, tokensIn: this.#tokensIn, tokensOut: this.#tokensOut }
+  }
+
+  get hasTurns(): boolean {
+    return this.#turns < this.#limits.maxTurns + this.#extra
+  }
+
+  /** One turn more than was planned, to end in order. */
+  grantRecovery(): void {
+    this.#extra = 1
+  }
+
+  /** How long an answer to so many tokens may be. */
+  outputFor(tokensIn: number): number | SallyportError {
+    const { maxTokens } = this.#limits
+    const left = maxTokens - this.#tokensIn - this.#tokensOut - tokensIn
+    if (left >= LEAST_OUTPUT) return left
+    return limitReached(`${maxTokens} tokens would not be enough for its next turn`, 'max_tokens')
+  }
+
+  spend({ tokensIn, tokensOut }: ModelTurn, estimated: { readonly in: number; readonly out: number }): void {
+    this.#turns += 1
+    this.#tokensIn += tokensIn ?? estimated.in
+    this.#tokensOut += tokensOut ?? estimated.out
+  }
+
+  turnsReached(): SallyportError {
+    return limitReached(`${this.#limits.maxTurns} turns were not enough`, 'max_turns')
+  }
+}
+
+export const limitReached = (what: string, key: string): SallyportError =>
+  new SallyportError('ISOLATION_LIMIT', `The isolated call reached its limit: ${what}.`, {
+    hint: `Raise isolation.${key}, or use the strategy "bounded", which asks no model.`,
+  })

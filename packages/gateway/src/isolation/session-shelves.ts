@@ -1,0 +1,49 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ownerOf } from '@sallyport/core'
+import { createWorkspace, openResultShelf, ownerFolder, type ResultShelf } from '@sallyport/kit'
+import type { Settings } from '../config/config.ts'
+import type { ResultOwner } from './returning.ts'
+
+export interface SessionShelvesOptions {
+  /** The state folder. */
+  readonly state: string
+  readonly settings: () => Pick<Settings, 'context'>
+}
+
+interface KeptShelf {
+  readonly shelf: ResultShelf
+  readonly retention: Settings['context']['retention']
+}
+
+const MOST_KEPT = 1_000
+const PRIVATE = 0o700
+
+/** The whole results of each session, in its own workspace. */
+export class SessionShelves {
+  readonly #options: SessionShelvesOptions
+  readonly #kept = new Map<string, KeptShelf>()
+
+  constructor(options: SessionShelvesOptions) {
+    this.#options = options
+  }
+
+  /** Throws where the folder cannot be made. */
+  of(owner: ResultOwner): ResultShelf {
+    const { retention } = this.#options.settings().context
+    const name = ownerOf(owner)
+    const known = this.#kept.get(name)
+    if (known?.retention === retention) return known.shelf
+    const shelf = this.#open(owner, retention)
+    const [oldest] = this.#kept.keys()
+    if (oldest !== undefined && this.#kept.size >= MOST_KEPT) this.#kept.delete(oldest)
+    this.#kept.set(name, { shelf, retention })
+    return shelf
+  }
+
+  #open({ user, session }: ResultOwner, { age, bytes }: KeptShelf['retention']): ResultShelf {
+    const root = ownerFolder(join(this.#options.state, 'workspaces'), user, session)
+    mkdirSync(root, { recursive: true, mode: PRIVATE })
+    return openResultShelf({ workspace: createWorkspace(root), limits: { age, bytes } })
+  }
+}

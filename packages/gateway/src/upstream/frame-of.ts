@@ -1,0 +1,15 @@
+import { JsonScanner, SallyportError } from '@sallyport/core'
+import type { Frame } from './transport.ts'
+
+/** As deep as an answer may be. */
+const MAX_DEPTH = 1_000
+
+/** A frame of bytes that we wrote ourselves, in place of what a server said. */
+export function frameOf(parts: readonly Buffer[]): Frame {
+  const scanner = new JsonScanner(MAX_DEPTH)
+  for (const part of parts) scanner.feed(part)
+  const envelope = scanner.end()
+  if (envelope === undefined)
+    throw new SallyportError('INTERNAL', `An answer that was changed is no longer JSON: ${scanner.failure}.`)
+  return { parts, envelope }
+}
