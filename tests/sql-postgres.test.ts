@@ -292,7 +292,7 @@ describe('limits', () => {
   })
 
   test('a row that cannot be read is an error of its query, and of no more', async () => {
-    const nested = `SELECT ARRAY[repeat('\"', 12000000)] AS d`
+    const nested = `SELECT ARRAY[repeat('"', 12000000)] AS d`
     await sql.query('shop', nested, { maxBytes: 60_000_000 }).catch((error) => {
       expect(error).toBeInstanceOf(ConnectorError)
       expect(error.message).toContain('cannot be read')

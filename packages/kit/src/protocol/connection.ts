@@ -234,8 +234,7 @@ function claimOf({ method, params }: Incoming<'request'>, scope: RequestScope | 
   })
   return {
     // With what they may do: a token that grants less must not go on with what another one was let begin.
-    owner:
-      scope === undefined ? '' : JSON.stringify([scope.userId, scope.sessionId, scope.claims.permissions ?? null]),
+    owner: scope === undefined ? '' : JSON.stringify([scope.userId, scope.sessionId, scope.claims.permissions ?? null]),
     // Arguments may be megabytes, and secrets.
     request: createHash('sha256').update(request).digest('base64'),
   }

@@ -15,7 +15,10 @@ function createDisk() {
         resolve()
       })
     })
-  return { write, measure: async () => used, finishAll: () => finishers.splice(0).forEach((finish) => finish()) }
+  const finishAll = (): void => {
+    for (const finish of finishers.splice(0)) finish()
+  }
+  return { write, measure: async () => used, finishAll }
 }
 
 const begun = () => new Promise((resolve) => setImmediate(resolve))

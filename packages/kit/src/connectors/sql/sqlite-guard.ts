@@ -81,7 +81,9 @@ export function refusalOf(database: Sqlite, sql: string, parameterCount: number)
 
 /** A virtual table is known by its address, which stays while the connection lives: those that are allowed first. */
 function refusalOfTables(database: Sqlite, sql: string): string | undefined {
-  const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(([name]) => `main.${quoteName(String(name))}`)
+  const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(
+    ([name]) => `main.${quoteName(String(name))}`,
+  )
   const allowed = new Set([...VIRTUAL_TABLES, ...own].flatMap((table) => opened(database, `SELECT * FROM ${table}`)))
   const isAllowed = opened(database, sql).every((address) => allowed.has(address))
   return isAllowed ? undefined : 'A table-valued function that is not allowed here is used.'

@@ -68,7 +68,12 @@ export class SqliteProcesses {
 
   #start(): ChildProcess {
     // An empty environment: what is secret in ours is none of its business.
-    const child = fork(PROGRAM, [], { env: {}, cwd: ROOT, execArgv: FLAGS, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    const child = fork(PROGRAM, [], {
+      env: {},
+      cwd: ROOT,
+      execArgv: FLAGS,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
     this.#all.add(child)
     child.on('error', () => this.#forget(child))
     child.once('exit', () => this.#forget(child))
