@@ -284,6 +284,22 @@ describe('limits', () => {
     expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
   })
 
+  test('a document that is too deep or too long to be taken apart is a text', async () => {
+    const [deep] = await rowsOf("SELECT (repeat('[', 5000) || repeat(']', 5000))::json AS d")
+    expect(deep?.d).toBe('['.repeat(5_000) + ']'.repeat(5_000))
+    const long = await sql.query('shop', "SELECT to_json(repeat('x', 20000000)) AS d", { maxBytes: 30_000_000 })
+    expect(String(long.rows[0]?.d)).toHaveLength(20_000_002)
+  })
+
+  test('a row that cannot be read is an error of its query, and of no more', async () => {
+    const nested = `SELECT ARRAY[repeat('"', 12000000)] AS d`
+    await sql.query('shop', nested, { maxBytes: 60_000_000 }).catch((error) => {
+      expect(error).toBeInstanceOf(ConnectorError)
+      expect(error.message).toContain('cannot be read')
+    })
+    expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
+  })
+
   test('a slow query is stopped when its time is over', async () => {
     const error = await refusal(sql.query('shop', 'SELECT pg_sleep(60)', { timeoutMs: 300 }))
     expect(error.message).toContain('300 ms')

@@ -69,6 +69,15 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
     expect(Object.entries(second ?? {}).map(([, value]) => value)).toEqual(['7', '', '', '', ''])
   })
 
+  test('a header with one name very often, and a field of very many digits, hold nobody up', async () => {
+    await put(`${'a,'.repeat(200_000)}a\n`)
+    const { columns } = await CsvConnector.read(PATH, bench.options)
+    expect([columns.length, columns.at(-1)]).toEqual([200_001, 'a_200001'])
+    await put(`a\n${'1'.repeat(1_000_000)}x\n5.\n.5e1\n`)
+    const where = [{ column: 'a', operator: '=', value: 5 }] as const
+    expect((await CsvConnector.read(PATH, { ...bench.options, where })).rows).toEqual([{ a: '5.' }, { a: '.5e1' }])
+  })
+
   test('columns are chosen and rows filtered, page by page', async () => {
     await put(`id,name,price\n${Array.from({ length: 100 }, (_, n) => `${n},item ${n},${n * 1.5}`).join('\n')}`)
     const where = [

@@ -22,6 +22,8 @@ export interface HttpOptions {
   readonly sessionIdleMs?: number
   readonly maxSessions?: number
   readonly maxSessionsPerUser?: number
+  /** Requests and streams of the modern era at the same time. */
+  readonly maxRequestsPerUser?: number
 }
 
 export interface HttpServing {
@@ -49,6 +51,7 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
     idleMs: options.sessionIdleMs ?? 3_600_000,
     most: options.maxSessions ?? 1_000,
     mostOfUser: options.maxSessionsPerUser ?? 100,
+    mostRequestsOfUser: options.maxRequestsPerUser ?? 1_000,
     now: Date.now,
   })
   const listener = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false })
