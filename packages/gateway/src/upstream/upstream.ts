@@ -28,7 +28,6 @@ export {
   type StandingClient,
 } from './client.ts'
 export { Fleet } from './fleet.ts'
-export { headerText, readHeaderText } from './http/http.ts'
 export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
