@@ -40,6 +40,10 @@ const TIMEOUTS = {
   keepAliveTimeout: 120_000,
   connectionsCheckingInterval: 5_000,
 }
+const HINTS = {
+  host: 'add the exact Host value to the allowedHosts of serveHttp.',
+  origin: 'add its exact origin to the allowedOrigins of serveHttp.',
+}
 const GOODBYE_MS = 200
 
 /** Serves Streamable HTTP in both protocol eras. Every request is authenticated. */
@@ -56,9 +60,10 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
   })
   const listener = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false })
   const port = await listen(listener, host, options.port)
-  const guard = createRequestGuard({ host, port, allowedHosts, allowedOrigins })
+  const guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    guard(request)
+    const refused = guard(request)
+    if (refused !== undefined) throw refused
     if (request.url?.split('?')[0] !== path) throw new SallyportError('ROUTE_UNKNOWN', `The path must be ${path}.`)
     await endpoint.handle(request, response)
   }
