@@ -26,6 +26,7 @@ export {
   readServerConfig,
   type ServerConfig,
 } from './config/config.ts'
+export type { Form, FormAnswer, FormAnswerer } from './form.ts'
 export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
 export {
   type Authentication,

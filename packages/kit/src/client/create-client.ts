@@ -1,4 +1,5 @@
 import { SallyportError, type Sensitivity } from '@sallyport/core'
+import type { FormAnswerer } from '../form.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { McpServer } from '../mcp-server.ts'
 import type { BearerToken, Endpoint, HttpTransport } from './endpoint.ts'
@@ -20,6 +21,8 @@ export interface ClientOptions {
   readonly maxSameFailures?: number
   /** Absent: found out over HTTP and in memory, `legacy` for processes, some of which end when they are probed. */
   readonly era?: EraChoice
+  /** Answers the forms of servers. Absent: the client declares that nobody can be asked. */
+  readonly onElicit?: FormAnswerer
   readonly clientInfo?: { readonly name: string; readonly version: string }
 }
 
@@ -46,14 +49,14 @@ const CLIENT_INFO = { name: 'sallyport-kit', version: '0.1.0' }
 
 /** Opens a strict client; with an isolated instance, one that holds both connections. */
 export async function createMcpClient(options: ClientTarget & ClientOptions): Promise<McpClient> {
-  const { timeoutMs = TIMEOUT_MS, maxSameFailures = MAX_SAME_FAILURES, clientInfo = CLIENT_INFO } = options
+  const { timeoutMs = TIMEOUT_MS, maxSameFailures = MAX_SAME_FAILURES, clientInfo = CLIENT_INFO, onElicit } = options
   requirePositive('timeoutMs', timeoutMs)
   requirePositive('maxSameFailures', maxSameFailures)
   const { endpoint, isolated } = endpointsOf(options)
   const shared = typeof options.label === 'function' ? { read: options.label } : options.label
   const label = new SessionLabel({ shared, privateFrom: options.privateFrom, timeoutMs })
   const era = options.era ?? (isOfOldKind(options) ? 'legacy' : 'auto')
-  const route = await openRoute({ endpoint, isolated, label, link: { clientInfo, era, timeoutMs } })
+  const route = await openRoute({ endpoint, isolated, label, link: { clientInfo, era, timeoutMs, onElicit } })
   return new McpClient({ route, label, maxSameFailures })
 }
 
