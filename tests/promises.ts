@@ -320,6 +320,14 @@ export const PROMISES = {
     text: 'Progress, cancellation, logging, structured output, resources, prompts, elicitation and icons in both eras from one definition, over stdio, Streamable HTTP and in memory',
     state: 'built',
   },
+  'KIT-15': {
+    text: 'A template shows a server and a client with all that the kit does, and every command of the walk through it runs as shown',
+    state: 'built',
+  },
+  'KIT-16': {
+    text: 'sallyport new server makes a project that installs, runs, and passes its own tests',
+    state: 'built',
+  },
   'KIT-3': {
     text: 'Agents see /workspace and nothing else: links, hard links, devices and swaps between check and use lead nowhere, and no host path is told',
     state: 'built',
