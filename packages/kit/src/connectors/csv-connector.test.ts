@@ -154,6 +154,11 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
     expect(await rows()).toEqual([{ a: '' }, { a: '' }, { a: '0' }, { a: 'false' }])
   })
 
+  test('lists and mappings are written as JSON', async () => {
+    await CsvConnector.write(PATH, [{ a: [1, 'x'], b: { c: null } }], bench.options)
+    expect(await rows()).toEqual([{ a: '[1,"x"]', b: '{"c":null}' }])
+  })
+
   test('rows are appended in the columns of the file, on a line of their own', async () => {
     await put('a;b\n1;2')
     await CsvConnector.append(PATH, [{ b: 'x;y', a: 3 }, [4, 5]], bench.options)
