@@ -51,7 +51,9 @@ describe('the decision about runtime dependencies', () => {
     const names = Object.keys(peerDependencies)
     expect(peerDependenciesMeta).toEqual(Object.fromEntries(names.map((name) => [name, { optional: true }])))
     const telemetry = names.filter((name) => name.startsWith('@opentelemetry/'))
-    expect(telemetry.map((name) => peerDependencies[name])).toEqual(telemetry.map((name) => `~${devDependencies[name]}`))
+    expect(telemetry.map((name) => peerDependencies[name])).toEqual(
+      telemetry.map((name) => `~${devDependencies[name]}`),
+    )
     expect(PACKAGES).toEqual(telemetry.map((name) => `${name}@${devDependencies[name]}`))
     expect(textOf('docs/telemetry.md')).toContain(`npm install ${PACKAGES.join(' ')}`)
     const models = names.filter((name) => !telemetry.includes(name))
