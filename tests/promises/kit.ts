@@ -57,5 +57,13 @@ export const KIT_PROMISES = {
     text: 'The client plugs into the AI SDK and into the tool formats of the OpenAI and Anthropic SDKs',
     state: 'built',
   },
+  'KIT-15': {
+    text: 'A template shows a server and a client with all that the kit does, and every command of the walk through it runs as shown',
+    state: 'built',
+  },
+  'KIT-16': {
+    text: 'sallyport new server makes a project that installs, runs, and passes its own tests',
+    state: 'built',
+  },
   'KIT-17': { text: 'A client for tests is one line away, in both protocol eras', state: 'built' },
 } as const satisfies Record<string, Promised>
