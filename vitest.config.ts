@@ -2,7 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts'],
+    include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'examples/*/tests/**/*.test.ts'],
     // Needs agent CLIs that are too large for every run: `npm run test:agents`.
     exclude: [...configDefaults.exclude, 'tests/agents/real-agents.test.ts', 'tests/agents/hooks.test.ts'],
     globalSetup: 'tests/leftovers.ts',

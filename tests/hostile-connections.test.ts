@@ -21,7 +21,7 @@ let client: LegacyClient
 
 beforeAll(async () => {
   const server = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')] }
-  gateway = await runGateway({ config: { mcp_servers: { hostile: server } } })
+  gateway = await runGateway({ config: { context: { cap: 'off' }, mcp_servers: { hostile: server } } })
   client = await LegacyClient.open(gateway.mcp)
   await goesOn()
 })

@@ -24,12 +24,17 @@ const QUERY = { type: 'object', properties: { query: { type: 'string' } }, requi
 
 let model: ScriptedModel
 let client: McpClient
+let begun: Promise<void>
 let cancelled: Promise<void>
 
 beforeEach(async () => {
   model = await openScriptedModel()
   const server = createMcpServer('records', { version: '1.0.0' })
+  let begin = (): void => {}
   let cancel = (): void => {}
+  begun = new Promise((resolve) => {
+    begin = resolve
+  })
   cancelled = new Promise((resolve) => {
     cancel = resolve
   })
@@ -54,6 +59,7 @@ beforeEach(async () => {
   server.tool(LONG, { description: 'Has a long name', permission: READ }, () => 'long')
   server.tool('odd.name.here', { description: 'Has an odd name', permission: READ }, () => 'odd')
   server.tool('wait', { description: 'Waits', permission: READ }, (_, { signal }) => {
+    begin()
     return new Promise((_resolve, reject) =>
       signal.addEventListener('abort', () => {
         cancel()
@@ -198,9 +204,7 @@ describe.each(Object.entries(LOOPS))(`%s: ${promise('KIT-14')}`, (_, loop) => {
       () => 'well',
       () => 'badly',
     )
-    await expect.poll(() => model.requests.length).toBe(1)
-    // The call has begun once the client can no longer be told from one that waits for the server.
-    await client.ping()
+    await begun
     giving.abort(new Error('enough'))
     await cancelled
     expect(await ended).toBe('badly')

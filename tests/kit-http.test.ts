@@ -274,7 +274,7 @@ describe('what is refused', () => {
   test.each([
     ['a Host that is not ours', 403, { headers: { host: 'evil.example' } }],
     ['no Host', 403, { headers: { host: undefined } }],
-    ['two Hosts', 400, { lines: ['Host: evil.example'] }],
+    ['two Hosts', 403, { lines: ['Host: evil.example'] }],
     ['a target with an authority', 403, { target: 'http://evil.example/mcp' }],
     ['the page of another origin', 403, { headers: { origin: 'http://evil.example' } }],
     ['a page without an origin', 403, { headers: { origin: 'null' } }],

@@ -37,6 +37,10 @@ const ROUTES: Record<string, Route> = {
   '/v1/away': (_, response) => response.writeHead(302, { location: `${otherBase}/steal` }).end(),
   '/v1/up': (_, response) => response.writeHead(302, { location: '/admin' }).end(),
   '/v1/near': (_, response) => response.writeHead(307, { location: '/v1/echo?from=near' }).end(),
+  '/v1/slashes': (request, response) =>
+    response
+      .writeHead(503, { 'content-type': 'application/json', 'retry-after': `${request.headers['x-api-key']}` })
+      .end(JSON.stringify({ got: request.headers['x-api-key'] }).replaceAll('/', '\\/')),
   '/v1/loop': (_, response) => response.writeHead(302, { location: '/v1/loop' }).end(),
   '/v1/silent': () => undefined,
   '/v1/text': (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('plain'),
@@ -297,6 +301,15 @@ describe('answers', () => {
     expect(await api.call('get_text')).toMatchObject({ status: 200, body: 'plain', isCut: false })
     expect((await api.call('get_picture')).body).toBe('10 bytes of image/png')
     expect((await api.call('get_notjson')).body).toBe('{"a":')
+  })
+
+  test('what is secret is not shown in another spelling either', async () => {
+    const spec = document({ '/echo': { get: {} }, '/slashes': { get: {} } })
+    const api = await readApi({ spec, baseUrl: `${base}/v1`, headers: { 'x-api-key': 'a/key"of/the author' } })
+    expect(JSON.stringify(await api.call('get_echo'))).not.toContain('author')
+    const { message } = await refusal(api.call('get_slashes'))
+    expect(message).toContain('[hidden]')
+    expect(message).not.toContain('author')
   })
 
   test('never show what the author sends along', async () => {

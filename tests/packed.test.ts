@@ -10,7 +10,17 @@ import { PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
 import { ROOT } from './repository.ts'
 
 const run = promisify(execFile)
-const PACKED_PARTS = ['package.json', 'README.md', 'config.schema.json', 'dist', 'bin', 'demo', 'ui', 'scripts']
+const PACKED_PARTS = [
+  'package.json',
+  'README.md',
+  'config.schema.json',
+  'dist',
+  'bin',
+  'demo',
+  'templates',
+  'ui',
+  'scripts',
+]
 
 /** Everything that `npm pack` of the gateway gives to somebody who has nothing but the registry. */
 describe('the packed gateway', () => {
@@ -56,6 +66,13 @@ describe('the packed gateway', () => {
     expect(words()).toContain(`npm install ${PACKAGES.join(' ')}`)
   })
 
+  it('makes a new server', async () => {
+    const { stdout } = await run(sallyport(), ['new', 'server', 'tea', '--json'], { cwd: folder })
+    const { files } = JSON.parse(stdout)
+    expect(files).toEqual(expect.arrayContaining(['.gitignore', 'package.json', 'src/server.ts']))
+    expect(files.every((file: string) => existsSync(join(folder, 'tea', file)))).toBe(true)
+  })
+
   it('can be imported by a program', async () => {
     const program = "const { createGateway } = await import('sallyport'); console.log(typeof createGateway)"
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder })
@@ -67,7 +84,8 @@ describe('the packed gateway', () => {
     expect(readdirSync(join(own, 'node_modules', '@sallyport')).sort()).toEqual(['core', 'kit'])
     expect(existsSync(join(own, 'LICENSE'))).toBe(true)
     const files = readdirSync(own, { recursive: true, encoding: 'utf8' })
-    expect(files.filter((file) => /\.test|tsbuildinfo|(?<!\.d)\.ts$/.test(file))).toEqual([])
+    const code = files.filter((file) => !file.startsWith('templates'))
+    expect(code.filter((file) => /\.test|tsbuildinfo|(?<!\.d)\.ts$/.test(file))).toEqual([])
   })
 
   it('has manifests that tools and compilers understand', async () => {

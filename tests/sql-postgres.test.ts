@@ -28,7 +28,10 @@ beforeAll(async () => {
     INSERT INTO customer VALUES (1, 'Ann'), (2, 'Bob');
     INSERT INTO sale VALUES (1, 1, 1.50), (9007199254740993, 2, 12345678901234567.10);
     CREATE FUNCTION sneak() RETURNS int LANGUAGE sql AS $$ INSERT INTO customer VALUES (99, 'sneak') RETURNING id $$;
-    RESET ROLE;`)
+    RESET ROLE;
+    CREATE FUNCTION lend_write() RETURNS int LANGUAGE sql SECURITY DEFINER
+      AS $$ INSERT INTO customer VALUES (98, 'lent') RETURNING id $$;
+    CREATE FUNCTION lend_file() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT pg_read_file('PG_VERSION') $$;`)
 })
 
 afterAll(async () => {
@@ -180,6 +183,7 @@ describe('a database that may only be read', () => {
     'CREATE TEMP TABLE t (a int)',
     'SELECT * INTO t FROM customer',
     'SELECT sneak()',
+    'SELECT lend_write()',
     "SELECT nextval('counter')",
     "SELECT setval('counter', 7)",
     'SET TRANSACTION READ WRITE',
@@ -224,6 +228,29 @@ describe('a database that may only be read', () => {
       expect(await rowsOf('SHOW default_transaction_read_only')).toEqual([{ default_transaction_read_only: 'on' }])
     }
     expect(await refusal(sql.query('shop', 'EXECUTE p'))).toMatchObject({ retryable: true })
+  })
+
+  test('what docs/kit/sql.md says is not refused: other sessions of its role, and rights that a function lends', async () => {
+    const other = new pg.Client(server.url(READER.role, READER.password))
+    other.on('error', () => undefined)
+    const ended = new Promise((resolve) => other.once('end', resolve))
+    await other.connect()
+    const pidOf = async (client: pg.Client) => (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid
+    const [own, foreign] = [await pidOf(other), await pidOf(admin)]
+    await refusal(sql.query('shop', 'SELECT pg_terminate_backend($1)', { parameters: [foreign] }))
+    expect(await rowsOf('SELECT pg_terminate_backend($1) AS ended', [own])).toEqual([{ ended: true }])
+    await ended
+    expect(await rowsOf('SELECT lend_file() AS text')).toEqual([{ text: expect.stringMatching(/^\d+\n$/) }])
+  })
+
+  test('what docs/kit/sql.md says of dblink: it writes outside the transaction, for whoever has a password', async () => {
+    await admin.query('CREATE EXTENSION dblink')
+    const write = "INSERT INTO customer VALUES (97, 'linked')"
+    const link = (address: string) => sql.query('shop', 'SELECT dblink_exec($1, $2)', { parameters: [address, write] })
+    await refusal(link(server.url(READER.role, '')))
+    await link(server.url(READER.role, READER.password))
+    expect((await admin.query('DELETE FROM customer WHERE id = 97')).rowCount).toBe(1)
+    await admin.query('DROP EXTENSION dblink')
   })
 
   test('a notice that it sends is never heard', async () => {
@@ -279,8 +306,24 @@ describe('limits', () => {
   })
 
   test('one row that is too large is not gathered either', async () => {
-    const error = await refusal(sql.query('shop', "SELECT repeat('x', 200000000) AS t", { maxBytes: 10_000 }))
+    const error = await refusal(sql.query('shop', "SELECT repeat('x', 50000000) AS t", { maxBytes: 10_000 }))
     expect(error.message).toContain('too large')
+    expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
+  })
+
+  test('a document that is too deep or too long to be taken apart is a text', async () => {
+    const [deep] = await rowsOf("SELECT (repeat('[', 5000) || repeat(']', 5000))::json AS d")
+    expect(deep?.d).toBe('['.repeat(5_000) + ']'.repeat(5_000))
+    const long = await sql.query('shop', "SELECT to_json(repeat('x', 20000000)) AS d", { maxBytes: 30_000_000 })
+    expect(String(long.rows[0]?.d)).toHaveLength(20_000_002)
+  })
+
+  test('a row that cannot be read is an error of its query, and of no more', async () => {
+    const nested = `SELECT ARRAY[repeat('"', 12000000)] AS d`
+    await sql.query('shop', nested, { maxBytes: 60_000_000 }).catch((error) => {
+      expect(error).toBeInstanceOf(ConnectorError)
+      expect(error.message).toContain('cannot be read')
+    })
     expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
   })
 

@@ -199,6 +199,27 @@ describe('a database that may only be read', () => {
     }
   })
 
+  test.each([
+    [
+      'a table',
+      "CREATE TABLE pragma_table_list (schema, name, type); INSERT INTO pragma_table_list VALUES ('main', 'fsdir', 'virtual')",
+    ],
+    ['a view', "CREATE VIEW pragma_table_list AS SELECT 'main' AS schema, 'fsdir' AS name, 'virtual' AS type"],
+    ['an index', "CREATE VIRTUAL TABLE fsdir USING fts5(name, data, content='fsdir', content_rowid='path')"],
+  ])('%s that is named like one of SQLite’s own does not make a table of files harmless', async (_, script) => {
+    writeFileSync(join(folder, 'secret.txt'), 'of the host')
+    make('trap.db', `CREATE TABLE t (a); ${script}`)
+    for (const schema of ['', 'main.', 'temp.'])
+      await refusal(sql.query('/workspace/trap.db', `SELECT data FROM ${schema}fsdir('${folder}/secret.txt')`))
+    expect((await sql.query('/workspace/trap.db', "SELECT value FROM json_each('[7]')")).rows).toEqual([{ value: 7 }])
+  })
+
+  test('a full-text index of the file itself can be searched', async () => {
+    make('notes.db', "CREATE VIRTUAL TABLE note USING fts5(words); INSERT INTO note VALUES ('red fox'), ('blue whale')")
+    const found = await sql.query('/workspace/notes.db', "SELECT words FROM note WHERE note MATCH 'fox'")
+    expect(found.rows).toEqual([{ words: 'red fox' }])
+  })
+
   test('execute is refused before the database is asked', async () => {
     expect(await refusal(sql.execute('shop', 'DELETE FROM sale'))).toMatchObject({ retryable: true })
   })

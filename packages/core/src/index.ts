@@ -16,6 +16,12 @@ export {
   UNDECIDED,
   type Verdict,
 } from './decide.ts'
+export {
+  DOCKER_ENVIRONMENT,
+  DOCKER_GATEWAY_COMMAND,
+  type DockerGatewayOptions,
+  dockerGatewayArguments,
+} from './docker-gateway.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields } from './effective-policy.ts'
 export type { Envelope, Span } from './envelope.ts'
@@ -112,6 +118,7 @@ export {
 } from './shaping/shaping.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { camelCase, snakeCase } from './spelling.ts'
+export { splitWords } from './split-words.ts'
 export { stricterPolicy } from './stricter-policy.ts'
 export { isTellingName } from './telling-name.ts'
 export type { CompilePattern, TextPattern } from './text-pattern.ts'

@@ -26,7 +26,7 @@ export {
   readServerConfig,
   type ServerConfig,
 } from './config/config.ts'
-export { ConnectorError } from './connectors/connector-error.ts'
+export type { Form, FormAnswer, FormAnswerer } from './form.ts'
 export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
 export {
   type Authentication,
@@ -101,7 +101,6 @@ export {
 } from './results/results.ts'
 export type { ArgumentsOf, InputSchema, PlainSchema, Schema, StandardSchema, ValueOf } from './schema/schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'
-export { connectInMemory, type InMemoryClient, type InMemoryOptions } from './testing/testing.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
 export { type Content, type ToolResult, textContent } from './tool-result.ts'
 export {

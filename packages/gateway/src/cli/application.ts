@@ -34,6 +34,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   token: async () => (await import('./commands/token.ts')).tokenCommands,
   trust: async () => (await import('./commands/trust.ts')).trustCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  new: async () => (await import('./commands/new.ts')).newCommands,
   ui: async () => (await import('./commands/ui.ts')).uiCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,
 }

@@ -21,7 +21,6 @@ export { secretsOf } from './secrets-of.ts'
 export { isTransportHeader } from './server-address.ts'
 export type {
   AutoApproval,
-  ContextSettings,
   DockerGatewayConfig,
   EscalationSettings,
   ExecutorSettings,

@@ -1,21 +1,18 @@
-import { dockerArguments } from './docker-arguments.ts'
+import { DOCKER_GATEWAY_COMMAND, dockerGatewayArguments, splitWords } from '@sallyport/core'
 import type { DockerGatewayEntry } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
 import { type EntrySource, oneKey, readCommon, readProgram } from './entry-source.ts'
 import type { DockerGatewayConfig } from './settings.ts'
-import { splitWords } from './split-words.ts'
 
 /** Of the entry that MCP_GATEWAY_ENABLED adds. */
 export const DOCKER_ID = 'docker'
-
-const DEFAULT_COMMAND = ['docker', 'mcp', 'gateway', 'run'] as const
 
 type Source = EntrySource<DockerGatewayEntry>
 
 /** An entry of `type: docker-gateway`; variables give what it leaves out. Nothing after its problems were logged. */
 export function readDockerGateway(source: Source, variables: DockerVariables): DockerGatewayConfig | undefined {
   const { entry } = source
-  const words = readCommand(source) ?? variables.command ?? DEFAULT_COMMAND
+  const words = readCommand(source) ?? variables.command ?? DOCKER_GATEWAY_COMMAND
   const program = readProgram(source, words)
   if (program === undefined) return undefined
   const servers = readServers(source, variables)
@@ -28,7 +25,7 @@ export function readDockerGateway(source: Source, variables: DockerVariables): D
     kind: 'docker-gateway',
     // A start takes long: it is not made twice to find out that the server knows no other era.
     era: entry.era ?? 'legacy',
-    args: [...program.args, ...dockerArguments({ ...entry, servers })],
+    args: [...program.args, ...dockerGatewayArguments({ ...entry, servers })],
     timeouts: { ...common.timeouts, startup },
     transport: entry.transport ?? 'stdio',
     port: entry.port,

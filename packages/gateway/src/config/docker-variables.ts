@@ -1,7 +1,6 @@
-import { SallyportError } from '@sallyport/core'
+import { SallyportError, splitWords } from '@sallyport/core'
 import { LIST_ITEM } from './docker-gateway-schema.ts'
 import { type Environment, lookupIn } from './environment.ts'
-import { splitWords } from './split-words.ts'
 
 /** What the variables for the Docker MCP Gateway say; undefined where they say nothing. */
 export interface DockerVariables {

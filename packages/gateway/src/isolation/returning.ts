@@ -68,7 +68,7 @@ interface Ran extends IsolationFacts {
 }
 
 const NOTHING_USED: IsolationFacts = { turns: 0, tokensIn: 0, tokensOut: 0 }
-export const ISOLATION_META = 'sallyport/isolation'
+const ISOLATION_META = 'sallyport/isolation'
 
 /** Nobody waits, or somebody has to decide: a bounded result would hide it. */
 const NEVER_BOUNDED: readonly string[] = ['CALL_CANCELLED', 'EXECUTOR_MISSING']

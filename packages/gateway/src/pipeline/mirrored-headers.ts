@@ -1,6 +1,6 @@
 import { isJsonObject, paramText } from '@sallyport/core'
+import { headerText } from '@sallyport/kit/http-intake'
 import { repeatedParams } from '../catalog/catalog.ts'
-import { headerText } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
 /** The headers that go with a call: what its tool wants repeated of the arguments, and what the client sent besides. */

@@ -92,7 +92,7 @@ function returnedText({ strategy, turns, handle, fellBack, ...figures }: ReturnF
   }
 }
 
-export function failedRecord(call: Call, error: SallyportError, latency: number): SallyportEvent {
+function failedRecord(call: Call, error: SallyportError, latency: number): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
     ...factsOf(call),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readBody } from '@sallyport/kit/http-intake'
 import type { ApprovalDesk } from './admin-context.ts'
-import { readBody } from './http-exchange.ts'
 
 const PATH = /^\/api\/approvals\/([0-9a-zA-Z_-]{1,64})\/answer$/
 const MOST_BYTES = 16_384
@@ -17,7 +17,7 @@ export interface HookVisit {
 
 /** The one write without a token: the signature of the body is the credential. */
 export async function serveHookAnswer({ request, response, id, hook }: HookVisit): Promise<void> {
-  const body = await readBody(request, MOST_BYTES)
+  const body = await readBody(request, { limit: MOST_BYTES, hint: 'Send the decision and a reason alone.' })
   await hook.take(id, { headers: request.headers, body })
   response.writeHead(204).end()
 }

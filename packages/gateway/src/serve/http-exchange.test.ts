@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { SallyportError } from '@sallyport/core'
+import { readBody } from '@sallyport/kit/http-intake'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { beginEventStream } from './event-stream.ts'
-import { HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
+import { HttpExchange, sendMessage, sendRefusal } from './http-exchange.ts'
 import { printedMessage, resultMessage } from './wire-message.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -189,7 +190,7 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
     const outcomes: Promise<string>[] = []
     const waiting: (() => void)[] = []
     const port = await listen((request, response) => {
-      const outcome = readBody(request, limit).then(
+      const outcome = readBody(request, { limit, hint: '' }).then(
         (bytes) => bytes.toString(),
         (error: unknown) => (error instanceof SallyportError ? error.code : `not an expected error: ${String(error)}`),
       )
@@ -236,7 +237,7 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
     const outcome = deferred<string>()
     const port = await listen((request) => {
       request.once('close', () =>
-        readBody(request, 1_000).then(
+        readBody(request, { limit: 1_000, hint: '' }).then(
           () => outcome.resolve('read'),
           (error: SallyportError) => outcome.resolve(error.code),
         ),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
+import { Cancellation, type JsonObject, type SallyportError } from '@sallyport/core'
 import type { Reply } from './client-request.ts'
 import { type EventStream, openPlainStream, weightOf } from './event-stream.ts'
 import type { LongCall } from './long-calls.ts'
@@ -125,38 +125,6 @@ export function acceptsJson(request: IncomingMessage): boolean {
   const { accept } = request.headers
   return accept === undefined || /application\/json|application\/\*|\*\/\*/.test(accept)
 }
-
-/** The whole body, or a refusal once it is known to be too large. */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    // A client that went away or stopped speaking HTTP is no bug of ours.
-    const cutOff = (): void => {
-      if (!request.complete)
-        reject(new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.'))
-    }
-    // Whoever left while the credentials were looked at will not say so again.
-    if (request.destroyed && !request.complete) return cutOff()
-    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
-    const chunks: Buffer[] = []
-    let bytes = 0
-    const take = (chunk: Buffer): void => {
-      bytes += chunk.length
-      if (bytes <= limit) return void chunks.push(chunk)
-      request.off('data', take)
-      chunks.length = 0
-      reject(tooLarge(limit))
-    }
-    request.on('data', take)
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    request.on('error', cutOff)
-    request.on('close', cutOff)
-  })
-}
-
-const tooLarge = (limit: number): SallyportError =>
-  new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, {
-    hint: 'Raise gateway.max_body if it has to be.',
-  })
 
 /** So long a client that was refused may go on sending its body. */
 const PATIENCE = 1_000

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
+import { readBody } from '@sallyport/kit/http-intake'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
-import { acceptsJson, acceptsStream, HttpExchange, readBody, sendMessage, sendRefusal } from './http-exchange.ts'
+import { acceptsJson, acceptsStream, HttpExchange, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
@@ -35,6 +36,8 @@ interface Visit {
 type ClientCall = Extract<Incoming, { kind: 'request' }>
 
 /** MCP over HTTP: both eras on one endpoint, told apart message by message. */
+const BODY_HINT = 'Raise gateway.max_body if it has to be.'
+
 export class HttpMcp {
   readonly #options: HttpMcpOptions
   readonly #unread = new UnreadAnswers()
@@ -51,7 +54,7 @@ export class HttpMcp {
       if (method === 'POST') {
         checkMedia(visit.request)
         // Not in a function of its own: each one that waits costs a call more than its checks do.
-        const bytes = await readBody(visit.request, this.#options.maxBodyBytes())
+        const bytes = await readBody(visit.request, { limit: this.#options.maxBodyBytes(), hint: BODY_HINT })
         const asked = this.#read(visit, bytes)
         if (asked instanceof Promise) await asked
         else if (asked !== undefined) this.#reply(asked, await this.#options.methods.answer(asked.request))

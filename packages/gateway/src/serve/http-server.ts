@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
+import { createRequestGuard, type RequestGuard } from '@sallyport/kit/http-intake'
 import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
 import { sendRefusal } from './http-exchange.ts'
 import type { HttpMcp, WatchCredential } from './http-mcp.ts'
 import { sendProblem } from './problem.ts'
-import { createRequestGuard, type RequestGuard } from './request-guard.ts'
 
 export interface Routes {
   readonly mcp: HttpMcp
@@ -41,6 +41,11 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 5_000,
 }
 
+const HINTS = {
+  host: 'add the exact Host value to gateway.allowed_hosts.',
+  origin: 'add its exact origin to gateway.allowed_origins.',
+}
+
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpListener> {
   let guard: RequestGuard | undefined
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
@@ -51,7 +56,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
   refuseNonsense(server)
   const { port } = await listen(server, options)
   const { host, allowedHosts, allowedOrigins } = options
-  guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins })
+  guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, close: () => closeServer(server) }
 }
 

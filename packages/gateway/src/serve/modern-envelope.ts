@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
-import { readHeaderText } from '../upstream/upstream.ts'
+import { readHeaderText } from '@sallyport/kit/http-intake'
 import type { Incoming } from './incoming.ts'
 
 type Asked = Extract<Incoming, { method: string }>

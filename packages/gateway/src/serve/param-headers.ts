@@ -8,8 +8,8 @@ import {
   quoteText,
   SallyportError,
 } from '@sallyport/core'
+import { readHeaderText } from '@sallyport/kit/http-intake'
 import { type Offer, repeatedParams } from '../catalog/catalog.ts'
-import { readHeaderText } from '../upstream/upstream.ts'
 import type { Carrier } from './carrier.ts'
 
 /** What intermediaries were told of the arguments must be what the arguments say (2026-07-28, "Server Validation"). */

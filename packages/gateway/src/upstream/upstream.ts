@@ -29,7 +29,6 @@ export {
 } from './client.ts'
 export { Fleet } from './fleet.ts'
 export { frameOf } from './frame-of.ts'
-export { headerText, readHeaderText } from './http/http.ts'
 export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'

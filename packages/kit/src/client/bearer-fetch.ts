@@ -13,6 +13,7 @@ export interface BearerFetch {
 /** Sends requests with the token of the moment, and asks `beforeSend` last of all: it throws where nothing may leave. */
 export function createBearerFetch(endpoint: HttpEndpoint, beforeSend: (body: unknown) => void): BearerFetch {
   const { bearerToken } = endpoint
+  const secrets = Object.values(endpoint.headers ?? {}).flatMap(secretsIn)
   const used = new Set<string>()
   const send = async (url: string | URL, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers)
@@ -29,10 +30,17 @@ export function createBearerFetch(endpoint: HttpEndpoint, beforeSend: (body: unk
     },
     redact: (text) => {
       const named = text.replaceAll(endpoint.url, endpointName(endpoint))
-      return [...used].reduce((rest, token) => rest.replaceAll(token, '…'), named)
+      return [...secrets, ...used].reduce((rest, token) => rest.replaceAll(token, '…'), named)
     },
   }
 }
+
+/** Short values are words such as "true", and would tear holes into any text. */
+const SHORTEST_SECRET = 6
+
+/** A header's value, and what comes after its scheme: servers echo the one as well as the other. */
+const secretsIn = (value: string): readonly string[] =>
+  [value, value.replace(/^\S+\s+/, '')].filter((secret) => secret.length >= SHORTEST_SECRET)
 
 async function readToken(bearerToken: BearerToken, used: Set<string>): Promise<string> {
   const token = typeof bearerToken === 'string' ? bearerToken : await askFor(bearerToken)

@@ -23,9 +23,10 @@ export class CallClock {
   readonly #ending = new AbortController()
   readonly #timeoutMs: number
   readonly #callers: readonly AbortSignal[]
-  readonly #last: number
+  #last: number
   readonly #cancel = (): void => this.#ending.abort('The call was cancelled')
   #timer: NodeJS.Timeout | undefined
+  #heldSince: number | undefined
   #isLate = false
 
   constructor(timeoutMs: number, callers: readonly AbortSignal[]) {
@@ -57,8 +58,22 @@ export class CallClock {
     })
   }
 
+  /** Stands still: somebody on our side is asked, and the server waits for us. */
+  hold(): void {
+    clearTimeout(this.#timer)
+    this.#heldSince ??= performance.now()
+  }
+
+  /** Goes on. The time of the question does not count. */
+  release(): void {
+    this.#last += performance.now() - (this.#heldSince ?? performance.now())
+    this.#heldSince = undefined
+    this.extend()
+  }
+
   extend(): void {
     clearTimeout(this.#timer)
+    if (this.#heldSince !== undefined) return
     const left = Math.min(this.#timeoutMs, this.#last - performance.now(), LONGEST_TIMER)
     this.#timer = setTimeout(() => this.#expire(), Math.max(0, left))
   }

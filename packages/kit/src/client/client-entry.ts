@@ -1,6 +1,9 @@
-import { isJsonObject, type Json, type JsonObject, parseDuration, SallyportError } from '@sallyport/core'
+import { isJsonObject, type JsonObject, parseDuration } from '@sallyport/core'
 import type { KitConfig } from '../config/config.ts'
+import type { Environment } from '../identity/identity.ts'
 import type { ClientTarget } from './create-client.ts'
+import { readDockerTarget } from './docker-target.ts'
+import { invalidEntry, readList, readText, readTexts } from './entry-value.ts'
 import type { EraChoice } from './link.ts'
 
 /** What an entry says to a client. */
@@ -9,20 +12,18 @@ export interface ClientEntry {
   readonly options: { readonly timeoutMs?: number; readonly era?: EraChoice }
 }
 
-/** Transports that a client can use, by their written `type`. */
-const TYPES = ['client', 'http', 'streamable-http', 'streamableHttp', 'remote', 'stdio', 'local']
 const ERAS = ['auto', 'legacy', 'modern']
 
 /** Reads an entry of `type: client`, or an upstream of the gateway. */
-export function readClientEntry({ file, name, kind, settings }: KitConfig): ClientEntry {
+export function readClientEntry({ file, name, kind, settings }: KitConfig, environment: Environment): ClientEntry {
   const where = `${file}: mcp_servers.${name}`
-  const { type, era } = settings
-  if (kind === 'server' || (type !== undefined && !TYPES.includes(String(type))))
-    throw invalid(`${where} is of type "${String(type)}", which a client cannot open`)
-  if (era !== undefined && !ERAS.includes(String(era))) throw invalid(`${where}.era is none of ${ERAS.join(', ')}`)
+  const { era } = settings
+  if (kind === 'server') throw invalidEntry(`${where} is of type "server", which a client cannot open`)
+  if (era !== undefined && !ERAS.includes(String(era))) throw invalidEntry(`${where}.era is none of ${ERAS.join(', ')}`)
   const timeoutMs = readTimeout(settings, where)
   return {
-    target: readTarget(settings, where),
+    target:
+      settings.type === 'docker-gateway' ? readDockerTarget(settings, where, environment) : readTarget(settings, where),
     options: { ...(timeoutMs !== undefined && { timeoutMs }), ...(era !== undefined && { era: era as EraChoice }) },
   }
 }
@@ -34,11 +35,12 @@ function readTarget(settings: JsonObject, where: string): ClientTarget {
     return {
       url: readText(url, `${where}.url`),
       headers: readTexts(settings.headers, `${where}.headers`),
+      ...(settings.type === 'sse' && { transport: 'sse' as const }),
       ...(urlIsolated !== undefined && { urlIsolated: readText(urlIsolated, `${where}.url_isolated`) }),
     }
-  if (command === undefined) throw invalid(`${where} has neither a url nor a command`)
+  if (command === undefined) throw invalidEntry(`${where} has neither a url nor a command`)
   // Somebody who wrote it counts on it; a process has no second instance.
-  if (urlIsolated !== undefined) throw invalid(`${where} has a url_isolated, but no url`)
+  if (urlIsolated !== undefined) throw invalidEntry(`${where} has a url_isolated, but no url`)
   return {
     command: readText(command, `${where}.command`),
     args: readList(settings.args, `${where}.args`),
@@ -62,26 +64,6 @@ function readTimeout(settings: JsonObject, where: string): number | undefined {
   if (call === undefined && written === undefined) return undefined
   const [key, unit] = written ?? ['timeouts.call', 's']
   const ms = parseDuration(call ?? settings[key], call === undefined ? unit : 's')
-  if (ms === undefined || ms <= 0) throw invalid(`${where}: the time-out of calls is no duration above 0`)
+  if (ms === undefined || ms <= 0) throw invalidEntry(`${where}: the time-out of calls is no duration above 0`)
   return Math.ceil(ms)
 }
-
-function readTexts(value: Json | undefined, where: string): Readonly<Record<string, string>> {
-  if (value === undefined) return {}
-  if (!isJsonObject(value)) throw invalid(`${where} is no mapping`)
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, readText(item, `${where}.${key}`)]))
-}
-
-function readList(value: Json | undefined, where: string): readonly string[] {
-  if (value === undefined) return []
-  if (!Array.isArray(value)) throw invalid(`${where} is no list`)
-  return value.map((item: Json, index) => readText(item, `${where}[${index}]`))
-}
-
-function readText(value: Json | undefined, where: string): string {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value)
-  throw invalid(`${where} is no text`)
-}
-
-const invalid = (message: string): SallyportError =>
-  new SallyportError('CONFIG_INVALID', `${message}.`, { hint: 'See docs/kit/client.md for what a client reads.' })

@@ -1,7 +1,8 @@
 import { SallyportError, type Sensitivity } from '@sallyport/core'
+import type { FormAnswerer } from '../form.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { McpServer } from '../mcp-server.ts'
-import type { BearerToken, Endpoint } from './endpoint.ts'
+import type { BearerToken, Endpoint, HttpTransport } from './endpoint.ts'
 import type { EraChoice } from './link.ts'
 import { McpClient } from './mcp-client.ts'
 import { openRoute } from './route.ts'
@@ -20,12 +21,20 @@ export interface ClientOptions {
   readonly maxSameFailures?: number
   /** Absent: found out over HTTP and in memory, `legacy` for processes, some of which end when they are probed. */
   readonly era?: EraChoice
+  /** Answers the forms of servers. Absent: the client declares that nobody can be asked. */
+  readonly onElicit?: FormAnswerer
   readonly clientInfo?: { readonly name: string; readonly version: string }
 }
 
 /** Where the server is: at a URL, behind a command, or in this process; with its isolated instance if it has one. */
 export type ClientTarget =
-  | { readonly url: string; readonly urlIsolated?: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly url: string
+      readonly urlIsolated?: string
+      readonly headers?: Readonly<Record<string, string>>
+      /** Absent: Streamable HTTP. `sse` is what servers spoke before it. */
+      readonly transport?: HttpTransport
+    }
   | {
       readonly command: string
       readonly args?: readonly string[]
@@ -40,16 +49,20 @@ const CLIENT_INFO = { name: 'sallyport-kit', version: '0.1.0' }
 
 /** Opens a strict client; with an isolated instance, one that holds both connections. */
 export async function createMcpClient(options: ClientTarget & ClientOptions): Promise<McpClient> {
-  const { timeoutMs = TIMEOUT_MS, maxSameFailures = MAX_SAME_FAILURES, clientInfo = CLIENT_INFO } = options
+  const { timeoutMs = TIMEOUT_MS, maxSameFailures = MAX_SAME_FAILURES, clientInfo = CLIENT_INFO, onElicit } = options
   requirePositive('timeoutMs', timeoutMs)
   requirePositive('maxSameFailures', maxSameFailures)
   const { endpoint, isolated } = endpointsOf(options)
   const shared = typeof options.label === 'function' ? { read: options.label } : options.label
   const label = new SessionLabel({ shared, privateFrom: options.privateFrom, timeoutMs })
-  const era = options.era ?? ('command' in options ? 'legacy' : 'auto')
-  const route = await openRoute({ endpoint, isolated, label, link: { clientInfo, era, timeoutMs } })
+  const era = options.era ?? (isOfOldKind(options) ? 'legacy' : 'auto')
+  const route = await openRoute({ endpoint, isolated, label, link: { clientInfo, era, timeoutMs, onElicit } })
   return new McpClient({ route, label, maxSameFailures })
 }
+
+/** Some processes end when they are probed, and the SSE transport has carried nothing but the legacy era. */
+const isOfOldKind = (target: ClientTarget): boolean =>
+  'command' in target || ('url' in target && target.transport === 'sse')
 
 function endpointsOf(options: ClientTarget & ClientOptions): {
   readonly endpoint: Endpoint
@@ -57,8 +70,12 @@ function endpointsOf(options: ClientTarget & ClientOptions): {
 } {
   const { bearerToken } = options
   if ('url' in options) {
-    const { url, urlIsolated, headers = {} } = options
-    const rest = { headers, ...(bearerToken !== undefined && { bearerToken }) }
+    const { url, urlIsolated, headers = {}, transport } = options
+    const rest = {
+      headers,
+      ...(transport !== undefined && { transport }),
+      ...(bearerToken !== undefined && { bearerToken }),
+    }
     requireHttp('url', url)
     if (urlIsolated === undefined) return { endpoint: { url, ...rest }, isolated: undefined }
     requireHttp('urlIsolated', urlIsolated)

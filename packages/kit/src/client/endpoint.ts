@@ -4,10 +4,14 @@ import type { McpServer } from '../mcp-server.ts'
 /** A bearer token, or what gives the one of the moment. */
 export type BearerToken = string | (() => string | Promise<string>)
 
+export type HttpTransport = 'streamable-http' | 'sse'
+
 export interface HttpEndpoint {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly bearerToken?: BearerToken
+  /** `sse` is the transport before Streamable HTTP. */
+  readonly transport?: HttpTransport
 }
 
 export interface ProcessEndpoint {

@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { createMcpServer } from '../mcp-server.ts'
+import { READ } from '../permission.ts'
 import { getMcpClient, type McpClient } from './client.ts'
 import { type LabelledPair, openLabelledPair } from './labelled-pair.test-kit.ts'
+import { openSseServer, type SseServer } from './sse-server.test-kit.ts'
 
 let folder: string
 let configPath: string
 let pair: LabelledPair
+let sse: SseServer
 const open: McpClient[] = []
 
 const STDIO_SERVER = `
@@ -18,7 +22,18 @@ const STDIO_SERVER = `
   server.tool('greet', { description: 'Greets', permission: READ }, () => process.env.GREETING)
   await serveStdio(server)`
 
+/** Stands for the Docker command: its one tool tells how it was started. */
+const DOCKER = `
+  import { createMcpServer, READ, serveStdio } from '@sallyport/kit'
+  const server = createMcpServer('docker', { version: '1' })
+  const told = () => JSON.stringify([process.argv.slice(1), process.env.DOCKER_HOST, process.env.TEAM ?? null])
+  server.tool('started', { description: 'Tells', permission: READ }, told)
+  await serveStdio(server)`
+
 beforeAll(async () => {
+  const old = createMcpServer('old', { version: '1' })
+  old.tool('greet', { description: 'Greets', permission: READ }, () => 'hello from before')
+  sse = await openSseServer(old)
   folder = await mkdtemp(join(tmpdir(), 'kit-client-'))
   configPath = join(folder, 'config.yaml')
   pair = await openLabelledPair()
@@ -32,7 +47,17 @@ beforeAll(async () => {
       env: { GREETING: 'hello ${TEAM}' },
     },
     own: { type: 'server', port: 9 },
-    docker: { type: 'docker-gateway' },
+    docker: {
+      type: 'docker-gateway',
+      command: [process.execPath, '--input-type=module', '-e', DOCKER, '--', 'mcp', 'gateway', 'run'],
+      cwd: join(import.meta.dirname, '..', '..'),
+      enabled_servers: ['github', '${TEAM}'],
+      block_network: true,
+      cpus: 2,
+    },
+    open: { type: 'docker-gateway', command: 'docker "mcp' },
+    maybe: { type: 'docker-gateway', long_lived: 'perhaps' },
+    old: { type: 'sse', url: sse.url },
     empty: {},
     late: { url: pair.normal.url, read_timeout: 'soon' },
   }
@@ -42,6 +67,7 @@ beforeAll(async () => {
 afterEach(() => Promise.all(open.splice(0).map((client) => client.close())))
 
 afterAll(async () => {
+  await sse.close()
   await pair.close()
   await rm(folder, { recursive: true })
 })
@@ -67,16 +93,33 @@ test('opens upstreams of the gateway, over HTTP and as a process', async () => {
   expect(await (await get('process')).callTool('greet')).toMatchObject({ content: [{ text: 'hello blue' }] })
 })
 
+test(`opens a server of the older SSE transport, with the token: ${promise('KIT-8')}`, async () => {
+  const client = await get('old', { bearerToken: 'abc' })
+  expect(await client.callTool('greet')).toMatchObject({ content: [{ text: 'hello from before' }] })
+  expect(new Set(sse.authorizations)).toEqual(new Set(['Bearer abc']))
+})
+
+test(`opens the Docker MCP Gateway as its entry says, with what Docker reads itself: ${promise('KIT-8')}`, async () => {
+  const environment = { TEAM: 'blue', DOCKER_HOST: 'unix:///nowhere.sock' }
+  const { content } = await (await get('docker', { environment })).callTool('started')
+  expect(JSON.parse(String(content[0]?.text))).toEqual([
+    ['mcp', 'gateway', 'run', '--servers', 'github,blue', '--cpus', '2', '--block-network=true'],
+    'unix:///nowhere.sock',
+    null,
+  ])
+})
+
 test('answers an unknown name with the names, and a guess', async () => {
   await expect(get('recods')).rejects.toThrow(
-    `There is no server "recods" in ${configPath}. Did you mean "records"? It has: records, upstream, process, own, docker, empty, late.`,
+    `There is no server "recods" in ${configPath}. Did you mean "records"? It has: records, upstream, process, own, docker, open, maybe, old, empty, late.`,
   )
   await expect(get('__proto__')).rejects.toThrow('There is no server "__proto__"')
 })
 
 test.each([
   ['own', 'mcp_servers.own is of type "server", which a client cannot open'],
-  ['docker', 'mcp_servers.docker is of type "docker-gateway", which a client cannot open'],
+  ['open', 'mcp_servers.open.command is no command in which every quote is closed'],
+  ['maybe', 'mcp_servers.maybe.longLived is neither true nor false'],
   ['empty', 'mcp_servers.empty has neither a url nor a command'],
   ['late', 'mcp_servers.late: the time-out of calls is no duration above 0'],
 ])('says what is wrong with the entry %s', async (name, message) => {

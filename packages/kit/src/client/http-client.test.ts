@@ -137,6 +137,17 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
     answerCallsWith(200, JSON_TYPE, () => answer({ content, isError: true, resultType: 'complete' }))
     expect(await failure(client.callTool('echo'))).toBeInstanceOf(RetryableToolError)
   })
+
+  test('nor do the values of headers come back, in words or in advice', async () => {
+    const headers = { 'x-api-key': 'key of the secret-part', authorization: 'Bearer of-secret-part' }
+    const client = await connect({ era, bearerToken: undefined, headers })
+    const text = `[FATAL] bad key: ${headers['x-api-key']}, or of-secret-part`
+    const _meta = { 'sallyport/error': { kind: 'fatal', next_step: `Replace ${headers.authorization}` } }
+    answerCallsWith(200, JSON_TYPE, () =>
+      answer({ content: [{ type: 'text', text }], _meta, isError: true, resultType: 'complete' }),
+    )
+    expect(await failure(client.callTool('echo'))).toMatchObject({ nextStep: 'Replace …' })
+  })
 })
 
 test.each(['legacy', 'modern', 'auto'])('a server that says nothing is not waited for, in the era %s', async (era) => {

@@ -1,5 +1,12 @@
-import type { Client, JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client'
+import type {
+  Client,
+  ElicitResult,
+  JSONRPCMessage,
+  Transport,
+  TransportSendOptions,
+} from '@modelcontextprotocol/client'
 import { isJsonObject, type JsonObject } from '@sallyport/core'
+import type { Form, FormAnswer, FormAnswerer } from '../form.ts'
 import { CallClock, type OperationOptions, type Progress } from './call-clock.ts'
 import { type Endpoint, endpointName } from './endpoint.ts'
 import { ANSWER_LOST, describeLinkError, TurnedAway, timedOut } from './link-error.ts'
@@ -12,6 +19,7 @@ export interface LinkOptions {
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly era: EraChoice
   readonly timeoutMs: number
+  readonly onElicit?: FormAnswerer | undefined
   /** Hears every message before anybody acts on it, also answers that nobody waits for any more. */
   readonly onMessage: (message: unknown) => void
   /** Asked immediately before each request leaves. */
@@ -40,8 +48,15 @@ export async function openLink(endpoint: Endpoint, options: LinkOptions): Promis
   // A process that does not answer the probe is asked for the handshake afterwards, and needs time for it.
   const share = 'command' in endpoint ? 2 : 1
   const probe = { timeoutMs: Math.ceil(Math.min(options.timeoutMs, NO_TIMEOUT) / share) }
-  const client = new Client(options.clientInfo, { versionNegotiation: { mode, probe } })
+  const { onElicit } = options
+  const capabilities = onElicit === undefined ? {} : { elicitation: { form: {} } }
+  const client = new Client(options.clientInfo, { capabilities, versionNegotiation: { mode, probe } })
   const link = new Link({ client, endpoint, options })
+  if (onElicit !== undefined)
+    client.setRequestHandler(
+      'elicitation/create',
+      async ({ params }) => (await link.answer(params as unknown as Form, onElicit)) as ElicitResult,
+    )
   await link.connect()
   return link
 }
@@ -63,6 +78,9 @@ export class Link {
   readonly #client: Client
   readonly #endpoint: Endpoint
   readonly #options: LinkOptions
+  /** Of the operations that are under way. */
+  readonly #clocks = new Set<CallClock>()
+  #questions = 0
   readonly #progress = new Map<string, (progress: Progress) => void>()
   /** The requests that wait for an answer, by id. */
   readonly #open = new Set<unknown>()
@@ -108,7 +126,7 @@ export class Link {
     operation: (client: Client, request: LinkRequest) => Promise<T>,
     { signal, run, timeoutMs = this.#options.timeoutMs, onProgress }: LinkUse,
   ): Promise<T> {
-    const clock = new CallClock(timeoutMs, signal === undefined ? [run] : [run, signal])
+    const clock = this.#startClock(timeoutMs, signal === undefined ? [run] : [run, signal])
     const progressToken = `p${++this.#lastToken}`
     this.#progress.set(progressToken, (progress) => {
       clock.extend()
@@ -123,8 +141,28 @@ export class Link {
       throw clock.isLate ? timedOut(this.peer, timeoutMs) : this.#describe(error)
     } finally {
       this.#progress.delete(progressToken)
+      this.#clocks.delete(clock)
       clock.stop()
     }
+  }
+
+  /** Asks the person on this side. What the normal instance has asked is not answered once it is left. */
+  async answer(form: Form, ask: FormAnswerer): Promise<FormAnswer> {
+    this.#questions++
+    for (const clock of this.#clocks) clock.hold()
+    try {
+      const answer: FormAnswer = this.#options.maySend() ? await ask(form) : { action: 'cancel' }
+      return this.#options.maySend() ? answer : { action: 'cancel' }
+    } finally {
+      if (--this.#questions === 0) for (const clock of this.#clocks) clock.release()
+    }
+  }
+
+  #startClock(timeoutMs: number, callers: readonly AbortSignal[]): CallClock {
+    const clock = new CallClock(timeoutMs, callers)
+    this.#clocks.add(clock)
+    if (this.#questions > 0) clock.hold()
+    return clock
   }
 
   /** In the modern era a stream of its own; in the legacy one a request, and another to end it. */

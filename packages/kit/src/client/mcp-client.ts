@@ -19,7 +19,7 @@ import type { Link, LinkRequest } from './link.ts'
 import { openMovingSubscription, type Subscription } from './resource-subscription.ts'
 import type { Route } from './route.ts'
 import type { SessionLabel } from './session-label.ts'
-import { FatalToolError, RetryableToolError, readToolFailure } from './tool-failure.ts'
+import { FatalToolError, RetryableToolError, readToolFailure, type ToolFailure } from './tool-failure.ts'
 
 interface ClientParts {
   readonly route: Route
@@ -85,7 +85,7 @@ export class McpClient {
     try {
       const result = await this.#do(operation, options)
       const failure = readToolFailure(result)
-      if (failure?.kind === 'fatal') throw new FatalToolError(name, this.#route.redact(failure.text), failure)
+      if (failure?.kind === 'fatal') throw this.#fatal(name, failure)
       if (failure !== undefined) throw new RetryableToolError(name, this.#route.redact(failure.text))
       this.#streak.end()
       return result
@@ -199,6 +199,11 @@ export class McpClient {
     if (length < this.#maxSameFailures) return known
     const message = `${call.name} failed ${length} times in a row with the same arguments: ${known.message}`
     return this.#abort(new FatalToolError(call.name, message, { cause: known }))
+  }
+
+  #fatal(tool: string, { text, nextStep }: ToolFailure): FatalToolError {
+    const advice = nextStep === undefined ? {} : { nextStep: this.#route.redact(nextStep) }
+    return new FatalToolError(tool, this.#route.redact(text), advice)
   }
 
   #abort(error: FatalToolError): unknown {

@@ -77,4 +77,7 @@ test('references that double at every step do not take forever', () => {
     }),
   )
   expect(providerSchema({ $ref: '#/$defs/d0', $defs }).type).toBe('object')
+  const again = Array.from({ length: 64 }, () => ({ $ref: '#' }))
+  const circular = { properties: { name }, allOf: again, anyOf: again, oneOf: again }
+  expect(providerSchema(circular)).toEqual({ type: 'object', properties: { name } })
 })

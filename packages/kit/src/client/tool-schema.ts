@@ -32,7 +32,7 @@ const MAX_BRANCHES = 64
  */
 export function providerSchema(schema: unknown): ProviderSchema {
   if (!isJsonObject(schema)) return { type: 'object', properties: {} }
-  const merged = mergeBranches(schema, schema, 0)
+  const merged = mergeBranches(schema, { root: schema, known: new Map() }, 0)
   const kept = Object.entries(schema).filter(([keyword]) => !DROPPED.has(keyword))
   const required = merged.required.filter((name) => Object.hasOwn(merged.properties, name))
   const { required: _, ...rest } = Object.fromEntries(kept)
@@ -51,21 +51,32 @@ interface Branch {
 
 const MAX_DEPTH = 8
 
-function mergeBranches(schema: JsonObject, root: JsonObject, depth: number): Branch {
+interface Walk {
+  readonly root: JsonObject
+  /** What was merged already: references that double at every step would take for ever, and circles too. */
+  readonly known: Map<JsonObject, Branch>
+}
+
+function mergeBranches(schema: JsonObject, walk: Walk, depth: number): Branch {
+  const known = walk.known.get(schema)
+  if (known !== undefined) return known
   const own: Branch = {
     properties: isJsonObject(schema.properties) ? schema.properties : {},
     required: textsOf(schema.required),
   }
   if (depth >= MAX_DEPTH) return own
-  const inside = (part: Json): Branch => (isJsonObject(part) ? mergeBranches(part, root, depth + 1) : NOTHING)
-  const target = typeof schema.$ref === 'string' ? resolve(root, schema.$ref) : undefined
+  walk.known.set(schema, own)
+  const inside = (part: Json): Branch => (isJsonObject(part) ? mergeBranches(part, walk, depth + 1) : NOTHING)
+  const target = typeof schema.$ref === 'string' ? resolve(walk.root, schema.$ref) : undefined
   const all = [own, ...(target === undefined ? [] : [inside(target)]), ...listOf(schema.allOf).map(inside)]
   const anyOf = [schema.anyOf, schema.oneOf].map(listOf).filter((branches) => branches.length > 0)
   for (const branches of anyOf) all.push(mergeAlternatives(branches.map(inside)))
-  return {
+  const merged = {
     properties: Object.assign({}, ...all.map(({ properties }) => properties).reverse()),
     required: [...new Set(all.flatMap(({ required }) => required))],
   }
+  walk.known.set(schema, merged)
+  return merged
 }
 
 const NOTHING: Branch = { properties: {}, required: [] }

@@ -35,11 +35,12 @@ async function createProcessTransport({ command, args = [], env, cwd }: ProcessE
 }
 
 async function createHttpCarrier(endpoint: HttpEndpoint, beforeSend: (body: unknown) => void): Promise<Carrier> {
-  const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+  const { SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
   const { fetch, redact } = createBearerFetch(endpoint, beforeSend)
-  const transport = new StreamableHTTPClientTransport(new URL(endpoint.url), {
-    fetch,
-    requestInit: { headers: { ...endpoint.headers } },
-  })
+  const options = { fetch, requestInit: { headers: { ...endpoint.headers } } }
+  const url = new URL(endpoint.url)
+  if (endpoint.transport === 'sse')
+    return { transport: new SSEClientTransport(url, options), redact, endSession: async () => {} }
+  const transport = new StreamableHTTPClientTransport(url, options)
   return { transport, redact, endSession: () => transport.terminateSession() }
 }

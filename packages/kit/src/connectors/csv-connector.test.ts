@@ -69,6 +69,15 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
     expect(Object.entries(second ?? {}).map(([, value]) => value)).toEqual(['7', '', '', '', ''])
   })
 
+  test('a header with one name very often, and a field of very many digits, hold nobody up', async () => {
+    await put(`${'a,'.repeat(200_000)}a\n`)
+    const { columns } = await CsvConnector.read(PATH, bench.options)
+    expect([columns.length, columns.at(-1)]).toEqual([200_001, 'a_200001'])
+    await put(`a\n${'1'.repeat(1_000_000)}x\n5.\n.5e1\n`)
+    const where = [{ column: 'a', operator: '=', value: 5 }] as const
+    expect((await CsvConnector.read(PATH, { ...bench.options, where })).rows).toEqual([{ a: '5.' }, { a: '.5e1' }])
+  })
+
   test('columns are chosen and rows filtered, page by page', async () => {
     await put(`id,name,price\n${Array.from({ length: 100 }, (_, n) => `${n},item ${n},${n * 1.5}`).join('\n')}`)
     const where = [
@@ -143,6 +152,11 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
   test('a table of one column keeps its empty fields', async () => {
     await CsvConnector.write(PATH, [{ a: '' }, { a: null }, { a: 0 }, { a: false }], bench.options)
     expect(await rows()).toEqual([{ a: '' }, { a: '' }, { a: '0' }, { a: 'false' }])
+  })
+
+  test('lists and mappings are written as JSON', async () => {
+    await CsvConnector.write(PATH, [{ a: [1, 'x'], b: { c: null } }], bench.options)
+    expect(await rows()).toEqual([{ a: '[1,"x"]', b: '{"c":null}' }])
   })
 
   test('rows are appended in the columns of the file, on a line of their own', async () => {

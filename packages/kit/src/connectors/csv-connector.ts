@@ -77,10 +77,14 @@ async function readTable(file: OpenFile, format: CsvFormat): Promise<Table> {
 /** Every column has a name of its own. */
 function nameColumns(fields: readonly string[]): readonly string[] {
   const taken = new Set<string>()
+  // Where the last search ended: a header may hold one name a million times.
+  const counts = new Map<string, number>()
   return fields.map((field, index) => {
     const plain = field.trim() === '' ? `column_${index + 1}` : field
     let name = plain
-    for (let count = 2; taken.has(name); count++) name = `${plain}_${count}`
+    let count = counts.get(plain) ?? 2
+    for (; taken.has(name); count++) name = `${plain}_${count}`
+    counts.set(plain, count)
     taken.add(name)
     return name
   })

@@ -45,9 +45,12 @@ function compare(left: string, right: string): number {
   return left === right ? 0 : left < right ? -1 : 1
 }
 
+/** No place where digits could belong to one part or to the next: trying both takes the square of their number. */
+const NUMBER = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/
+
 /** Whole numbers that a double cannot hold are told apart as texts. */
 function asNumber(text: string): number | undefined {
-  if (!/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(text)) return undefined
+  if (!NUMBER.test(text)) return undefined
   const value = Number(text)
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
 }

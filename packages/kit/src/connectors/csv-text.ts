@@ -1,14 +1,21 @@
+import type { Json } from '@sallyport/core'
 import { refusal } from './source.ts'
 
-export type CsvValue = string | number | boolean | null
+/** Lists and mappings, as a database may give them, are written as JSON. */
+export type CsvValue = Json
 /** By column, or in the order of the columns. */
 export type CsvRow = Readonly<Record<string, CsvValue | undefined>> | readonly CsvValue[]
 
 /** Fields are quoted where they must be, so that reading gives the same texts again. Nothing else is changed. */
 export function formatRecord(fields: readonly (CsvValue | undefined)[], delimiter: string): string {
-  const texts = fields.map((field) => quoted(field === null || field === undefined ? '' : String(field), delimiter))
+  const texts = fields.map((field) => quoted(fieldText(field), delimiter))
   // An empty line would be no record.
   return `${texts.length === 1 && texts[0] === '' ? '""' : texts.join(delimiter)}\n`
+}
+
+function fieldText(field: CsvValue | undefined): string {
+  if (field === null || field === undefined) return ''
+  return typeof field === 'object' ? JSON.stringify(field) : String(field)
 }
 
 const quoted = (text: string, delimiter: string): string =>

@@ -21,6 +21,8 @@ import { readRequestMessage } from './request-body.ts'
 
 export interface EndpointOptions extends LegacySessionsOptions {
   readonly maxBodyBytes: number
+  /** Of the modern era, which has no sessions to count them by. */
+  readonly mostRequestsOfUser: number
 }
 
 /** A request whose caller is known. */
@@ -36,7 +38,8 @@ export class HttpEndpoint {
   readonly #options: EndpointOptions
   readonly #sessions: LegacySessions
   readonly #parked = new ParkedCalls<RunningCall>()
-  readonly #modern = new Set<() => void>()
+  /** What ends each request of the modern era that is in flight, by user. */
+  readonly #modern = new Map<string, Set<() => void>>()
 
   constructor(server: McpServer, options: EndpointOptions) {
     this.#server = server
@@ -63,7 +66,7 @@ export class HttpEndpoint {
 
   close(): void {
     this.#sessions.close()
-    for (const end of [...this.#modern]) end()
+    for (const ends of [...this.#modern.values()]) for (const end of [...ends]) end()
     this.#parked.close()
   }
 
@@ -78,7 +81,8 @@ export class HttpEndpoint {
     requireLegacyVersion(request)
     const isOpening = message.kind === 'request' && message.method === 'initialize'
     const session = isOpening ? this.#openSession(visit, message) : this.#sessionOf(visit)
-    session.post({ response, message, raw, acceptsStream: accepts(request, 'text/event-stream') })
+    const acceptsStream = accepts(request, 'text/event-stream')
+    session.post({ response, message, raw, acceptsStream, caller: visit.identity })
   }
 
   #openSession({ identity }: Visit, { params }: Incoming<'request'>): LegacySession {
@@ -98,20 +102,33 @@ export class HttpEndpoint {
     }
     const acceptsStream = accepts(request, 'text/event-stream')
     if (message.method === 'subscriptions/listen' && !acceptsStream) throw noStream()
+    const inFlight = this.#inFlightOf(identity)
     const exchange = new Exchange(response, { acceptsStream, statusOf: modernStatus })
     const connection = this.#server.connect(
       (said) => ('method' in said ? exchange.tell(said) : exchange.answer(said)),
       { identity, parked: this.#parked },
     )
     const end = (): void => connection.close()
-    this.#modern.add(end)
+    inFlight.add(end)
+    this.#modern.set(identity.userId, inFlight)
     // A closed stream is how the modern era cancels.
     response.once('close', () => {
-      this.#modern.delete(end)
+      inFlight.delete(end)
+      if (inFlight.size === 0) this.#modern.delete(identity.userId)
       end()
     })
     if (message.method === 'subscriptions/listen') endWithToken(visit)
     connection.receive(raw)
+  }
+
+  /** Throws when there are too many: one connection can carry any number of them, one behind the other. */
+  #inFlightOf({ userId }: Identity): Set<() => void> {
+    const inFlight = this.#modern.get(userId) ?? new Set()
+    const { mostRequestsOfUser: most } = this.#options
+    if (inFlight.size < most) return inFlight
+    throw new SallyportError('OVERLOADED', `${most} requests of this user are in flight, which is the limit.`, {
+      hint: 'Wait until some of them are answered, or end streams that nobody reads.',
+    })
   }
 
   #repeatedBy({ method, params }: Incoming<'request'> | Incoming<'notification'>) {

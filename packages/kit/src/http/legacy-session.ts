@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import type { Identity } from '../identity/identity.ts'
+import { createScope, type Identity } from '../identity/identity.ts'
 import { INVALID_REQUEST, type Incoming, type RequestId, refuse } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
 import type { Connection } from '../protocol/protocol.ts'
@@ -19,6 +19,8 @@ export interface Post {
   /** As it came. */
   readonly raw: unknown
   readonly acceptsStream: boolean
+  /** Who brings it: the owner, by a token that may be newer than the session. */
+  readonly caller: Identity
 }
 
 /** A conversation that began with `initialize`. */
@@ -26,12 +28,14 @@ export class LegacySession {
   readonly id = randomUUID()
   readonly owner: Identity
   seenAt: number
+  readonly #server: McpServer
   readonly #connection: Connection
   readonly #exchanges = new Map<RequestId, Exchange>()
   readonly #missed: object[] = []
   #stream: ServerResponse | undefined
 
   constructor(server: McpServer, owner: Identity, now: number) {
+    this.#server = server
     this.owner = owner
     this.seenAt = now
     this.#connection = server.connect((message, during) => this.#send(message, during), {
@@ -50,9 +54,10 @@ export class LegacySession {
     return this.#stream === undefined && ![...this.#exchanges.values()].some(({ isAwaited }) => isAwaited)
   }
 
-  post({ response, message, raw, acceptsStream }: Post): void {
+  post({ response, message, raw, acceptsStream, caller }: Post): void {
+    const scope = createScope(caller, this.#server.dataFolder)
     if (message.kind !== 'request') {
-      this.#connection.receive(raw)
+      this.#connection.receive(raw, scope)
       response.writeHead(202, { 'content-length': 0 }).end()
       return
     }
@@ -61,7 +66,7 @@ export class LegacySession {
     if (refusal !== undefined) return sendRefusal(response, { ...refusal, id })
     const headers = message.method === 'initialize' ? { 'mcp-session-id': this.id } : {}
     this.#exchanges.set(id, new Exchange(response, { acceptsStream, statusOf: () => 200, headers }))
-    this.#connection.receive(raw)
+    this.#connection.receive(raw, scope)
   }
 
   /** Opens the stream for what belongs to no request. A client that comes back replaces its old one, which may be dead. */

@@ -1,63 +1,143 @@
-import type { IncomingMessage } from 'node:http'
 import { quoteText, SallyportError } from '@sallyport/core'
 
-export interface GuardOptions {
-  /** As given to `listen`. */
+export interface ListeningAddress {
+  /** As given to `listen`: a name, an IPv4 or an IPv6 address without brackets. */
   readonly host: string
   readonly port: number
+}
+
+export interface RequestGuardOptions {
+  readonly listening: readonly ListeningAddress[]
   /** Whole values of the Host header, with the port where there is one. */
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
+  /** What to do about a refusal: where `allowedHosts` and `allowedOrigins` are set. */
+  readonly hints: { readonly host: string; readonly origin: string }
 }
 
-type Asked = Pick<IncomingMessage, 'rawHeaders' | 'url'>
+/** The part of node:http's IncomingMessage that is looked at. */
+export interface GuardedRequest {
+  readonly rawHeaders: readonly string[]
+  readonly url?: string | undefined
+}
 
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
-const WILDCARDS = ['0.0.0.0', '::', '']
-/** Of two of them Node keeps one, and whoever stands before us may have judged the other. */
-const SINGLE = ['host', 'origin', 'authorization', 'mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
+/** Says why a request must not be served, or nothing. */
+export type RequestGuard = (request: GuardedRequest) => SallyportError | undefined
 
-/**
- * Keeps web pages out: one whose name was rebound to our address still sends its own Host, and every page sends its
- * Origin. Throws what is wrong.
- */
-export function createRequestGuard({ host, port, allowedHosts, allowedOrigins }: GuardOptions): (asked: Asked) => void {
-  const own = WILDCARDS.includes(host) ? [] : [host.includes(':') ? `[${host}]` : host]
-  const addresses = [...LOOPBACK, ...own].flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]))
-  const hosts = new Set([...addresses, ...allowedHosts].map((name) => name.toLowerCase()))
-  const origins = new Set([...[...hosts].map((name) => `http://${name}`), ...allowedOrigins])
-  return ({ rawHeaders, url = '/' }) => {
-    const found = readSingles(rawHeaders)
-    requireHost(found.get('host'), hosts)
-    if (!url.startsWith('/'))
-      throw new SallyportError('HOST_REFUSED', 'The request target is no path.', { hint: 'Connect without a proxy.' })
-    requireOrigin(found.get('origin'), origins)
+const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]']
+const WILDCARDS = new Set(['0.0.0.0', '::', ''])
+
+/** Keeps web pages out: a page whose name was rebound to our address still sends its own Host, and any page sends its Origin. */
+export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
+  const hosts = new Set([...options.listening.flatMap(hostsOf), ...options.allowedHosts.map(lower)])
+  const origins = new Set([
+    ...options.listening.flatMap(originsOf),
+    ...options.allowedHosts.map((host) => `http://${lower(host)}`),
+    ...options.allowedOrigins,
+  ])
+  const { hints } = options
+  return (request) => {
+    const found = findHeaders(request.rawHeaders)
+    return (
+      judgeHost(found, hosts, hints.host) ??
+      judgeTarget(request.url, found.host) ??
+      judgeOrigin(found, origins, hints.origin) ??
+      judgeAuthorization(found)
+    )
   }
 }
 
-/** Reads the raw list, where what stands twice is seen twice. */
-function readSingles(rawHeaders: readonly string[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
+/** An address that is listened on may be named by itself: no name service stands between, so nothing can be rebound. */
+function namesOf({ host }: ListeningAddress): readonly string[] {
+  if (WILDCARDS.has(host)) return LOOPBACK_NAMES
+  return [...LOOPBACK_NAMES, host.includes(':') ? `[${lower(host)}]` : lower(host)]
+}
+
+function hostsOf(address: ListeningAddress): readonly string[] {
+  const withPort = namesOf(address).map((name) => `${name}:${address.port}`)
+  return address.port === 80 ? [...withPort, ...namesOf(address)] : withPort
+}
+
+/** Browsers leave the default port out of an origin, always. */
+function originsOf(address: ListeningAddress): readonly string[] {
+  const port = address.port === 80 ? '' : `:${address.port}`
+  return namesOf(address).map((name) => `http://${name}${port}`)
+}
+
+interface FoundHeaders {
+  host: string | undefined
+  hosts: number
+  origin: string | undefined
+  origins: number
+  authorizations: number
+}
+
+/** Reads the raw list: `headers` keeps the first of two Hosts and hides that there was a second. */
+function findHeaders(rawHeaders: readonly string[]): FoundHeaders {
+  const found: FoundHeaders = { host: undefined, hosts: 0, origin: undefined, origins: 0, authorizations: 0 }
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = (rawHeaders[at] ?? '').toLowerCase()
-    if (!SINGLE.includes(name)) continue
-    if (found.has(name)) throw new SallyportError('INVALID_REQUEST', `The header ${name} stands there twice.`)
-    found.set(name, rawHeaders[at + 1] ?? '')
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && lower(name) === 'host') {
+      found.host = rawHeaders[at + 1]
+      found.hosts++
+    } else if (name.length === 6 && lower(name) === 'origin') {
+      found.origin = rawHeaders[at + 1]
+      found.origins++
+    } else if (name.length === 13 && lower(name) === 'authorization') found.authorizations++
   }
   return found
 }
 
-function requireHost(host: string | undefined, hosts: ReadonlySet<string>): void {
-  if (host !== undefined && hosts.has(host.toLowerCase())) return
-  const given = host === undefined ? 'There is no Host header' : `The Host ${quoteText(host, 100)} is not ours`
-  throw new SallyportError('HOST_REFUSED', `${given}; expected one of those that this server answers to.`, {
-    hint: 'Connect to the address that serveHttp gave, or add the exact value to its allowedHosts.',
+function judgeHost(
+  { host, hosts: count }: FoundHeaders,
+  hosts: ReadonlySet<string>,
+  remedy: string,
+): SallyportError | undefined {
+  const example = hosts.values().next().value ?? 'localhost'
+  const hint = `Connect to http://${example}, or ${remedy}`
+  if (host === undefined) return hostRefused('The request has no Host header.', hint)
+  if (count > 1) return hostRefused(`The request has ${count} Host headers; exactly one is accepted.`, hint)
+  if (hosts.has(host) || hosts.has(lower(host))) return undefined
+  return hostRefused(`The Host ${quote(host)} is not one that is answered to here.`, hint)
+}
+
+/** A target like `http://evil/mcp` overrules the Host header (RFC 9112, 3.2.2), so both must say the same. */
+function judgeTarget(url: string | undefined, host: string | undefined): SallyportError | undefined {
+  if (url === undefined || url.startsWith('/') || url === '*') return undefined
+  const authority = /^http:\/\/([^/?#]*)/i.exec(url)?.[1]
+  if (authority !== undefined && lower(authority) === lower(host ?? '')) return undefined
+  return new SallyportError('HOST_REFUSED', 'The request target names another authority than the Host header.', {
+    hint: 'Send the path alone, or connect without a forward proxy.',
   })
 }
 
-function requireOrigin(origin: string | undefined, origins: ReadonlySet<string>): void {
-  if (origin === undefined || origins.has(origin)) return
-  throw new SallyportError('ORIGIN_REFUSED', `The origin ${quoteText(origin, 100)} may not call this server.`, {
-    hint: 'If that page is yours, add its exact origin to the allowedOrigins of serveHttp.',
-  })
+function judgeOrigin(
+  { origin, origins: count }: FoundHeaders,
+  origins: ReadonlySet<string>,
+  hint: string,
+): SallyportError | undefined {
+  if (origin === undefined) return undefined
+  if (count > 1) return originRefused(`The request has ${count} Origin headers; at most one is accepted.`, hint)
+  if (origins.has(origin)) return undefined
+  return originRefused(`The origin ${quote(origin)} may not call this server.`, hint)
 }
+
+/** Of two Authorization headers node:http keeps the first and a proxy before it may have judged the second. */
+function judgeAuthorization({ authorizations }: FoundHeaders): SallyportError | undefined {
+  if (authorizations <= 1) return undefined
+  return new SallyportError(
+    'INVALID_REQUEST',
+    `The request has ${authorizations} Authorization headers; at most one is accepted.`,
+    { hint: 'Send one token.' },
+  )
+}
+
+const hostRefused = (message: string, hint: string): SallyportError =>
+  new SallyportError('HOST_REFUSED', message, { hint })
+
+const originRefused = (message: string, hint: string): SallyportError =>
+  new SallyportError('ORIGIN_REFUSED', message, { hint: `If that page is yours, ${hint}` })
+
+const lower = (text: string): string => text.toLowerCase()
+
+const quote = (text: string): string => quoteText(text, 100)

@@ -22,6 +22,8 @@ export interface HttpOptions {
   readonly sessionIdleMs?: number
   readonly maxSessions?: number
   readonly maxSessionsPerUser?: number
+  /** Requests and streams of the modern era at the same time. */
+  readonly maxRequestsPerUser?: number
 }
 
 export interface HttpServing {
@@ -38,6 +40,10 @@ const TIMEOUTS = {
   keepAliveTimeout: 120_000,
   connectionsCheckingInterval: 5_000,
 }
+const HINTS = {
+  host: 'add the exact Host value to the allowedHosts of serveHttp.',
+  origin: 'add its exact origin to the allowedOrigins of serveHttp.',
+}
 const GOODBYE_MS = 200
 
 /** Serves Streamable HTTP in both protocol eras. Every request is authenticated. */
@@ -49,13 +55,15 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
     idleMs: options.sessionIdleMs ?? 3_600_000,
     most: options.maxSessions ?? 1_000,
     mostOfUser: options.maxSessionsPerUser ?? 100,
+    mostRequestsOfUser: options.maxRequestsPerUser ?? 1_000,
     now: Date.now,
   })
   const listener = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false })
   const port = await listen(listener, host, options.port)
-  const guard = createRequestGuard({ host, port, allowedHosts, allowedOrigins })
+  const guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    guard(request)
+    const refused = guard(request)
+    if (refused !== undefined) throw refused
     if (request.url?.split('?')[0] !== path) throw new SallyportError('ROUTE_UNKNOWN', `The path must be ${path}.`)
     await endpoint.handle(request, response)
   }

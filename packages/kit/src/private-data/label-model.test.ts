@@ -9,7 +9,7 @@ import type { Label } from './label.ts'
 import { type LabelStore, openLabelStore } from './label-store.ts'
 
 /** More of them, and a folder in memory, for a long run: LABEL_SEQUENCES=100000 LABEL_FOLDER=/dev/shm. */
-const SEQUENCES = Number(process.env.LABEL_SEQUENCES ?? 200)
+const SEQUENCES = Number(process.env.LABEL_SEQUENCES ?? 100)
 
 let folder: string
 let sessions = 0

@@ -21,8 +21,11 @@ import { Subscriptions } from './subscriptions.ts'
 
 /** One peer of a server. Messages are JSON-RPC objects; whoever carries them is no concern of it. */
 export interface Connection {
-  /** Takes one message. Never throws: a bad one is answered. */
-  receive(message: unknown): void
+  /**
+   * Takes one message. Never throws: a bad one is answered. `scope` is that of who brings it, where every message proves
+   * that anew: what a newer token says counts from then on, not what was said when the connection was opened.
+   */
+  receive(message: unknown, scope?: RequestScope): void
   /** Cancels what is in flight; nothing is sent afterwards. */
   close(): void
 }
@@ -38,6 +41,11 @@ export interface Peer {
   readonly parked?: ParkedCalls<RunningCall> | undefined
   /** No answer will come to a request that the client cancelled. */
   readonly onCancelled?: ((id: RequestId) => void) | undefined
+}
+
+interface Asked extends Pick<RequestMeta, 'era'> {
+  readonly params: JsonObject
+  readonly scope: RequestScope | undefined
 }
 
 const FIRST_LOG_LEVEL = 'info'
@@ -59,14 +67,14 @@ export class ServerConnection implements Connection {
     this.#subscriptions = new Subscriptions(definitions, (message, during) => this.#deliver(message, during))
   }
 
-  receive(message: unknown): void {
+  receive(message: unknown, scope = this.#peer.scope): void {
     if (this.#closed) return
     const incoming = readMessage(message)
     if (incoming.kind === 'bad') this.#answer(incoming.id, incoming)
     if (incoming.kind === 'notification') this.#notified(incoming)
     if (incoming.kind === 'response') this.#outgoing.answered(incoming)
     if (incoming.kind !== 'request') return
-    const answer = this.#request(incoming)
+    const answer = this.#request(incoming, scope)
     if (answer !== undefined) this.#answer(incoming.id, answer)
   }
 
@@ -91,7 +99,7 @@ export class ServerConnection implements Connection {
   }
 
   /** The answer, where it is known at once. */
-  #request(request: Incoming<'request'>): Answer | undefined {
+  #request(request: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     const { id, method, params } = request
     if (this.#calls.has(id) || this.#subscriptions.has(id))
       return refuse(INVALID_REQUEST, 'A request with this id is still in flight.')
@@ -100,7 +108,7 @@ export class ServerConnection implements Connection {
     const own = meta.era === 'legacy' ? this.#legacyRequest(method, params) : undefined
     if (own !== undefined) return own
     if (meta.era === 'modern' && method === 'subscriptions/listen') return this.#subscriptions.listen(id, params)
-    return this.#begin(request, meta)
+    return this.#begin(request, meta, scope)
   }
 
   /** The requests of the legacy era that are about the connection itself. */
@@ -127,13 +135,13 @@ export class ServerConnection implements Connection {
     }
   }
 
-  #begin(request: Incoming<'request'>, meta: RequestMeta): Answer | undefined {
+  #begin(request: Incoming<'request'>, meta: RequestMeta, scope: RequestScope | undefined): Answer | undefined {
     const { id, params } = request
     const method = findMethod(request.method, meta.era, this.#definitions)
     if (method === undefined) return unknownMethod(request.method)
     const round = this.#openRound(request, meta, method)
     if ('error' in round) return round
-    const claim = (): Claim => claimOf(request, this.#peer.scope)
+    const claim = (): Claim => claimOf(request, scope)
     const parked = this.#peer.parked ?? this.#ownParked
     if (meta.era === 'modern' && method.asks && params.requestState !== undefined) {
       const call = parked.take(String(params.requestState), claim())
@@ -144,18 +152,18 @@ export class ServerConnection implements Connection {
     }
     const call = new RunningCall({ round, logger: String(this.#definitions.info.name), parked, claim })
     this.#calls.set(id, call)
-    this.#run(call, method, { era: meta.era, params })
+    this.#run(call, method, { era: meta.era, params, scope })
     return undefined
   }
 
-  #run(call: RunningCall, method: Method, { era, params }: Pick<RequestMeta, 'era'> & { params: JsonObject }): void {
+  #run(call: RunningCall, method: Method, { era, params, scope }: Asked): void {
     const context = createCallContext(call)
     const request = { definitions: this.#definitions, era, params, context }
     const crashed = (error: unknown): Answer => {
       const incident = this.#definitions.reportBug('the kit', error)
       return refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
     }
-    runInScope(this.#peer.scope, async () => method.answer(request))
+    runInScope(scope, async () => method.answer(request))
       .catch(crashed)
       .then((answer) => call.finish(answer), crashed)
   }
@@ -225,7 +233,8 @@ function claimOf({ method, params }: Incoming<'request'>, scope: RequestScope | 
     args: args ?? {},
   })
   return {
-    owner: scope === undefined ? '' : JSON.stringify([scope.userId, scope.sessionId]),
+    // With what they may do: a token that grants less must not go on with what another one was let begin.
+    owner: scope === undefined ? '' : JSON.stringify([scope.userId, scope.sessionId, scope.claims.permissions ?? null]),
     // Arguments may be megabytes, and secrets.
     request: createHash('sha256').update(request).digest('base64'),
   }

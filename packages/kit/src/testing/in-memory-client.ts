@@ -10,20 +10,10 @@ import {
   SallyportError,
   type ToolDefinition,
 } from '@sallyport/core'
+import type { Form, FormAnswerer } from '../form.ts'
 import type { McpServer } from '../mcp-server.ts'
 import type { ToolResult } from '../tool-result.ts'
 import { MessagePipe } from './message-pipe.ts'
-
-/** How a person answers a form. */
-export type FormAnswer =
-  | { readonly action: 'accept'; readonly content: JsonObject }
-  | { readonly action: 'decline' | 'cancel' }
-
-/** A form that a server shows to a person. */
-export interface Form {
-  readonly message: string
-  readonly requestedSchema: JsonObject
-}
 
 export interface InMemoryOptions {
   /** Absent: "test-user". */
@@ -35,7 +25,7 @@ export interface InMemoryOptions {
   /** Absent: the modern one. */
   readonly era?: Era
   /** Answers the server's forms. Absent: the client declares that it shows none. */
-  readonly onElicit?: (form: Form) => FormAnswer | Promise<FormAnswer>
+  readonly onElicit?: FormAnswerer
   /** Absent: all log messages arrive. */
   readonly logLevel?: string
 }

@@ -1,9 +1,3 @@
+export type { Form, FormAnswer } from '../form.ts'
 export { connectInMemory } from './connect-in-memory.ts'
-export type {
-  CallToolOptions,
-  Form,
-  FormAnswer,
-  InMemoryClient,
-  InMemoryOptions,
-  Notification,
-} from './in-memory-client.ts'
+export type { CallToolOptions, InMemoryClient, InMemoryOptions, Notification } from './in-memory-client.ts'

@@ -301,6 +301,18 @@ describe('limits', () => {
     await workspace.writeFile('/workspace/d', '0123456789')
   })
 
+  test('are kept by any number of writers at once', async () => {
+    const workspace = createWorkspace(root, { limits: { workspaceBytes: 1_000_000 } })
+    await workspace.writeFile('/workspace/first', 'x')
+    const names = Array.from({ length: 60 }, (_, at) => `file-${at}`)
+    const written = await Promise.allSettled(
+      names.map((name) => workspace.writeFile(`/workspace/${name}`, Buffer.alloc(100_000))),
+    )
+    expect(written.filter(({ status }) => status === 'fulfilled')).toHaveLength(9)
+    const sizes = await Promise.all(names.map((name) => stat(join(root, name)).catch(() => ({ size: 0 }))))
+    expect(sizes.reduce((sum, { size }) => sum + size, 0)).toBe(900_000)
+  })
+
   test('so are too many files and directories', async () => {
     const workspace = createWorkspace(root, { limits: { entries: 4 } })
     await workspace.makeDirectory('/workspace/x/y')

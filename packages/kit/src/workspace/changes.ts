@@ -107,16 +107,17 @@ async function replace(
 ): Promise<WrittenFile> {
   const { plain, bytes, before } = content
   checkFileSize(bytes.length, limits)
-  await space.reserve({ bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 })
-  await replaceFile(place, content)
+  const growth = { bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 }
+  await space.spend(growth, () => replaceFile(place, content))
   return { path: plain, size: bytes.length, isNew: before === undefined }
 }
 
 async function append({ limits, space }: Grounds, place: Place, { plain, bytes }: Content): Promise<WrittenFile> {
   const before = await lookAtFile(place)
   checkFileSize((before?.size ?? 0) + bytes.length, limits)
-  await space.reserve({ bytes: bytes.length, entries: before === undefined ? 1 : 0 })
-  return { path: plain, size: await appendToFile(place, bytes), isNew: before === undefined }
+  const growth = { bytes: bytes.length, entries: before === undefined ? 1 : 0 }
+  const size = await space.spend(growth, () => appendToFile(place, bytes))
+  return { path: plain, size, isNew: before === undefined }
 }
 
 async function edit(
@@ -134,7 +135,7 @@ async function deleteFile({ space }: Grounds, place: Place): Promise<void> {
   const before = await lookAtFile(place)
   await place.parent.confirm()
   await unlink(hostNameOf(place))
-  await space.reserve({ bytes: -(before?.size ?? 0), entries: -1 })
+  space.giveBack({ bytes: before?.size ?? 0, entries: 1 })
 }
 
 async function deleteDirectory({ space }: Grounds, place: Place): Promise<void> {
@@ -142,7 +143,7 @@ async function deleteDirectory({ space }: Grounds, place: Place): Promise<void> 
   if (before?.isFile()) throw new ToolRetryError('The path names a file, not a directory.')
   await place.parent.confirm()
   await rmdir(hostNameOf(place))
-  await space.reserve({ bytes: 0, entries: -1 })
+  space.giveBack({ bytes: 0, entries: 1 })
 }
 
 /** Each directory is opened, and judged, before the next is made in it. */
@@ -161,13 +162,14 @@ async function makeDirectories(grounds: Grounds, path: string): Promise<void> {
 
 async function makeDirectory({ space }: Grounds, place: Place): Promise<void> {
   if ((await orMissing(lstat(hostNameOf(place)))) !== undefined) return
-  await space.reserve({ bytes: 0, entries: 1 })
-  await place.parent.confirm()
-  try {
-    await mkdir(hostNameOf(place), DIRECTORY_MODE)
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
-  }
+  await space.spend({ bytes: 0, entries: 1 }, async () => {
+    await place.parent.confirm()
+    try {
+      await mkdir(hostNameOf(place), DIRECTORY_MODE)
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+  })
 }
 
 /** Turns are taken in one order, so that two moves in opposite directions do not wait for each other for ever. */

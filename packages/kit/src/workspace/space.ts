@@ -22,43 +22,74 @@ export interface Usage {
 
 /** What is left of a workspace's limits. */
 export interface Space {
-  /** Refuses what would not fit. Negative numbers give back. */
-  reserve(growth: Usage): Promise<void>
+  /** Does work that makes the workspace grow so much; refuses what would not fit. Work that fails took nothing. */
+  spend<Value>(growth: Usage, work: () => Promise<Value>): Promise<Value>
+  giveBack(usage: Usage): void
+}
+
+interface Spending {
+  readonly growth: Usage
+  readonly done: Promise<unknown>
 }
 
 /** Others may write to the directory as well: after this long it is measured again. */
 const TRUSTED_MS = 60_000
+const NOTHING: Usage = { bytes: 0, entries: 0 }
 
 /** Counts along, and measures before it refuses: the limit is kept as well as it can be among several processes. */
 export function createSpace(limits: WorkspaceLimits, measure: () => Promise<Usage>): Space {
-  let used: Usage = { bytes: 0, entries: 0 }
+  const running = new Set<Spending>()
+  let used = NOTHING
+  let unmeasured = NOTHING
   let measuredAt = Number.NEGATIVE_INFINITY
   let measuring: Promise<void> | undefined
+  const beginMeasuring = async (): Promise<void> => {
+    // Of what is being written nobody knows how much is on the disk yet: it counts in full, besides.
+    unmeasured = [...running].reduce((sum, { growth }) => add(sum, grown(growth)), NOTHING)
+    used = add(await measure(), unmeasured)
+    measuredAt = performance.now()
+  }
   const refresh = (): Promise<void> => {
-    measuring ??= measure()
-      .then((usage) => {
-        used = usage
-        measuredAt = performance.now()
-      })
-      .finally(() => {
-        measuring = undefined
-      })
+    measuring ??= beginMeasuring().finally(() => {
+      measuring = undefined
+    })
     return measuring
   }
-  const after = (growth: Usage): Usage => ({
-    bytes: used.bytes + growth.bytes,
-    entries: used.entries + growth.entries,
-  })
+  const take = (growth: Usage): void => {
+    used = add(used, growth)
+    unmeasured = add(unmeasured, grown(growth))
+  }
+  const giveBack = (usage: Usage): void => {
+    used = add(used, { bytes: -usage.bytes, entries: -usage.entries })
+  }
   return {
-    reserve: async (growth) => {
+    giveBack,
+    spend: async (growth, work) => {
       if (performance.now() - measuredAt > TRUSTED_MS) await refresh()
-      if (excess(after(growth), growth, limits) !== undefined) await refresh()
-      const problem = excess(after(growth), growth, limits)
+      if (excess(add(used, growth), growth, limits) !== undefined) {
+        await Promise.allSettled([...running].map(({ done }) => done))
+        await refresh()
+      }
+      const problem = excess(add(used, growth), growth, limits)
       if (problem !== undefined) throw new ToolRetryError(problem)
-      used = after(growth)
+      take(growth)
+      const spending = { growth, done: work() }
+      running.add(spending)
+      try {
+        return await spending.done
+      } catch (error) {
+        giveBack(growth)
+        throw error
+      } finally {
+        running.delete(spending)
+      }
     },
   }
 }
+
+const add = (a: Usage, b: Usage): Usage => ({ bytes: a.bytes + b.bytes, entries: a.entries + b.entries })
+
+const grown = ({ bytes, entries }: Usage): Usage => ({ bytes: Math.max(0, bytes), entries: Math.max(0, entries) })
 
 function excess(used: Usage, growth: Usage, limits: WorkspaceLimits): string | undefined {
   if (growth.bytes > 0 && used.bytes > limits.workspaceBytes)

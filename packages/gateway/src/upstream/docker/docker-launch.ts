@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { secretsAmong } from '@sallyport/core'
+import { DOCKER_ENVIRONMENT, secretsAmong } from '@sallyport/core'
 import { type DockerGatewayConfig, secretsOf } from '../../config/config.ts'
 import { StdioTransport } from '../stdio/stdio.ts'
 import type { Transport } from '../transport.ts'
@@ -7,21 +7,6 @@ import { explainDocker } from './docker-failure.ts'
 import { type DockerRun, StreamingTransport } from './streaming-transport.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
-
-/** What the Docker command line and its MCP plugin read themselves: it cannot find its daemon without them. */
-const PASSED_ON = [
-  'DOCKER_API_VERSION',
-  'DOCKER_CERT_PATH',
-  'DOCKER_CONFIG',
-  'DOCKER_CONTEXT',
-  'DOCKER_HOST',
-  'DOCKER_MCP_ALLOW_INSECURE_REMOTE_URLS',
-  'DOCKER_TLS',
-  'DOCKER_TLS_VERIFY',
-  'MCP_GATEWAY_AUTH_TOKEN',
-  'MCP_GATEWAY_DOCKER_ALLOW_WRITABLE_PATHS',
-  'MCP_GATEWAY_DOCKER_BIND_ALLOWED_PATHS',
-] as const
 
 /**
  * How long a start may take. The first one may have to fetch images, so `timeouts.startup` only limits how long calls
@@ -55,7 +40,7 @@ export function prepareDocker(config: DockerGatewayConfig, environment: Environm
 
 function pick(environment: Environment): Record<string, string> {
   const picked: Record<string, string> = {}
-  for (const name of PASSED_ON) {
+  for (const name of DOCKER_ENVIRONMENT) {
     const value = environment[name]
     if (value !== undefined) picked[name] = value
   }

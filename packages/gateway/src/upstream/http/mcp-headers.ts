@@ -1,6 +1,6 @@
 import { MODERN_VERSION } from '@sallyport/core'
+import { headerText } from '@sallyport/kit/http-intake'
 import type { OutgoingRequest } from '../transport.ts'
-import { headerText } from './header-text.ts'
 
 const POST = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 const STREAM = ['accept', 'text/event-stream']

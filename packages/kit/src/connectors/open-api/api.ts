@@ -160,10 +160,16 @@ async function follow(request: ApiRequest, base: URL, signal: AbortSignal): Prom
   }
 }
 
-/** An API that echoes its requests must not show what it was given. */
+/** An API that echoes its requests must not show what it was given, as it was or as JSON and addresses write it. */
 function hideSecrets(text: string, headers: Readonly<Record<string, string>>): string {
-  const secrets = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
-  return secrets
+  return Object.values(headers)
+    .flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
     .filter((secret) => secret.length >= 6)
+    .flatMap(spellings)
     .reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text)
+}
+
+function spellings(secret: string): readonly string[] {
+  const quoted = JSON.stringify(secret).slice(1, -1)
+  return [secret, quoted, quoted.replaceAll('/', '\\/'), encodeURIComponent(Buffer.from(secret).toString())]
 }

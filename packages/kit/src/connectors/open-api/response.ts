@@ -19,12 +19,12 @@ export async function readResponse(
   response: Response,
   { maxBytes, hide }: { readonly maxBytes: number; readonly hide: (text: string) => string },
 ): Promise<ApiResponse> {
-  const mimeType = response.headers.get('content-type') ?? ''
+  const mimeType = hide(response.headers.get('content-type') ?? '')
   const { bytes, isCut } = await readBytes(response, maxBytes)
   const isText = mimeType === '' || isJsonType(mimeType) || TEXTUAL.test(mimeType)
   const text = isText ? hide(new TextDecoder().decode(bytes)) : `${bytes.length} bytes of ${mimeType}`
   const whole = { status: response.status, mimeType, body: isCut ? text : jsonOr(text, mimeType), isCut }
-  if (!response.ok) throw failure(response, text)
+  if (!response.ok) throw failure(response.status, text, hide(response.headers.get('retry-after') ?? ''))
   return whole
 }
 
@@ -53,12 +53,10 @@ function jsonOr(text: string, mimeType: string): Json {
 }
 
 /** The caller can mend what was asked; the rest is the API's, or its operator's. */
-function failure(response: Response, text: string): ConnectorError {
-  const { status } = response
-  const later = response.headers.get('retry-after')
-  const isPassing = status === 429 || (status === 503 && later !== null)
+function failure(status: number, text: string, later: string): ConnectorError {
+  const isPassing = status === 429 || (status === 503 && later !== '')
   const wait =
-    isPassing && later !== null ? ` Try again after ${later.slice(0, 40)}${/^\d+$/.test(later) ? ' s' : ''}.` : ''
+    isPassing && later !== '' ? ` Try again after ${later.slice(0, 40)}${/^\d+$/.test(later) ? ' s' : ''}.` : ''
   const words = text.trim().slice(0, MOST_WORDS)
   const isOfCaller = status >= 400 && status < 500 && status !== 401 && status !== 407
   return new ConnectorError(`The API answered ${status}${words === '' ? '' : `: ${words}`}.${wait}`, {

@@ -1,5 +1,5 @@
 import { ConnectorError } from '../connector-error.ts'
-import { TooManyBytes } from './postgres-query.ts'
+import { TooManyBytes, UnreadableRow } from './postgres-query.ts'
 
 /** The statement is at fault: its syntax, its names, its values, what it may do. By the first two of SQLSTATE. */
 const OF_STATEMENT = new Set(['0A', '21', '22', '23', '25', '26', '2B', '34', '38', '39', '3F', '40', '42', '44', 'P0'])
@@ -9,6 +9,10 @@ export function postgresError(name: string, error: unknown): ConnectorError {
   if (error instanceof ConnectorError) return error
   if (error instanceof TooManyBytes)
     return new ConnectorError('A row of the result is too large. Ask for less of it.', { retryable: true })
+  if (error instanceof UnreadableRow)
+    return new ConnectorError('A row of the result cannot be read. Ask for its columns as text, or for less of them.', {
+      retryable: true,
+    })
   const { code, message, hint, position } = error as PostgresFault
   if (typeof code === 'string' && OF_STATEMENT.has(code.slice(0, 2))) {
     const place = position === undefined ? '' : ` at character ${position}`

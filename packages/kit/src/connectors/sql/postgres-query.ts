@@ -48,6 +48,7 @@ export class PostgresQuery {
   readonly #options: PostgresQueryOptions
   readonly #settled = createDeferred<string>()
   #wantsMore = true
+  #failure: unknown
   #tag = ''
   #stopWatching: () => void = () => undefined
 
@@ -73,11 +74,14 @@ export class PostgresQuery {
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly PostgresField[] }): void {
-    this.#options.onFields(fields)
+    this.#read(() => this.#options.onFields(fields))
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    if (this.#wantsMore) this.#wantsMore = this.#options.onRow(fields)
+    if (!this.#wantsMore) return
+    this.#read(() => {
+      this.#wantsMore = this.#options.onRow(fields)
+    })
   }
 
   handlePortalSuspended(connection: PostgresConnection): void {
@@ -111,7 +115,18 @@ export class PostgresQuery {
   }
 
   handleReadyForQuery(): void {
-    this.#settle(() => this.#settled.resolve(this.#tag))
+    const failure = this.#failure
+    this.#settle(() => (failure === undefined ? this.#settled.resolve(this.#tag) : this.#settled.reject(failure)))
+  }
+
+  /** Within an event of the socket: what is thrown there ends the process, so it waits until the statement is over. */
+  #read(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#wantsMore = false
+      this.#failure = new UnreadableRow('a row cannot be read', { cause: error })
+    }
   }
 
   #fetch(connection: PostgresConnection): void {
@@ -139,6 +154,10 @@ export class PostgresQuery {
 
 export class TooManyBytes extends Error {
   override readonly name = 'TooManyBytes'
+}
+
+export class UnreadableRow extends Error {
+  override readonly name = 'UnreadableRow'
 }
 
 interface Deferred<Value> {

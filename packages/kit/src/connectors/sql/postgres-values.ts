@@ -1,4 +1,4 @@
-import type { Json } from '@sallyport/core'
+import { isDeeper, type Json } from '@sallyport/core'
 import { realNumber, wholeNumber } from './sql-result.ts'
 
 type Reader = (text: string) => Json
@@ -9,12 +9,17 @@ const asReal: Reader = (text) => realNumber(Number(text))
 const asTruth: Reader = (text) => text === 't'
 
 /** A JSON number that JavaScript would round keeps the whole document a text. */
-const LONG_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+const LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/** Patterns and JSON.stringify exhaust the stack on what is longer or deeper; it stays a text as well. */
+const LONGEST_JSON = 1_000_000
+const DEEPEST_JSON = 100
 
 const asJson: Reader = (text) => {
+  if (text.length > LONGEST_JSON) return text
   for (const [token] of text.matchAll(LONG_NUMBER))
     if (!token.startsWith('"') && token.replaceAll(/[-.]/g, '').length > 15) return text
-  return JSON.parse(text) as Json
+  const value = JSON.parse(text) as Json
+  return isDeeper(value, DEEPEST_JSON) ? text : value
 }
 
 /** By the number of a type and of its arrays. Numerics, dates and intervals are the server's own texts. */
@@ -57,7 +62,7 @@ const OTHER: PostgresType = { name: 'other', read: asText }
 
 export const postgresType = (number: number): PostgresType => BY_NUMBER.get(number) ?? OTHER
 
-const ITEM = /\s*(?:([{}])|,|"((?:[^"\\]|\\.)*)"|([^,{}"]+))/gy
+const ITEM = /\s*(?:([{}])|,|"([^"\\]*(?:\\[\s\S][^"\\]*)*)"|([^,{}"]+))/gy
 
 /** `{1,NULL,{"a\"b"}}`; one with other bounds than from 1 (`[0:1]={…}`) stays a text, since a list cannot say so. */
 function readArray(text: string, read: Reader): Json {

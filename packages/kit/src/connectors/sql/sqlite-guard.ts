@@ -37,17 +37,20 @@ const FUNCTIONS = new Set(
    vector_extract vector32 vector64 zeroblob`.split(/\s+/),
 )
 
-/** Tables that are no tables, and show nothing but their arguments or this database's schema. */
+/**
+ * Tables that are no tables, and show nothing but their arguments or this database's schema. They are looked up in
+ * `temp`, which is empty: in `main` the file may have a table, or a view of something else, of the same name.
+ */
 const VIRTUAL_TABLES = [
-  "json_each('1')",
-  "json_tree('1')",
-  'generate_series(1, 1)',
-  "pragma_table_info('x')",
-  "pragma_table_xinfo('x')",
-  "pragma_foreign_key_list('x')",
-  "pragma_index_list('x')",
-  "pragma_index_info('x')",
-  'pragma_table_list',
+  "temp.json_each('1')",
+  "temp.json_tree('1')",
+  'temp.generate_series(1, 1)',
+  "temp.pragma_table_info('x')",
+  "temp.pragma_table_xinfo('x')",
+  "temp.pragma_foreign_key_list('x')",
+  "temp.pragma_index_list('x')",
+  "temp.pragma_index_info('x')",
+  'temp.pragma_table_list',
 ]
 
 interface Operation {
@@ -78,13 +81,21 @@ export function refusalOf(database: Sqlite, sql: string, parameterCount: number)
 
 /** A virtual table is known by its address, which stays while the connection lives: those that are allowed first. */
 function refusalOfTables(database: Sqlite, sql: string): string | undefined {
-  const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(([name]) => quoteName(String(name)))
+  const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(
+    ([name]) => `main.${quoteName(String(name))}`,
+  )
   const allowed = new Set([...VIRTUAL_TABLES, ...own].flatMap((table) => opened(database, `SELECT * FROM ${table}`)))
   const isAllowed = opened(database, sql).every((address) => allowed.has(address))
   return isAllowed ? undefined : 'A table-valued function that is not allowed here is used.'
 }
 
-const OWN_VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
+/**
+ * From the one table that no file can replace. A name that `main` does not know after all would mean the module of that
+ * name, so those of modules are left out.
+ */
+const OWN_VIRTUAL_TABLES = `SELECT name FROM main.sqlite_schema
+  WHERE type = 'table' AND ifnull(rootpage, 0) = 0 AND lower(name) NOT LIKE 'pragma%'
+    AND lower(name) NOT IN (SELECT lower(name) FROM temp.pragma_module_list)`
 
 const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`
 

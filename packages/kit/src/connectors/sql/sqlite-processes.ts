@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { parse } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConnectorError } from '../connector-error.ts'
 import { cancelled, tooSlow } from './sql-error.ts'
@@ -7,6 +8,8 @@ import type { SqliteAnswer, SqliteJob } from './sqlite-job.ts'
 const MOST = 4
 const IDLE_MS = 30_000
 const PROGRAM = fileURLToPath(new URL('./sqlite-process.js', import.meta.url))
+/** Not the folder of our program: a full-text index can be made to look up files there whose names are numbers. */
+const ROOT = parse(PROGRAM).root
 /** Ends a process that would fill the memory; collects what libsql leaves open. */
 const FLAGS = ['--max-old-space-size=256', '--expose-gc']
 
@@ -65,7 +68,12 @@ export class SqliteProcesses {
 
   #start(): ChildProcess {
     // An empty environment: what is secret in ours is none of its business.
-    const child = fork(PROGRAM, [], { env: {}, execArgv: FLAGS, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    const child = fork(PROGRAM, [], {
+      env: {},
+      cwd: ROOT,
+      execArgv: FLAGS,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
     this.#all.add(child)
     child.on('error', () => this.#forget(child))
     child.once('exit', () => this.#forget(child))

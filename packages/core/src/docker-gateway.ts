@@ -1,9 +1,40 @@
-import type { DockerGatewayEntry } from './docker-gateway-schema.ts'
+export const DOCKER_GATEWAY_COMMAND: readonly string[] = ['docker', 'mcp', 'gateway', 'run']
 
-type Options = Omit<DockerGatewayEntry, 'servers' | 'enabledServers'> & { readonly servers: readonly string[] }
+/** What the Docker command line and its MCP plugin read themselves: it cannot find its daemon without them. */
+export const DOCKER_ENVIRONMENT: readonly string[] = [
+  'DOCKER_API_VERSION',
+  'DOCKER_CERT_PATH',
+  'DOCKER_CONFIG',
+  'DOCKER_CONTEXT',
+  'DOCKER_HOST',
+  'DOCKER_MCP_ALLOW_INSECURE_REMOTE_URLS',
+  'DOCKER_TLS',
+  'DOCKER_TLS_VERIFY',
+  'MCP_GATEWAY_AUTH_TOKEN',
+  'MCP_GATEWAY_DOCKER_ALLOW_WRITABLE_PATHS',
+  'MCP_GATEWAY_DOCKER_BIND_ALLOWED_PATHS',
+]
+
+/** The options of `docker mcp gateway run`, by their own names. */
+export interface DockerGatewayOptions {
+  readonly servers: readonly string[]
+  readonly profile?: string | undefined
+  readonly catalogs?: readonly string[] | undefined
+  readonly secrets?: string | undefined
+  readonly tools?: readonly string[] | undefined
+  readonly interceptors?: readonly string[] | undefined
+  readonly cpus?: number | undefined
+  readonly memory?: string | undefined
+  readonly blockNetwork?: boolean | undefined
+  readonly blockSecrets?: boolean | undefined
+  readonly verifySignatures?: boolean | undefined
+  readonly longLived?: boolean | undefined
+  readonly static?: boolean | undefined
+  readonly extraArgs?: readonly string[] | undefined
+}
 
 /** What `docker mcp gateway run` is to be told, but for where it listens. */
-export function dockerArguments(options: Options): readonly string[] {
+export function dockerGatewayArguments(options: DockerGatewayOptions): readonly string[] {
   const { servers, tools, catalogs, interceptors = [] } = options
   return [
     ...listOption('--servers', servers),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { promise } from '../../../../../tests/promises.ts'
+import { promise } from '../../../../tests/promises.ts'
 import { headerText, readHeaderText } from './header-text.ts'
 
 describe(`a text in a header (${promise('GW-17')})`, () => {

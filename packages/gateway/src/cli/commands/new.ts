@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import { buildRouteMap } from '@stricli/core'
+import { PACKAGE_ROOT } from '../../package-root.ts'
+import type { CliContext } from '../cli-context.ts'
+import { defineCommand } from '../define-command.ts'
+import type { GlobalFlags } from '../global-flags.ts'
+import { type Example, withOverview } from '../help-text.ts'
+import { readPackageName } from '../package-name.ts'
+import { scaffold } from '../scaffold.ts'
+import { createScreen } from '../screen.ts'
+
+const SERVER_EXAMPLES: readonly Example[] = [
+  ['new server my-server', 'A project in ./my-server, with tools, tests and a README'],
+  ['new server @acme/records', 'One of a scope, in ./records'],
+]
+
+const serverCommand = defineCommand<object, [string]>({
+  brief: 'Make a project for an MCP server of your own',
+  description:
+    'It is written in TypeScript with @sallyport/kit, and needs no gateway. What it makes is in a new folder;\n' +
+    'nothing is installed, and no folder with something in it is touched.',
+  examples: SERVER_EXAMPLES,
+  flags: {},
+  positional: {
+    kind: 'tuple',
+    parameters: [{ brief: 'What the package is called, by the rules of npm', placeholder: 'name', parse: String }],
+  },
+  run: newServer,
+})
+
+export const newCommands = withOverview(
+  buildRouteMap<'server', CliContext>({
+    routes: Object.assign(Object.create(null), { server: serverCommand }),
+    docs: { brief: 'Begin a project: an MCP server of your own' },
+  }),
+  SERVER_EXAMPLES,
+)
+
+async function newServer(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
+  const screen = createScreen(context, flags)
+  const name = readPackageName(typed)
+  const folder = join(context.cwd, name.short)
+  const files = await scaffold({ template: join(PACKAGE_ROOT, 'templates', 'server'), folder, name })
+  const next = [`cd ${name.short}`, 'npm install', 'npm test', 'npm run dev']
+  if (screen.json) return screen.dataJson({ name: name.full, folder, files, next })
+  screen.say(`${folder} has a server with two tools, and tests for them. Next:`)
+  screen.data(`${next.map((line) => `  ${line}\n`).join('')}`)
+}

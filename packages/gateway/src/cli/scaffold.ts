@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { lstat, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { causeCode, diskReason } from '../disk/disk.ts'
+import type { PackageName } from './package-name.ts'
+
+export interface ScaffoldWish {
+  /** The folder of the template, which is a project itself. */
+  readonly template: string
+  readonly folder: string
+  readonly name: PackageName
+}
+
+/** What the template's project is called. */
+const TEMPLATE_NAME = 'my-server'
+/** When npm packs, it takes a file of the other name as meant for itself. */
+const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore' }
+
+interface TemplateFile {
+  readonly path: string
+  readonly text: string
+}
+
+/** Makes a project of a template, whole or not at all, and gives the paths of its files. */
+export async function scaffold({ template, folder, name }: ScaffoldWish): Promise<readonly string[]> {
+  const files = (await readTemplate(template)).map((file) => fill(file, name))
+  const draft = join(dirname(folder), `.${name.short.slice(0, 100)}-${randomUUID().slice(0, 8)}`)
+  try {
+    const isThere = await requireRoom(folder)
+    for (const { path, text } of files) await write(join(draft, path), text)
+    // Not every system renames onto a folder, even an empty one.
+    if (isThere) await rmdir(folder)
+    await rename(draft, folder)
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw error instanceof SallyportError ? error : unwritable(folder, error)
+  }
+  return files.map(({ path }) => path)
+}
+
+/** Whether an empty folder stands there already. */
+async function requireRoom(folder: string): Promise<boolean> {
+  try {
+    const found = await lstat(folder)
+    if (found.isDirectory() && (await readdir(folder)).length === 0) return true
+    throw occupied(folder, found.isDirectory() ? 'is not empty' : 'is there already, and is no folder')
+  } catch (error) {
+    if (causeCode(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+async function readTemplate(template: string): Promise<readonly TemplateFile[]> {
+  const entries = await readdir(template, { recursive: true, withFileTypes: true })
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return Promise.all(
+    paths.toSorted().map(async (path) => {
+      const place = path.slice(template.length + 1).replaceAll(sep, '/')
+      return { path: RENAMED[place] ?? place, text: await readFile(path, 'utf8') }
+    }),
+  )
+}
+
+function fill({ path, text }: TemplateFile, name: PackageName): TemplateFile {
+  if (path !== 'package.json') return { path, text: text.replaceAll(TEMPLATE_NAME, () => name.short) }
+  const manifest = JSON.parse(text.replaceAll(TEMPLATE_NAME, () => name.short))
+  if (Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).includes(name.full))
+    throw new SallyportError('USAGE', `"${name.full}" is a package that the project needs.`, {
+      hint: 'Call the project something else: npm installs no package into one of the same name.',
+    })
+  return { path, text: `${JSON.stringify({ ...manifest, name: name.full }, null, 2)}\n` }
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text, { flag: 'wx' })
+}
+
+function unwritable(folder: string, cause: unknown): SallyportError {
+  if (['ENOTEMPTY', 'EEXIST'].includes(causeCode(cause))) return occupied(folder, 'is not empty', cause)
+  return new SallyportError('USAGE', `${folder} could not be made: ${diskReason(cause)}.`, {
+    hint: 'Run it in a folder that you can write to.',
+    cause,
+  })
+}
+
+function occupied(folder: string, what: string, cause?: unknown): SallyportError {
+  return new SallyportError('USAGE', `${folder} ${what}; nothing was written.`, {
+    hint: 'Give another name, or run it in another folder.',
+    cause,
+  })
+}

@@ -1,0 +1,19 @@
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { readServerConfig, serveHttp, serveStdio } from '@sallyport/kit'
+import { createServer } from './create-server.ts'
+
+/** `server.js [entry of config.yaml] [--stdio]`, from whatever folder it is started. */
+const [entry = 'my-server'] = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const configPath = fileURLToPath(new URL('../../config.yaml', import.meta.url))
+const { name, options, listen } = await readServerConfig(entry, { configPath })
+const server = createServer(name, options)
+
+if (process.argv.includes('--stdio')) {
+  await serveStdio(server)
+} else {
+  const serving = await serveHttp(server, listen)
+  console.error(`${name} serves ${serving.url}`)
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+  await serving.close()
+}

@@ -1,0 +1,14 @@
+import type { JsonObject } from '@sallyport/core'
+
+/** A form that a server shows to the person behind a client. */
+export interface Form {
+  readonly message: string
+  readonly requestedSchema: JsonObject
+}
+
+/** How a person answers a form. */
+export type FormAnswer =
+  | { readonly action: 'accept'; readonly content: JsonObject }
+  | { readonly action: 'decline' | 'cancel' }
+
+export type FormAnswerer = (form: Form) => FormAnswer | Promise<FormAnswer>

@@ -1,0 +1,104 @@
+import type { Promised } from './promised.ts'
+
+export const GATEWAY_PROMISES = {
+  'GW-1': {
+    text: 'Servers over stdio, Streamable HTTP, legacy SSE, the Docker MCP Gateway and in-process; every key of the usual mcpServers shape',
+    state: 'partial',
+    missing: 'container images',
+  },
+  'GW-2': {
+    text: 'Built-in tools go through the same pipeline, and no server can shadow them',
+    state: 'partial',
+    missing: 'read_result',
+  },
+  'GW-3': {
+    text: 'Start-up is parallel; the last known catalogue is served at once; a bad server never delays the others',
+    state: 'built',
+  },
+  'GW-4': {
+    text: 'A death is noticed without a call; restarts back off; meanwhile calls fail at once with a named state',
+    state: 'built',
+  },
+  'GW-5': {
+    text: 'One process per stdio server for all sessions, or one per session where asked or needed; idle ones are stopped',
+    state: 'built',
+  },
+  'GW-6': { text: 'No process, descriptor, timer or session outlives its owner, whoever is killed', state: 'built' },
+  'GW-7': { text: 'Stdio framing is linear, UTF-8 safe, tolerant of garbage, and limited per message', state: 'built' },
+  'GW-8': {
+    text: 'Start-up, call and idle times are limited; progress extends a call; a late call is cancelled',
+    state: 'built',
+  },
+  'GW-9': {
+    text: 'A child gets a chosen environment, not all of it; HTTP never follows redirects to other origins',
+    state: 'partial',
+    missing: 'refusing metadata and link-local addresses: so far every URL comes from the operator',
+  },
+  'GW-11': {
+    text: 'The Docker MCP Gateway is started from typed options; its meta tools are closed, mcp-exec is judged as the tool inside, and what keeps it from running is told apart with its fix',
+    state: 'built',
+  },
+  'GW-12': {
+    text: 'A changed config restarts only what changed; an invalid one leaves the last good one in force',
+    state: 'built',
+  },
+  'GW-13': {
+    text: 'Server ids have one form; a name that does not fit gets a slug; a clash is an error',
+    state: 'built',
+  },
+  'GW-14': {
+    text: 'Wire names are short, unique after folding, stable, and looked up in a table, never parsed',
+    state: 'built',
+  },
+  'GW-15': {
+    text: 'Where people type a tool, every form is accepted: canonical, server/tool, wire, bare, glob',
+    state: 'built',
+  },
+  'GW-16': {
+    text: 'Both eras on both sides, on one endpoint; where client and server differ, what a server asks is bridged',
+    state: 'built',
+  },
+  'GW-17': {
+    text: 'What a server says passes untouched and in order, reaches the right party and nobody else, and survives a broken stream',
+    state: 'built',
+  },
+  'GW-18': {
+    text: 'Nothing that the conformance suite finds in a server is lost on the way through the gateway',
+    state: 'partial',
+    missing: 'the scenarios of authorization: the gateway is no OAuth client of its servers yet',
+  },
+  'GW-19': {
+    text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
+    state: 'partial',
+    missing: 'selections of agents and profiles',
+  },
+  'GW-20': { text: 'Answers of multiplexed calls cannot be swapped, whatever a server sends', state: 'built' },
+  'GW-21': { text: 'Bad input gets a precise refusal, costs little, and never ends the process', state: 'built' },
+  'GW-22': {
+    text: 'The hot path parses once, without web-standard requests and without a schema library',
+    state: 'built',
+  },
+  'GW-23': {
+    text: 'A governed and recorded call costs about what a proxy costs that does nothing; memory, sessions, lists and starts have limits that the bench measures',
+    state: 'partial',
+    missing: 'the goals that docs/benchmarks.md shows as missed',
+  },
+  'GW-24': {
+    text: 'The bench prints every goal next to the noise of the machine, and its page is made from the figures of a run',
+    state: 'built',
+  },
+  'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
+  'GW-26': {
+    text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and judged, limited and recorded as tools are',
+    state: 'partial',
+    missing: 'sensitivity labels, and selections of agents and profiles',
+  },
+  'GW-27': {
+    text: 'Several windows share one gateway, which ends after the last one left; two never write one state',
+    state: 'built',
+  },
+  'GW-28': {
+    text: 'Everything works on Linux; file tools use descriptors there and a tested fallback elsewhere',
+    state: 'built',
+  },
+} as const satisfies Record<string, Promised>

@@ -1,0 +1,126 @@
+import type { Promised } from './promised.ts'
+
+export const GOVERNANCE_PROMISES = {
+  'GOV-1': {
+    text: 'Every tool that is found has an entry in tools.yaml: what is there is left alone, what is not is appended',
+    state: 'built',
+  },
+  'GOV-2': {
+    text: 'What stood in tools.yaml is there byte for byte after an append, or the file is left alone and that is told',
+    state: 'built',
+  },
+  'GOV-3': {
+    text: 'Discovery again changes nothing; two gateways at once lose no entry and write none twice',
+    state: 'built',
+  },
+  'GOV-4': {
+    text: 'Keys stand in any form, the strictest of several entries counts, and no name or text of a server can change the policy of another tool',
+    state: 'built',
+  },
+  'GOV-5': {
+    text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant',
+    state: 'partial',
+    missing: 'sensitivity, sensitive_paths, isolated and result are read and not enforced yet',
+  },
+  'GOV-6': {
+    text: 'The risk of a tool is told from the words of its name, its annotations and its schema, each with its reason',
+    state: 'built',
+  },
+  'GOV-7': {
+    text: 'What follows from a risk, the telling words and name patterns are data in config.yaml',
+    state: 'built',
+  },
+  'GOV-8': {
+    text: 'Permissions are a set; what an untrusted server says of its tools only ever adds to it',
+    state: 'partial',
+    missing: 'servers that are kept off the network: so far none is',
+  },
+  'GOV-9': {
+    text: 'A tool whose definition changed is shown as it was reviewed and refused until a person who saw the change accepts it',
+    state: 'partial',
+    missing: 'the change in the web page',
+  },
+  'GOV-10': {
+    text: 'What a definition hides raises its risk, is written as a comment, and is pointed out wherever tools are shown',
+    state: 'partial',
+    missing: 'the web page',
+  },
+  'GOV-11': {
+    text: 'A saved edit is in force within a second; an invalid file leaves the last good one in force and says line and column',
+    state: 'built',
+  },
+  'GOV-12': {
+    text: 'A tool is open in the modes that its entry, its category and the policy of the mode leave',
+    state: 'built',
+  },
+  'GOV-13': {
+    text: 'LOCKDOWN leaves essential READ tools with approval, from the next dispatch on; RECOVERY leaves READ tools; a mode outlives a restart',
+    state: 'partial',
+    missing: 'other replicas',
+  },
+  'GOV-14': {
+    text: 'The mode gets stricter by itself, by windows and durations that are set; only a person relaxes it',
+    state: 'built',
+  },
+  'GOV-15': {
+    text: 'Every path among the arguments is judged in its canonical form; forbidden wins',
+    state: 'built',
+  },
+  'GOV-16': { text: 'Rules for single arguments, and patterns of linear time over all of them', state: 'built' },
+  'GOV-17': {
+    text: 'Arguments are checked against the input schema before anything else, and a violation names the field',
+    state: 'built',
+  },
+  'GOV-18': {
+    text: 'Keys and tokens are refused in arguments, taken out of results and of what servers tell, and in no record or error',
+    state: 'built',
+  },
+  'GOV-19': {
+    text: 'A call that needs approval waits, starves no other, shows everything about itself, and expires',
+    state: 'built',
+  },
+  'GOV-20': {
+    text: 'Answered over the API, on the command line, by the client where it may, by a signed web hook; the first answer wins',
+    state: 'partial',
+    missing: 'the web UI, and clients of launches that `run` makes',
+  },
+  'GOV-21': {
+    text: 'Deny with a reason, once, for the session, always; bound to arguments and definition; always is shown first',
+    state: 'built',
+  },
+  'GOV-22': {
+    text: 'Whatever keeps an approval from coming refuses the call, which was never dispatched; a restart grants nothing',
+    state: 'built',
+  },
+  'GOV-23': { text: 'unattended_paths and governance.auto_approve spell out what needs no person', state: 'built' },
+  'GOV-24': {
+    text: 'Every call and every change of the gateway is an event that can be asked for',
+    state: 'partial',
+    missing: 'health checks, and the events of isolation and sandboxes',
+  },
+  'GOV-25': {
+    text: 'Every decision is one record: who, what, each step, the rule with file and line; explain tells it to a person',
+    state: 'partial',
+    missing: 'the label of the session before and after, and the handle of a shaped result',
+  },
+  'GOV-26': {
+    text: 'Arguments are kept as audit.arguments says, and a key or a token among them never',
+    state: 'built',
+  },
+  'GOV-27': {
+    text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused; a changed log is found out',
+    state: 'built',
+  },
+  'GOV-28': {
+    text: 'audit finds records by what they say, follows, exports, and keeps no more than it should',
+    state: 'built',
+  },
+  'GOV-29': {
+    text: 'Rules can be only watched, and recorded calls be decided again by other rules',
+    state: 'built',
+  },
+  'GOV-30': {
+    text: 'Figures for Prometheus; traces and metrics by OpenTelemetry where an exporter is set, with the trace passed on',
+    state: 'built',
+  },
+} as const satisfies Record<string, Promised>

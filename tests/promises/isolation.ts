@@ -1,0 +1,80 @@
+import type { Promised } from './promised.ts'
+
+export const ISOLATION_PROMISES = {
+  'ISO-1': {
+    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context, in files of agents that are imported or included too',
+    state: 'built',
+  },
+  'ISO-2': {
+    text: 'One pure function says whether a tool is isolated, on every path; a sub-agent’s calls are never isolated again',
+    state: 'built',
+  },
+  'ISO-3': {
+    text: 'A call that is not isolated asks no model, and a result that nothing has reason to change leaves as its bytes',
+    state: 'built',
+  },
+  'ISO-4': {
+    text: 'An isolated tool looks to its caller as without isolation, plus _intent where it can be used',
+    state: 'built',
+  },
+  'ISO-5': {
+    text: 'mcp-executor is a built-in agent whose every part can be said otherwise; switched off, its tools fail by name',
+    state: 'built',
+  },
+  'ISO-6': {
+    text: 'Each run of the sub-agent begins with nothing, has the one tool and a way to end, and is refused everything else',
+    state: 'built',
+  },
+  'ISO-7': {
+    text: 'What the sub-agent hands over it points at, so that it is as it was received; every limit ends a run by name',
+    state: 'built',
+  },
+  'ISO-8': {
+    text: 'The caller sees the result under the original name, isError and content intact, and in _meta what the run cost',
+    state: 'built',
+  },
+  'ISO-9': {
+    text: 'Whatever goes wrong is a tool error with its fix, or falls back to a bounded result',
+    state: 'built',
+  },
+  'ISO-10': {
+    text: 'Models of Anthropic, OpenAI, Google and any OpenAI-compatible endpoint; keys are never logged',
+    state: 'built',
+  },
+  'ISO-11': {
+    text: 'A hostile result can reach no other tool; where a schema is set only values that validate cross back',
+    state: 'built',
+  },
+  'ISO-12': {
+    text: 'The tokens of an isolated call are bounded and do not grow with the caller’s history; a benchmark prints them',
+    state: 'built',
+  },
+  'ISO-13': {
+    text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched',
+    state: 'partial',
+    missing: 'context.presets and context.cap of the gateway',
+  },
+  'ISO-14': {
+    text: 'Truncation knows JSON, JSON lines, CSV and TSV, logs, text, Markdown, XML, HTML, YAML and bytes, by content and declared type',
+    state: 'built',
+  },
+  'ISO-15': {
+    text: 'A shaped text is never longer than the threshold nor than the input; no cut splits a pair, a grapheme or JSON',
+    state: 'built',
+  },
+  'ISO-16': {
+    text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; age and size limit what is kept',
+    state: 'partial',
+    missing: 'the built-in tool of the gateway',
+  },
+  'ISO-17': {
+    text: 'structuredContent is whole or left out with the reason in _meta',
+    state: 'partial',
+    missing: 'results that pass through the gateway',
+  },
+  'ISO-18': {
+    text: 'The hooks of Gemini CLI and Claude Code deny isolated tools with the call to make instead; all else, and whatever goes wrong, continues',
+    state: 'built',
+  },
+  'ISO-19': { text: 'The docs say plainly what the hook can do and what only the gateway can', state: 'built' },
+} as const satisfies Record<string, Promised>
