@@ -5,7 +5,7 @@ const isRecording = process.env.SALLYPORT_AGENTS_TASK === 'record'
 /** For tests/agents/run.mjs: real agent CLIs, one after the other. */
 export default defineConfig({
   test: {
-    include: [isRecording ? 'tests/agents/record-handshakes.ts' : 'tests/agents/real-agents.test.ts'],
+    include: [isRecording ? 'tests/agents/record-handshakes.ts' : 'tests/agents/{real-agents,large-results}.test.ts'],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -17,6 +17,7 @@ import { promisesIn } from './promised-keys.ts'
 import type { Part } from './schema.ts'
 import { readServer } from './server-entry.ts'
 import { type CommonEntry, PROTECTING_SERVER_KEYS } from './server-keys.ts'
+import { judgePresets, type LocatedServer } from './server-presets.ts'
 import type { ServerConfig, Settings } from './settings.ts'
 import { readTelemetry } from './telemetry-section.ts'
 import { validate } from './validate.ts'
@@ -53,6 +54,7 @@ export function readConfig(source: ConfigText): ReadConfig {
   const reading = { ...source, log, unenforced }
   const servers = withDockerDefault(readServers(tree.root, reading), reading)
   const settings = { ...readSections(tree.root, servers, reading), servers }
+  judgePresets(serverEntries(tree.root), settings.context.presets, log)
   return { settings, errors: log.errors, warnings: log.warnings, unenforced }
 }
 
@@ -88,8 +90,7 @@ const NO_ENTRIES: LocatedNode = { kind: 'map', entries: [] }
 const isNothing = (node: LocatedNode): boolean => node.kind === 'scalar' && node.value === null
 
 function readServers(root: LocatedNode, reading: Reading): readonly ServerConfig[] {
-  // A twin (`mcpServers` beside `mcp_servers`) is reported with the other sections.
-  const section = entriesOf(root).find((entry) => camelCase(entry.key) === 'mcpServers')
+  const section = serverSection(root)
   if (section === undefined || isNothing(section.node)) return []
   if (section.node.kind !== 'map') {
     reading.log.error(section, 'expected a mapping of names to servers, such as {files: {command: npx, args: […]}}.')
@@ -112,6 +113,19 @@ function withDockerDefault(servers: readonly ServerConfig[], reading: Reading): 
   const added = createDockerDefault(reading)
   return added === undefined ? servers : [...servers, added]
 }
+
+/** Those that are servers of ours, where all of them are a mapping. */
+function serverEntries(root: LocatedNode): readonly LocatedServer[] {
+  const section = serverSection(root)
+  const entries = section === undefined ? [] : entriesOf(section.node)
+  return entries
+    .filter((entry) => !isSkipped(entry))
+    .map(({ key, ...entry }) => ({ ...entry, key: joinKey(section?.key ?? '', key) }))
+}
+
+/** A twin (`mcpServers` beside `mcp_servers`) is reported with the other sections. */
+const serverSection = (root: LocatedNode): LocatedEntry | undefined =>
+  entriesOf(root).find((entry) => camelCase(entry.key) === 'mcpServers')
 
 const entriesOf = (node: LocatedNode): readonly LocatedEntry[] => (node.kind === 'map' ? node.entries : [])
 
