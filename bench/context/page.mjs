@@ -26,7 +26,7 @@ export function printContextPage({ variants, agents, leftOut }) {
     agents.length === 0 ? '' : tableOf(agents),
     agents.length === 0
       ? ''
-      : 'Started by `sallyport run`, with all that they tell their models of themselves. With the cap off some of them cut a large result themselves, or write it into a file.',
+      : 'Started by `sallyport run`, with all that they tell their models of themselves. Where one with the cap off has less in its context than our own caller, it cut results itself.',
     leftOut.length === 0 ? '' : `Left out: ${leftOut.join('; ')}.`,
   ]
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
