@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'examples/*/tests/**/*.test.ts'],
     // Needs agent CLIs that are too large for every run: `npm run test:agents`.
-    exclude: [...configDefaults.exclude, 'tests/agents/real-agents.test.ts', 'tests/agents/hooks.test.ts'],
+    exclude: [...configDefaults.exclude, 'tests/agents/{real-agents,hooks,large-results}.test.ts'],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,

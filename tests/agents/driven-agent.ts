@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hashedNames } from '@sallyport/core'
-import { eventually, processesWith } from '../processes.ts'
+import { eventually } from '../processes.ts'
 import type { Outcome } from '../run-command.ts'
 import { MAIN, makePlace, type Place, REPOSITORY, readRecords } from '../run-gateway.ts'
 import type { AgentCli } from './agent-cli.ts'
@@ -10,6 +10,7 @@ import { type AgentPlace, type FileState, fixture, makeAgentPlace, makeDecoy, ne
 import { runAgent } from './agent-run.ts'
 import type { InstalledAgent } from './installed-agent.ts'
 import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
+import { endSurvivors } from './survivors.ts'
 
 /** What came of one run of an agent. */
 export interface DrivenAgent {
@@ -137,22 +138,4 @@ async function narrow(gateway: Place, cli: AgentCli): Promise<void> {
     () => readRecords(gateway.state),
     (records) => records.some(({ type }) => type === 'PROFILES_CHANGED'),
   )
-}
-
-/** A process that outlives its agent must not outlive the test. */
-async function endSurvivors({ root }: AgentPlace): Promise<readonly string[]> {
-  await eventually(
-    () => processesWith(root),
-    (pids) => pids.length === 0,
-  ).catch(() => {})
-  return processesWith(root).flatMap((pid) => {
-    try {
-      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')
-      process.kill(pid, 'SIGKILL')
-      return [commandLine]
-    } catch {
-      // It ended after all.
-      return []
-    }
-  })
 }

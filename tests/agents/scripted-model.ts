@@ -5,7 +5,14 @@ import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ANSWER_WRITERS, sendJson } from './model-answers.ts'
 import { type ModelApi, REQUEST_READERS } from './model-requests.ts'
-import { answerByScript, fullName, type ModelAnswer, progressOf, type ToolResult } from './scripted-answer.ts'
+import {
+  answerByScript,
+  type Conversation,
+  fullName,
+  type ModelAnswer,
+  progressOf,
+  type ToolResult,
+} from './scripted-answer.ts'
 
 /** A request for a completion, and what was answered. */
 export interface ModelRequest {
@@ -23,6 +30,8 @@ export interface ModelRequest {
 export interface ScriptedModelOptions {
   /** Awaited before a request is answered, so that a test can change the world between two turns. */
   readonly before?: (request: ModelRequest) => Promise<void>
+  /** What it answers, where that is not what a script in its prompt says. */
+  readonly decide?: (conversation: Conversation) => ModelAnswer
 }
 
 const ROUTES: readonly (readonly [RegExp, ModelApi])[] = [
@@ -54,14 +63,16 @@ export class ScriptedModel {
   /** What was asked for that it does not have. */
   readonly unknown: string[] = []
   readonly #before: (request: ModelRequest) => Promise<void>
+  readonly #answers: (conversation: Conversation) => ModelAnswer
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch((error: Error) =>
       sendJson(response, { error: { message: error.message } }, 400),
     )
   })
 
-  constructor({ before = async () => {} }: ScriptedModelOptions) {
+  constructor({ before = async () => {}, decide = answerByScript }: ScriptedModelOptions) {
     this.#before = before
+    this.#answers = decide
   }
 
   get url(): string {
@@ -100,7 +111,7 @@ export class ScriptedModel {
 
   async #decide(api: ModelApi, body: Record<string, unknown>, text: string): Promise<ModelAnswer> {
     const read = REQUEST_READERS[api](body)
-    const answer = answerByScript({ ...read, everything: text.replace(/\\[nrt]/g, ' ') })
+    const answer = this.#answers({ ...read, everything: text.replace(/\\[nrt]/g, ' ') })
     const { results, searches } = progressOf(read)
     const request = { api, tools: read.tools.map(fullName), results, searches, answer, body: text }
     this.requests.push(request)

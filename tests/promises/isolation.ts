@@ -51,8 +51,7 @@ export const ISOLATION_PROMISES = {
   },
   'ISO-13': {
     text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched',
-    state: 'partial',
-    missing: 'context.presets and context.cap of the gateway',
+    state: 'built',
   },
   'ISO-14': {
     text: 'Truncation knows JSON, JSON lines, CSV and TSV, logs, text, Markdown, XML, HTML, YAML and bytes, by content and declared type',
@@ -64,13 +63,11 @@ export const ISOLATION_PROMISES = {
   },
   'ISO-16': {
     text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; age and size limit what is kept',
-    state: 'partial',
-    missing: 'the built-in tool of the gateway',
+    state: 'built',
   },
   'ISO-17': {
-    text: 'structuredContent is whole or left out with the reason in _meta',
-    state: 'partial',
-    missing: 'results that pass through the gateway',
+    text: 'structuredContent is whole or left out with the reason in _meta; no output schema is listed that this would break',
+    state: 'built',
   },
   'ISO-18': {
     text: 'The hooks of Gemini CLI and Claude Code deny isolated tools with the call to make instead; all else, and whatever goes wrong, continues',

@@ -70,6 +70,6 @@ function createListings({ catalog, governing, settings }: DecidingOptions): List
     policyOf,
     choicesFor: (principal) => choicesFor(settings().profiles, principal),
     pinned: governing.pinned,
-    takesIntent: (offer) => returnRules(settings(), offer, policyOf(offer)).takesIntent,
+    returnsOf: (offer) => returnRules(settings(), offer, policyOf(offer)),
   })
 }

@@ -29,9 +29,17 @@ import {
   serverPathWorld,
   ToolsKeeper,
 } from './governance/governance.ts'
-import { returnRules } from './isolation/isolation.ts'
+import { presetFlaw, returnRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
-import { RuleBook, renamesIn, runsDockerGateway, ToolDiscovery, ToolLimits, ToolReview } from './pipeline/pipeline.ts'
+import {
+  RuleBook,
+  renamesIn,
+  runsDockerGateway,
+  ToolDiscovery,
+  ToolLimits,
+  ToolReview,
+  unknownIsolated,
+} from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
 export interface GoverningOptions {
@@ -109,8 +117,10 @@ export class Governing {
 
   /** Other settings are in force. */
   reload(): void {
-    this.modes.escalation.reload(this.#options.settings().governance.escalation)
+    const { governance, servers } = this.#options.settings()
+    this.modes.escalation.reload(governance.escalation)
     this.rules.forget()
+    for (const { id, isolatedTools } of servers) if (isolatedTools.length > 0) this.discovery.seen(id)
   }
 
   /** From now on files are followed. What an earlier gateway left is put in order meanwhile. */
@@ -156,7 +166,7 @@ export class Governing {
   }
 
   #createDiscovery(): ToolDiscovery {
-    const { catalog, store, onBug, discovery } = this.#options
+    const { catalog, store, onBug, onWarning, discovery, settings } = this.#options
     return new ToolDiscovery({
       catalog,
       rules: this.rules,
@@ -164,6 +174,11 @@ export class Governing {
       path: this.tools.file.path,
       append: (entries) => (discovery === 'writes' ? this.#append(entries) : Promise.resolve()),
       record: (event) => this.#record(event),
+      flawOf: (id, tools) => {
+        const server = settings().servers.find((entry) => entry.id === id)
+        return server && unknownIsolated(server, tools)
+      },
+      onWarning,
       onWritten: (offers) => this.#tellWritten(offers),
       onBug: (error) => onBug(error, 'discovery'),
       now: () => new Date(),
@@ -186,7 +201,7 @@ export class Governing {
   }
 
   #createReview(): ToolReview {
-    const { catalog, store } = this.#options
+    const { catalog, store, settings } = this.#options
     return new ToolReview({
       catalog,
       rules: this.rules,
@@ -194,6 +209,7 @@ export class Governing {
       discovery: this.discovery,
       definitions: store.definitions,
       pinned: this.pinned,
+      presetFlaw: (wanted) => presetFlaw(wanted, settings().context.presets),
       record: (event) => this.#recordSynced(event),
       now: () => new Date(),
     })

@@ -55,6 +55,7 @@ export class JsonPreviewWriter {
   #pieces: string[] = []
   #length = 0
   #hasCuts = false
+  #root = 0
 
   constructor(text: string, { items, keys, threshold }: Preset) {
     this.#text = text
@@ -67,6 +68,7 @@ export class JsonPreviewWriter {
     this.#pieces = []
     this.#length = 0
     this.#hasCuts = false
+    this.#root = at
     this.#value(at, detail)
     return this.#isFull() ? undefined : { text: this.#pieces.join(''), hasCuts: this.#hasCuts }
   }
@@ -137,6 +139,8 @@ export class JsonPreviewWriter {
     this.#put(isObject ? '{' : '[')
     this.#members(first, inner)
     if (omitted > 0) {
+      // What the value itself lacks is told by its count; what its parts lack is not.
+      if (at !== this.#root) this.#hasCuts = true
       if (first.length > 0) this.#put(',')
       this.#put(isObject ? `"…":${JSON.stringify(mark)}` : JSON.stringify(mark))
       if (rest.length > 0) this.#put(',')

@@ -91,6 +91,14 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     )
   })
 
+  it('of JSON says that its parts were cut, where the value itself has all of them', () => {
+    const rows = Array.from({ length: 2_000 }, (_, id) => ({ id }))
+    const { notice } = JSON.parse(shapeText(JSON.stringify({ rows, total: rows.length }), findPreset('default')).text)
+    expect(notice).toContain('long parts cut')
+    const spaced = `[${' '.repeat(10_000)}1]`
+    expect(JSON.parse(shapeText(spaced, findPreset('default')).text).notice).toContain('only white space')
+  })
+
   it('of JSON counts truly what is missing of long texts and keys, whatever is escaped in them', () => {
     const pieces = fc.constantFrom('a', '\\', '"', '\n', '\u0001', '😀', '👨‍👩‍👧‍👦', 'é', '\u2028', '\\u0041')
     const long = fc.array(pieces, { minLength: 1, maxLength: 40 }).map((all) => all.join('').repeat(300))

@@ -30,6 +30,10 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   UPSTREAM_TIMEOUT: 'It took too long: raise the timeout of its server in config.yaml, or ask for less.',
   UPSTREAM_TOO_LARGE: 'Ask for less, or raise the limit on message size of its server in config.yaml.',
   UPSTREAM_PROTOCOL: 'Its server does not keep to the protocol: see `sallyport servers <name>`, and update it.',
+  ISOLATION_FAILED: 'The model gave nothing of use: try another in isolation.model, or the strategy bounded.',
+  ISOLATION_LIMIT: 'It used up its turns, tokens or time: raise isolation.max_turns, max_tokens or max_time.',
+  MODEL_UNAVAILABLE: 'Set isolation.model to one that can be reached, or use the strategy bounded.',
+  EXECUTOR_MISSING: 'Switch agents.mcp-executor on in config.yaml, or use another strategy.',
   CALL_CANCELLED: 'The client stopped waiting; call again if the result is still wanted.',
   INTERNAL: 'This is a bug of Sallyport: please report it.',
 }

@@ -8,6 +8,8 @@ import type {
   EventView,
   Explanation,
   ModeView,
+  Savings,
+  SavingsBy,
   ServerView,
   Status,
   TokenView,
@@ -27,6 +29,8 @@ export type {
   EventView,
   Explanation,
   ModeView,
+  Savings,
+  SavingsBy,
   ServerView,
   Status,
   TokenView,
@@ -164,6 +168,10 @@ export class GatewayClient {
       if (line.startsWith('event: overrun')) return
       if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as EventView
     }
+  }
+
+  savings(query: EventQuery & { readonly by?: SavingsBy }, signal?: AbortSignal): Promise<Savings> {
+    return this.#ask({ method: 'GET', path: `/api/savings${queryOf({ ...query })}`, signal })
   }
 
   explain(id: string): Promise<Explanation> {

@@ -40,6 +40,8 @@ describe('the isolation section', () => {
     ['context: {cap: 10}', 'context.cap'],
     ['context: {presets: {mine: {treshold: 9}}}', 'unknown key "treshold"'],
     ['context: {presets: {mine: {threshold: 9}}}', 'from 400 to'],
+    ['mcp_servers: {a: {command: x, result: sql_querry}}', 'mcp_servers.a.result: There is no preset "sql_querry"'],
+    ['mcp_servers: {a: {command: x, result: sql_querry}}', 'Did you mean "sql_query"?'],
     ['mcp_servers: {a: {command: x, isolated: maybe}}', 'mcp_servers.a.isolated: expected true or false; got "maybe"'],
     ['mcp_servers: {a: {command: x, isolatedTools: query}}', 'mcp_servers.a.isolatedTools: expected a list'],
     ['mcp_servers: {a: {command: x, isolated_tools: [1]}}', 'mcp_servers.a.isolated_tools[0]'],

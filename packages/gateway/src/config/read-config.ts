@@ -17,6 +17,7 @@ import { normalise, type Spot } from './normalise.ts'
 import { promisesIn } from './promised-keys.ts'
 import { entriesOf, readEntry, writtenType } from './read-entry.ts'
 import { PROTECTING_SERVER_KEYS } from './server-keys.ts'
+import { judgePresets, type LocatedServer } from './server-presets.ts'
 import type { ServerConfig, Settings } from './settings.ts'
 import { readTelemetry } from './telemetry-section.ts'
 import { validate } from './validate.ts'
@@ -57,6 +58,7 @@ export function readConfig(source: ConfigText): ReadConfig {
   const others = readIncludes(tree.root, own, reading)
   const servers = [...own, ...others.servers]
   const settings = { ...readSections(tree.root, servers, reading), servers }
+  judgePresets(serverEntries(tree.root), settings.context.presets, log)
   const errors = [...log.errors, ...others.errors]
   return { settings, errors, warnings: [...log.warnings, ...others.warnings], unenforced }
 }
@@ -93,8 +95,7 @@ const NO_ENTRIES: LocatedNode = { kind: 'map', entries: [] }
 const isNothing = (node: LocatedNode): boolean => node.kind === 'scalar' && node.value === null
 
 function readServers(root: LocatedNode, reading: Reading): readonly ServerConfig[] {
-  // A twin (`mcpServers` beside `mcp_servers`) is reported with the other sections.
-  const section = entriesOf(root).find((entry) => camelCase(entry.key) === 'mcpServers')
+  const section = serverSection(root)
   if (section === undefined || isNothing(section.node)) return []
   if (section.node.kind !== 'map') {
     reading.log.error(section, 'expected a mapping of names to servers, such as {files: {command: npx, args: […]}}.')
@@ -159,6 +160,19 @@ function withDockerDefault(servers: readonly ServerConfig[], reading: Reading): 
   const added = createDockerDefault(reading)
   return added === undefined ? servers : [...servers, added]
 }
+
+/** Those that are servers of ours, where all of them are a mapping. */
+function serverEntries(root: LocatedNode): readonly LocatedServer[] {
+  const section = serverSection(root)
+  const entries = section === undefined ? [] : entriesOf(section.node)
+  return entries
+    .filter((entry) => !isSkipped(entry))
+    .map(({ key, ...entry }) => ({ ...entry, key: joinKey(section?.key ?? '', key) }))
+}
+
+/** A twin (`mcpServers` beside `mcp_servers`) is reported with the other sections. */
+const serverSection = (root: LocatedNode): LocatedEntry | undefined =>
+  entriesOf(root).find((entry) => camelCase(entry.key) === 'mcpServers')
 
 /** Entries of the same file that are for others: a kit server's own settings, and what a kit client connects to. */
 function isSkipped(entry: LocatedEntry): boolean {

@@ -1,5 +1,6 @@
-export { INTENT, splitIntent, withIntent } from './intent.ts'
+export { INTENT, splitIntent } from './intent.ts'
 export { createProviderEngine } from './provider-engine.ts'
-export { RETURN_ALL, type ReturnRules, returnRules } from './return-rules.ts'
+export { presetFlaw, RETURN_ALL, type ReturnRules, returnRules } from './return-rules.ts'
 export { type ReturnFacts, Returning } from './returning.ts'
 export { SessionShelves } from './session-shelves.ts'
+export { shownTool } from './shown-tool.ts'

@@ -1,4 +1,12 @@
-import { findPreset, isJsonObject, type JsonObject, type Preset, readPresets, type ToolPolicy } from '@sallyport/core'
+import {
+  findPreset,
+  isJsonObject,
+  type JsonObject,
+  type Preset,
+  readPresets,
+  SallyportError,
+  type ToolPolicy,
+} from '@sallyport/core'
 import type { Settings } from '../config/config.ts'
 import { takesIntent } from './intent.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
@@ -12,6 +20,8 @@ export interface ReturnRules {
   readonly preset: Preset | undefined
   /** Its callers may say what they want to know. */
   readonly takesIntent: boolean
+  /** What goes back may be less than what came. */
+  readonly mayCut: boolean
 }
 
 /** A tool, as its server defined it. */
@@ -22,9 +32,15 @@ export interface ReturningTool {
   readonly original: JsonObject
 }
 
-/** Of what is no tool, and of most tools. */
-export const RETURN_ALL: ReturnRules = Object.freeze({ plan: undefined, preset: undefined, takesIntent: false })
+/** Of what is no tool, and of most tools where there is no cap. */
+export const RETURN_ALL: ReturnRules = Object.freeze({
+  ...{ plan: undefined, preset: undefined, takesIntent: false },
+  mayCut: false,
+})
+/** Of most tools. */
+const RETURN_CAPPED: ReturnRules = Object.freeze({ ...RETURN_ALL, mayCut: true })
 
+type Presets = Settings['context']['presets']
 type Sources = Pick<Settings, 'servers' | 'isolation' | 'executor' | 'context'>
 
 export function returnRules(settings: Sources, tool: ReturningTool, policy: ToolPolicy): ReturnRules {
@@ -33,15 +49,35 @@ export function returnRules(settings: Sources, tool: ReturningTool, policy: Tool
   const server = settings.servers.find(({ id }) => id === tool.server)
   const plan = planTool({ server, tool: tool.name, policy, isolation, executor })
   const wanted = policy.result?.value ?? server?.result
-  if (plan === undefined && wanted === undefined) return RETURN_ALL
+  if (plan === undefined && wanted === undefined) return context.cap === undefined ? RETURN_ALL : RETURN_CAPPED
   const preset = wanted === undefined ? undefined : presetOf(wanted, context.presets)
-  return { plan, preset, takesIntent: takesIntent(plan, tool.original.inputSchema) }
+  return {
+    plan,
+    preset,
+    takesIntent: takesIntent(plan, tool.original.inputSchema),
+    mayCut: plan?.strategy !== 'exact',
+  }
+}
+
+/** Why what an entry says of its results cannot be followed; nothing where it can. */
+export function presetFlaw(wanted: string | JsonObject, presets: Presets): string | undefined {
+  const preset = readPreset(wanted, presets)
+  return preset instanceof SallyportError ? preset.text : undefined
+}
+
+/** One that cannot be followed is told by a check; here what it should have bounded stays bounded. */
+function presetOf(wanted: string | JsonObject, presets: Presets): Preset {
+  const preset = readPreset(wanted, presets)
+  return preset instanceof SallyportError ? findPreset('default', presets) : preset
 }
 
 const OWN = 'own'
 
-/** A name that was refused when it was read counts for nothing here: what it should have bounded stays bounded. */
-function presetOf(wanted: string | JsonObject, presets: Settings['context']['presets']): Preset {
-  if (isJsonObject(wanted)) return findPreset(OWN, readPresets({ [OWN]: wanted }))
-  return findPreset(wanted, presets)
+function readPreset(wanted: string | JsonObject, presets: Presets): Preset | SallyportError {
+  try {
+    return isJsonObject(wanted) ? findPreset(OWN, readPresets({ [OWN]: wanted })) : findPreset(wanted, presets)
+  } catch (error) {
+    if (error instanceof SallyportError) return error
+    throw error
+  }
 }

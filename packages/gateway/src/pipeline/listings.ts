@@ -11,7 +11,7 @@ import {
   UNDECIDED,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
-import { withIntent } from '../isolation/isolation.ts'
+import { RETURN_ALL, type ReturnRules, shownTool } from '../isolation/isolation.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import { isClosed, isDockerInfo } from './meta-tools.ts'
 import { brokenPin } from './pin-state.ts'
@@ -64,8 +64,8 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly choicesFor?: ToolChoicesOptions['choicesFor']
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
-  /** Whether its callers may say what they want to know; absent: nobody may. */
-  readonly takesIntent?: (offer: Offer) => boolean
+  /** What goes back of a tool's results; absent: all of them. */
+  readonly returnsOf?: (offer: Offer) => ReturnRules
   /** The clock on the wall: what a server says of its lists outlives us. */
   readonly now?: () => number
 }
@@ -80,7 +80,7 @@ export class Listings {
   readonly #rulesOf: (server: string) => ServerRules
   readonly #policyOf: (offer: Offer) => ToolPolicy
   readonly #pinned: (pin: string) => JsonObject | undefined
-  readonly #takesIntent: (offer: Offer) => boolean
+  readonly #returnsOf: (offer: Offer) => ReturnRules
   readonly #now: () => number
   readonly #choices: ToolChoices
   #snapshot: CatalogSnapshot | undefined
@@ -94,7 +94,7 @@ export class Listings {
     this.#rulesOf = options.rulesOf
     this.#policyOf = options.policyOf
     this.#pinned = options.pinned
-    this.#takesIntent = options.takesIntent ?? (() => false)
+    this.#returnsOf = options.returnsOf ?? (() => RETURN_ALL)
     this.#now = options.now ?? Date.now
     this.#choices = new ToolChoices({ catalog: options.catalog, choicesFor: options.choicesFor ?? (() => []) })
   }
@@ -214,7 +214,7 @@ export class Listings {
     const shown = reviewed ? { ...reviewed, name: offer.wire } : shownTo(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
     const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
-    return this.#takesIntent(offer) ? withIntent(described) : described
+    return shownTool(described, this.#returnsOf(offer))
   }
 
   /** What counts for everything of one server, whoever asks. */

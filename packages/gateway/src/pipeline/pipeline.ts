@@ -57,6 +57,7 @@ export { PROBLEM_KINDS } from './tool-problems.ts'
 export { type DefinitionReview, ToolReview } from './tool-review.ts'
 export type { ToolRules } from './tool-rules.ts'
 export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
+export { unknownIsolated } from './unknown-isolated.ts'
 
 /** What a list and a call both ask. */
 export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [
@@ -199,6 +200,7 @@ export class Pipeline {
       const whole = shown instanceof Promise ? await shown : shown
       const returned = this.#returns.handBack(asked, trial, whole)
       const { answer, facts } = returned === undefined ? { answer: whole } : await returned
+      if (facts !== undefined) watch?.returned(facts)
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
       const unfinished = this.#grave(await this.#record(this.#end(call, answer, { latency, facts }))) ?? unsynced

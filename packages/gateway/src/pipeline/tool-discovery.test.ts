@@ -5,10 +5,11 @@ import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
 import { REMOTE_PATH_WORLD } from '../governance/governance.ts'
 import { RuleBook, ToolDiscovery } from './pipeline.ts'
+import { unknownIsolated } from './unknown-isolated.ts'
 
 const TOOL = 'mcp__wiki__read_page'
 
-function createBench(entry?: ToolEntry['fields']) {
+function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string[] = []) {
   const catalog = new Catalog(['wiki'], 'prefixed')
   const entries: readonly ToolEntry[] = entry ? [{ key: TOOL, fields: entry, line: 1, lines: {} }] : []
   const rules = new RuleBook({
@@ -23,6 +24,7 @@ function createBench(entry?: ToolEntry['fields']) {
   })
   const shelf = new Map<string, string>()
   const events: SallyportEvent[] = []
+  const warnings: string[] = []
   const discovery = new ToolDiscovery({
     catalog,
     rules,
@@ -35,6 +37,8 @@ function createBench(entry?: ToolEntry['fields']) {
     path: 'tools.yaml',
     append: async () => undefined,
     record: (event) => events.push(event),
+    flawOf: (id, tools) => unknownIsolated({ id, isolatedTools, place: { file: 'config.yaml', line: 3 } }, tools),
+    onWarning: (text) => warnings.push(text),
     onWritten: () => undefined,
     onBug: (error) => {
       throw error
@@ -48,7 +52,7 @@ function createBench(entry?: ToolEntry['fields']) {
     discovery.seen('wiki')
     await discovery.flush()
   }
-  return { offer, shelf, events }
+  return { offer, shelf, events, warnings }
 }
 
 it('a tool that never gets an entry leaves nothing on the shelf, however often its definition changes', async () => {
@@ -61,4 +65,12 @@ it('a changed definition is told once while it stands, and again when it comes b
   const { offer, events } = createBench({ pin: 'sha256-0' })
   for (const description of ['one', 'one', 'two', 'two', 'one']) await offer(description)
   expect(events.map(({ type }) => type)).toEqual(Array(3).fill('DEFINITION_DRIFTED'))
+})
+
+it('a tool that is to be isolated and does not exist is told once, by name, with what was probably meant', async () => {
+  const { offer, warnings } = createBench(undefined, ['read_pages', 'read_page', 'rm'])
+  for (const description of ['one', 'two']) await offer(description)
+  expect(warnings).toEqual([
+    'isolatedTools of wiki (config.yaml:3): the server has no tool "read_pages". Did you mean "read_page"? And no "rm".',
+  ])
 })

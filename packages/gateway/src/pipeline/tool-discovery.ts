@@ -14,6 +14,9 @@ export interface ToolDiscoveryOptions {
   /** Writes entries into it, if that can be done. */
   readonly append: (entries: readonly NewEntry[]) => Promise<void>
   readonly record: (event: SallyportEvent) => void
+  /** What is wrong with the entry of a server that has these tools, if anything. */
+  readonly flawOf: (server: string, tools: readonly string[]) => string | undefined
+  readonly onWarning: (text: string) => void
   /** These have an entry now. */
   readonly onWritten: (offers: readonly Offer[]) => void
   readonly onBug: (error: unknown) => void
@@ -37,6 +40,7 @@ export class ToolDiscovery {
   readonly #servers = new Set<string>()
   /** What stands is told once. By server, and no more of it than what the server offers. */
   readonly #told = new Map<string, ReadonlySet<string>>()
+  readonly #flaws = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
 
@@ -69,7 +73,10 @@ export class ToolDiscovery {
     this.#servers.clear()
     const tools = this.#toolsOf(({ server }) => seen.has(server))
     const { rules, append } = this.#options
-    for (const server of seen) this.#tellDrifts(server, tools)
+    for (const server of seen) {
+      this.#tellDrifts(server, tools)
+      this.#tellFlaw(server, tools)
+    }
     const fresh = tools.filter((offer) => !rules.isWritten(offer))
     if (fresh.length > 0) await append(fresh.map((offer) => this.#entryOf(offer)))
     this.#shelve(tools)
@@ -116,6 +123,15 @@ export class ToolDiscovery {
       if (!told?.has(change))
         this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: recordName, pin, now })
     }
+  }
+
+  /** A server that offers nothing may only not have started well. */
+  #tellFlaw(server: string, tools: readonly Offer[]): void {
+    const names = tools.flatMap((offer) => (offer.server === server ? offer.name : []))
+    const flaw = names.length === 0 ? undefined : this.#options.flawOf(server, names)
+    if (flaw !== undefined && flaw !== this.#flaws.get(server)) this.#options.onWarning(flaw)
+    if (flaw === undefined) this.#flaws.delete(server)
+    else this.#flaws.set(server, flaw)
   }
 
   #entryOf(offer: Offer): NewEntry {

@@ -12,6 +12,7 @@ it('tools that cannot be written down are told each with its own reason, or with
         ...{ flaw: undefined, issue: undefined, oddities: [], notWritten },
       },
       tools: catalog.snapshot.tools,
+      presetFlaw: () => undefined,
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
         ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [] },

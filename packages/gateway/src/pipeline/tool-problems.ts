@@ -1,4 +1,4 @@
-import type { ToolsFile } from '@sallyport/core'
+import type { JsonObject, ToolsFile } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { ToolsKeeper } from '../governance/governance.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
@@ -22,13 +22,25 @@ export interface ProblemSources {
   /** Those of servers. */
   readonly tools: readonly Offer[]
   readonly reviewOf: (offer: Offer) => ReviewedTool
+  /** Why what an entry says of results cannot be followed. */
+  readonly presetFlaw: (wanted: string | JsonObject) => string | undefined
 }
 
-export function toolProblems({ keeper, tools, reviewOf }: ProblemSources): readonly ToolProblem[] {
+export function toolProblems({ keeper, tools, reviewOf, presetFlaw }: ProblemSources): readonly ToolProblem[] {
   // Whatever else could be said of tools would be said of a file that nobody can read.
   if (keeper.flaw !== undefined) return aboutFile(keeper)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
-  return [...aboutFile(keeper), ...reviewed.flatMap(({ offer, review }) => aboutTool(offer, review, keeper))]
+  const ofTools = reviewed.flatMap(({ offer, review }) => aboutTool(offer, review, keeper))
+  return [...aboutFile(keeper), ...aboutPresets(keeper.file, presetFlaw), ...ofTools]
+}
+
+function aboutPresets({ path, entries }: ToolsFile, flawOf: ProblemSources['presetFlaw']): readonly ToolProblem[] {
+  return entries.flatMap(({ fields: { result }, line, lines }): readonly ToolProblem[] => {
+    const flaw = result === undefined ? undefined : flawOf(result)
+    if (flaw === undefined) return []
+    const problem = `${path}:${lines.result ?? line}: result: ${flaw} Until then the preset "default" counts.`
+    return [{ kind: 'invalid', level: 'wrong', problem, fix: 'Name a preset of config.yaml, or write its numbers.' }]
+  })
 }
 
 function aboutFile({ file, issue, oddities }: ProblemSources['keeper']): readonly ToolProblem[] {

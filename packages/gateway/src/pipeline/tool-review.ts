@@ -7,7 +7,7 @@ import { brokenPin, pinStateOf } from './pin-state.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { ToolDiscovery } from './tool-discovery.ts'
-import { type ToolProblem, toolProblems } from './tool-problems.ts'
+import { type ProblemSources, type ToolProblem, toolProblems } from './tool-problems.ts'
 
 export interface ToolReviewOptions {
   readonly catalog: Catalog
@@ -17,6 +17,7 @@ export interface ToolReviewOptions {
   readonly definitions: DefinitionShelf
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
+  readonly presetFlaw: ProblemSources['presetFlaw']
   /** It is on disk when this resolves. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly now: () => Date
@@ -94,9 +95,9 @@ export class ToolReview {
 
   /** Everything about tools and their file that a person should look at. */
   problems(): readonly ToolProblem[] {
-    const { catalog, keeper } = this.#options
+    const { catalog, keeper, presetFlaw } = this.#options
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
-    return toolProblems({ keeper, tools, reviewOf: (offer) => this.of(offer) })
+    return toolProblems({ keeper, tools, presetFlaw, reviewOf: (offer) => this.of(offer) })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */

@@ -63,6 +63,8 @@ export interface Store {
   readonly catalogues: CatalogueCache
   /** Answers from the index, after bringing it up to the log's end. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>
+  /** All that match, oldest first, one after the other: for what is counted, and may be more than memory holds. */
+  each(filter: EventFilter, signal?: AbortSignal): AsyncIterable<LoggedEvent>
   /** From now on no more is kept than this; nothing is removed before it is called, unless the store was opened so. */
   retain(policy: RetentionPolicy): void
   close(): Promise<void>

@@ -8,6 +8,7 @@ import type { SegmentedLog } from './event-log.ts'
 import { HeadKeeper } from './log-head.ts'
 import { scanLog } from './log-scan.ts'
 import { openEventLog } from './open-event-log.ts'
+import { readRecords } from './read-records.ts'
 import type { CatalogueCache, DefinitionShelf, EventFilter, Store } from './records.ts'
 import { Retention, type RetentionPolicy } from './retention.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -89,6 +90,10 @@ class FileStore implements Store {
 
   async find(filter: EventFilter): Promise<readonly LoggedEvent[]> {
     return (await this.#index?.find(filter)) ?? scanLog(this.log.folder, filter)
+  }
+
+  async *each(filter: EventFilter, signal?: AbortSignal): AsyncGenerator<LoggedEvent> {
+    for await (const { event } of readRecords(this.log.folder, filter, signal)) yield event
   }
 
   retain(policy: RetentionPolicy): void {

@@ -1,5 +1,5 @@
 import type { Decision } from '@sallyport/core'
-import type { CallEnd, CallObserver, CallWatch, ObservedCall } from './call-observer.ts'
+import type { CallEnd, CallObserver, CallWatch, KeptOut, ObservedCall } from './call-observer.ts'
 import { isDenial } from './denial.ts'
 import { labelText } from './label-text.ts'
 import { Counters, Histograms, type MetricFamily } from './metric-family.ts'
@@ -37,6 +37,16 @@ export class CallFigures implements CallObserver {
     help: 'Calls of what nobody offers.',
     labels: ['method'],
   })
+  readonly #kept = new Counters({
+    name: 'sallyport_tokens_kept_out',
+    help: 'Tokens of results that stayed out of the contexts of callers: estimates.',
+    labels: ['server', 'tool'],
+  })
+  readonly #spent = new Counters({
+    name: 'sallyport_isolation_tokens',
+    help: 'Tokens of models that read results for their callers.',
+    labels: ['server', 'tool', 'direction'],
+  })
   readonly #durations = new Histograms({
     name: 'sallyport_call_duration_seconds',
     help: 'Calls that were allowed, from coming in to being answered.',
@@ -65,7 +75,7 @@ export class CallFigures implements CallObserver {
   }
 
   families(): readonly MetricFamily[] {
-    const counted = [this.#calls, this.#denials, this.#failures, this.#unknown]
+    const counted = [this.#calls, this.#denials, this.#failures, this.#unknown, this.#kept, this.#spent]
     const timed = [this.#durations, this.#upstreamDurations, this.#decisions]
     return [...counted, ...timed].map((figures) => figures.family())
   }
@@ -76,6 +86,14 @@ export class CallFigures implements CallObserver {
 
   answered(offer: ObservedCall['offer'], seconds: number): void {
     this.#upstreamDurations.add([this.#labelsOf(offer).server], seconds)
+  }
+
+  returned(offer: ObservedCall['offer'], { tokensKept, tokensIn, tokensOut }: KeptOut): void {
+    const { server, tool } = this.#labelsOf(offer)
+    this.#kept.add([server, tool], tokensKept)
+    if (tokensIn + tokensOut === 0) return
+    this.#spent.add([server, tool, 'in'], tokensIn)
+    this.#spent.add([server, tool, 'out'], tokensOut)
   }
 
   ended({ offer, method, verdict, end, seconds }: EndedCall): void {
@@ -148,6 +166,10 @@ class Stopwatch implements CallWatch {
 
   answered(): void {
     this.#figures.answered(this.#meant.offer, secondsSince(this.#sentAt))
+  }
+
+  returned(kept: KeptOut): void {
+    this.#figures.returned(this.#meant.offer, kept)
   }
 
   ended(end: CallEnd): void {

@@ -30,6 +30,13 @@ export interface CallEnd {
   readonly bytes?: number | undefined
 }
 
+/** What of a result did not reach its caller, and what a model took to read it instead. */
+export interface KeptOut {
+  readonly tokensKept: number
+  readonly tokensIn: number
+  readonly tokensOut: number
+}
+
 /** Where a call goes. */
 export interface ObservedServer {
   readonly kind: string
@@ -43,6 +50,8 @@ export interface CallWatch {
   /** It leaves for its server now. What that is to be told of our part in the trace, if we have one. */
   sent(server: ObservedServer | undefined): JsonObject | undefined
   answered(end: CallEnd): void
+  /** Not all of the answer goes back. */
+  returned(kept: KeptOut): void
   ended(end: CallEnd): void
 }
 
@@ -80,6 +89,10 @@ function joinWatches(first: CallWatch, second: CallWatch): CallWatch {
     answered(end) {
       first.answered(end)
       second.answered(end)
+    },
+    returned(kept) {
+      first.returned(kept)
+      second.returned(kept)
     },
     ended(end) {
       first.ended(end)

@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { type Decision, ERRORS, type JsonObject, MODERN_VERSION } from '@sallyport/core'
-import type { CallEnd, CallObserver, CallWatch, ObservedCall, ObservedServer } from './call-observer.ts'
+import type { CallEnd, CallObserver, CallWatch, KeptOut, ObservedCall, ObservedServer } from './call-observer.ts'
 import { labelText } from './label-text.ts'
 import { callerContext, traceMembers } from './trace-context.ts'
 
@@ -108,6 +108,10 @@ class SpanWatch implements CallWatch {
     const error = errorAttributes(end)
     finish(span, error)
     this.#parts.durations.client.record(secondsSince(at), { ...attributes, ...error })
+  }
+
+  returned({ tokensKept }: KeptOut): void {
+    this.#parts.span.setAttribute('sallyport.tokens.kept_out', tokensKept)
   }
 
   ended(end: CallEnd): void {

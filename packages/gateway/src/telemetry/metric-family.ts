@@ -43,11 +43,11 @@ export class Counters {
     this.#head = head
   }
 
-  add(values: readonly string[]): void {
+  add(values: readonly string[], amount = 1): void {
     const key = keyOf(values)
     const known = this.#counts.get(key)
-    if (known) known.count++
-    else this.#counts.set(key, { values, count: 1 })
+    if (known) known.count += amount
+    else this.#counts.set(key, { values, count: amount })
   }
 
   family(): MetricFamily {

@@ -5,16 +5,18 @@ import { acceptCommand } from './tools-accept.ts'
 import { checkCommand } from './tools-check.ts'
 import { costCommand } from './tools-cost.ts'
 import { LIST_EXAMPLES, listCommand } from './tools-list.ts'
+import { savingsCommand } from './tools-savings.ts'
 import { showCommand } from './tools-show.ts'
 
 export const toolsCommands = withOverview(
-  buildRouteMap<'list' | 'show' | 'accept' | 'check' | 'cost', CliContext>({
+  buildRouteMap<'list' | 'show' | 'accept' | 'check' | 'cost' | 'savings', CliContext>({
     routes: Object.assign(Object.create(null), {
       list: listCommand,
       show: showCommand,
       accept: acceptCommand,
       check: checkCommand,
       cost: costCommand,
+      savings: savingsCommand,
     }),
     defaultCommand: 'list',
     docs: { brief: 'List, show, accept, check and count the tools of all servers' },
@@ -25,5 +27,6 @@ export const toolsCommands = withOverview(
     ['tools accept github/create_issue', 'See what its server changed, then accept it'],
     ['tools check', 'For CI: is every tool reviewed, and what it was then?'],
     ['tools cost', 'How many tokens each of them costs an agent in every turn'],
+    ['tools savings', 'How many tokens of results stayed out of agents’ contexts'],
   ],
 )

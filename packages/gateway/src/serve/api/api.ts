@@ -15,6 +15,7 @@ import { modeRoutes } from './mode.ts'
 import { documentRoutes } from './openapi-document.ts'
 import { profileRoutes } from './profiles.ts'
 import { type ApiEnv, operatorOf } from './routes.ts'
+import { savingsRoutes } from './savings.ts'
 import { serverRoutes } from './servers.ts'
 import { statusRoutes } from './status.ts'
 import { strictBody } from './strict-body.ts'
@@ -31,6 +32,7 @@ export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
+export type { Savings, SavingsBy } from './savings.ts'
 export type { ServerView } from './server-view.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
@@ -64,6 +66,7 @@ export function createApi(context: AdminContext) {
     .route('/api', verdictRoutes(context))
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))
+    .route('/api', savingsRoutes(context))
     .route('/api', tokenRoutes(context))
     .route('/api', modeRoutes(context))
     .route('/api', approvalRoutes(context))

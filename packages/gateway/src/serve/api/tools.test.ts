@@ -78,10 +78,12 @@ it('tells what a person should look at in tools.yaml', async () => {
   expect((await api('/api/tools-file')).body).toMatchObject({ entries: expect.any(Number), problems: [] })
   const key = 'mcp__hostile__echo'
   await gateway.governing.tools.set({ key, field: 'pin', value: 'sha256-0' })
-  await gateway.governing.tools.set({ key, field: 'sensitivity', value: 'secret' })
+  await gateway.governing.tools.set({ key, field: 'sensitivity', value: 'SECRET' })
+  await gateway.governing.tools.set({ key, field: 'result', value: 'sql_querry' })
   const { problems } = (await api('/api/tools-file')).body
   expect(problems).toMatchObject([
     { kind: 'odd', level: 'warning', problem: expect.stringContaining('sensitivity is not enforced') },
+    { kind: 'invalid', level: 'wrong', problem: expect.stringContaining('There is no preset "sql_querry"') },
     { kind: 'drift', level: 'wrong', tool: key, fix: expect.stringContaining(`tools accept ${key}`) },
   ])
   const { warnings } = (await api('/api/status')).body

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hashedNames } from '@sallyport/core';
+import { eventually } from '../processes.js';
+import { MAIN, makePlace, REPOSITORY, readRecords } from '../run-gateway.js';
+import { fixture, makeAgentPlace, makeDecoy, newRoot } from './agent-place.js';
+import { runAgent } from './agent-run.js';
+import { openScriptedModel } from './scripted-model.js';
+import { endSurvivors } from './survivors.js';
+/** No agent would show a model this name. */
+const ODD_TOOL = { server: 'odd', tool: `Überlong.tool/with ${'many '.repeat(20)}words` };
+const digest = (text) => createHash('sha256').update(text).digest('hex');
+/** What the gateway makes of it: as long as its names can be. */
+const ODD_NAME = hashedNames(ODD_TOOL, digest)[0];
+/** What the profile selects; the second one is taken away in the middle of the run. */
+export const SELECTED = ['notes_create_note', 'notes_list_notes', ODD_NAME];
+export const UNSELECTED = ['notes_delete_note', 'notes_read_note', 'notes_search_notes', 'sallyport_read_file'];
+/** Of the servers that the agent is not to have. */
+export const STRANGERS = ['decoy', 'neighbour'];
+export const DECOY_TOOLS = ['mirror', 'hang'];
+const SERVERS = join(REPOSITORY, 'packages/gateway/demo/servers');
+/** Each line is a turn of the model. The last two name tools that the agent may no longer, or never, have offered. */
+const scriptFor = ({ toolName }) => [
+    `[[call ${SELECTED[0]} {"title":"driven","text":"by a script"}]]`,
+    `[[call ${SELECTED[1]} {}]]`,
+    `[[call ${SELECTED[2]} {}]]`,
+    `[[call !${toolName(UNSELECTED[0])} {"id":"n1"}]]`,
+    `[[call !${toolName(SELECTED[1])} {}]]`,
+].join('\n');
+/** So many results has the model seen when the second tool is taken away. */
+const RESULTS_BEFORE_CHANGE = 4;
+/** Starts an agent with the profile `reviewer` by `sallyport run`, lets the script play, and looks at what is left. */
+export async function driveAgent(cli, { bin }) {
+    const gateway = makeHome();
+    select(gateway, cli, ['notes/create_note', 'notes/list_notes', 'odd']);
+    const model = await openScriptedModel({
+        before: async ({ results }) => {
+            if (results.length === RESULTS_BEFORE_CHANGE)
+                await narrow(gateway, cli);
+        },
+    });
+    const { place, strangers } = settle(cli, model.url);
+    const before = place.stateOf(cli.mcpFile);
+    const run = [process.execPath, MAIN, 'run', cli.id, '--profile', 'reviewer', '--home', gateway.home];
+    const command = [...run, '--state', gateway.state, '--', ...cli.headless(scriptFor(cli))];
+    try {
+        const outcome = await runAgent({ command, place, bin, environment: cli.environment(model.url) });
+        return {
+            outcome,
+            requests: model.requests,
+            survivors: await endSurvivors(place),
+            records: existsSync(join(gateway.state, 'logs')) ? readRecords(gateway.state) : [],
+            ownFile: { before, after: place.stateOf(cli.mcpFile) },
+            strangers: strangers(),
+        };
+    }
+    finally {
+        await model.close();
+        place.remove();
+        gateway.remove();
+    }
+}
+/** Starts it by itself in the same place: the servers that it then uses are those that `run` keeps from it. */
+export async function strangersOfAlone(cli, { bin, program }) {
+    const model = await openScriptedModel();
+    const { place, strangers } = settle(cli, model.url);
+    try {
+        const command = [program, ...cli.headless('[[say that is all]]')];
+        await runAgent({ command, place, bin, environment: cli.environment(model.url) });
+        await endSurvivors(place);
+        return strangers();
+    }
+    finally {
+        await model.close();
+        place.remove();
+    }
+}
+/** A place in which the user and the project have servers of their own. */
+function settle(cli, model) {
+    const root = newRoot();
+    const decoy = makeDecoy(root, 'decoy');
+    const neighbour = makeDecoy(root, 'neighbour');
+    const place = makeAgentPlace(cli, { model, servers: { decoy: decoy.server } }, root);
+    place.addToProject(cli.projectFile?.({ neighbour: neighbour.server }) ?? {});
+    return { place, strangers: () => [decoy, neighbour].filter((one) => one.wasUsed()).map(({ name }) => name) };
+}
+function makeHome() {
+    const place = makePlace();
+    const tools = join(place.home, 'odd.json');
+    writeFileSync(tools, JSON.stringify([{ name: ODD_TOOL.tool, inputSchema: { type: 'object' } }]));
+    place.writeConfig({
+        mcp_servers: {
+            notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS },
+            odd: { command: 'node', args: [fixture('changing-server.mjs'), tools] },
+        },
+    });
+    return place;
+}
+/** An agent stands in the file in capitals. */
+function select({ home }, { id }, selected) {
+    const executors = { [id.toUpperCase().replaceAll('-', '_')]: { REVIEWER: { selected_mcp_tools: selected } } };
+    writeFileSync(join(home, 'profiles.json'), JSON.stringify({ executors }));
+}
+async function narrow(gateway, cli) {
+    select(gateway, cli, ['notes/create_note', 'odd']);
+    await eventually(() => readRecords(gateway.state), (records) => records.some(({ type }) => type === 'PROFILES_CHANGED'));
+}

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+export const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
+export const MAIN = join(REPOSITORY, 'packages/gateway/dist/cli/main.js');
+export function makePlace(config = {}) {
+    const root = mkdtempSync(join(tmpdir(), 'sallyport-test-'));
+    const home = mkdtempSync(join(root, 'home-'));
+    const state = join(root, 'state');
+    const writeConfig = (content) => writeFileSync(join(home, 'config.yaml'), typeof content === 'string' ? content : JSON.stringify(watched(content)));
+    writeConfig(config);
+    return { home, state, writeConfig, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
+/** A test that is about something else wants no call to wait for a person: rules are watched unless it brings its own. */
+const watched = (config) => ({ governance: { enforce: false }, ...config });
+/** Starts the built command line on a free port and waits until it serves. */
+export async function runGateway({ config = {}, place = makePlace(config), args = ['--no-auth'], port = 'free', env = {}, } = {}) {
+    const child = spawn(process.execPath, [
+        MAIN,
+        'serve',
+        '--home',
+        place.home,
+        '--state',
+        place.state,
+        ...(port === 'free' ? ['--port', '0'] : []),
+        '--json',
+        ...args,
+    ], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...env },
+    });
+    let words = '';
+    child.stderr?.on('data', (text) => {
+        words += String(text);
+    });
+    const banner = await firstLine(child, () => words);
+    const { url: mcp } = JSON.parse(banner);
+    return {
+        ...place,
+        url: mcp.replace(/\/mcp$/, ''),
+        mcp,
+        child,
+        token: (role) => readFileSync(join(place.state, 'tokens', role), 'utf8').trim(),
+        records: () => readRecords(place.state),
+        stderr: () => words,
+        stop: async () => {
+            await endProcess(child);
+            place.remove();
+        },
+    };
+}
+/** A kill can cut a record short that was being written across two pages. Nobody was told of it, and the next start removes it. */
+export function readRecords(state) {
+    const folder = join(state, 'logs');
+    return readdirSync(folder)
+        .filter((name) => name.endsWith('.jsonl'))
+        .sort()
+        .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n').slice(0, -1))
+        .map((line) => JSON.parse(line));
+}
+export async function endProcess(child) {
+    if (child.exitCode !== null || child.signalCode !== null)
+        return;
+    const gone = once(child, 'exit');
+    child.kill('SIGTERM');
+    await gone;
+}
+function firstLine(child, words) {
+    return new Promise((resolve, reject) => {
+        let text = '';
+        child.stdout?.on('data', (chunk) => {
+            text += String(chunk);
+            const end = text.indexOf('\n');
+            if (end >= 0)
+                resolve(text.slice(0, end));
+        });
+        child.once('exit', (code) => reject(new Error(`the gateway ended with ${code} before it served:\n${words()}`)));
+    });
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { promise } from '../promises.ts'
+import { makePlace } from '../run-gateway.ts'
+import { fixture } from './agent-place.ts'
+import { AGENT_CLIS } from './clis/clis.ts'
+import { findInstalled } from './installed-agent.ts'
+import { playAgent } from './played-agent.ts'
+
+const wanted = (process.env.SALLYPORT_AGENTS ?? '').split(',')
+const clis = AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cli.id, cli] as const)
+
+describe.each(clis)('%s', (id, cli) => {
+  it.each([
+    ['over the cap', {}],
+    ['of an isolated tool', { isolated: true }],
+  ])(
+    `${promise('ISO-17')} shows its model a part of a structured result %s, and the way to the rest`,
+    async (_, entry) => {
+      const installed = findInstalled(id)
+      if (!installed) throw new Error(`${id} is not installed.`)
+      const notes = makePlace()
+      onTestFinished(() => notes.remove())
+      const server = { command: 'node', args: [fixture('flood-server.mjs'), join(notes.home, 'calls')], ...entry }
+      const { results, outcome } = await playAgent(cli, installed, {
+        script: ['[[call db_table {"count":2000}]]', '[[call db_table {"count":3}]]'],
+        config: () => ({ mcp_servers: { db: server } }),
+      })
+      const [large, small] = results
+      expect(large?.text, outcome.stderr).toContain('sallyport_read_result')
+      expect(large?.text).toContain('1,985 items omitted')
+      expect(large?.text.length).toBeLessThan(12_000)
+      expect(small?.text).toContain('row 2')
+    },
+  )
+})

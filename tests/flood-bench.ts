@@ -1,0 +1,68 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { openScriptedModel, type ScriptedModel } from './agents/scripted-model.ts'
+import { LegacyClient } from './mcp-client.ts'
+import { makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+
+export type Message = Record<string, any>
+
+/** A gateway before the server `db`, whose tools return as much as they are asked for. */
+export interface FloodBench {
+  readonly gateway: RunningGateway
+  readonly client: LegacyClient
+  /** What reached the server. */
+  calls(): readonly Message[]
+}
+
+export interface FloodWish {
+  /** Of the server's entry. */
+  readonly entry?: object
+  readonly config?: object
+  readonly tools?: object
+  /** Of the command. */
+  readonly args?: readonly string[]
+}
+
+export async function openFlood(wish: FloodWish = {}): Promise<FloodBench> {
+  const { entry = {}, config = {}, tools, args = ['--no-auth'] } = wish
+  const place = makePlace()
+  const file = join(place.home, 'calls')
+  const flood = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/flood-server.mjs'), file], ...entry }
+  place.writeConfig({ gateway: { startup_wait: '30s' }, mcp_servers: { db: flood }, ...config })
+  if (tools) writeFileSync(join(place.home, 'tools.yaml'), JSON.stringify({ tools }))
+  const gateway = await runGateway({ place, args })
+  onTestFinished(() => gateway.stop())
+  const bearer = { authorization: `Bearer ${gateway.token('operator')}` }
+  const client = await LegacyClient.open(gateway.mcp, bearer)
+  return { gateway, client, calls: () => linesOf(file) }
+}
+
+const linesOf = (file: string): readonly Message[] =>
+  existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Message)
+    : []
+
+/** The same with every tool isolated by a strategy that asks the scripted model. */
+export async function openIsolatedFlood(
+  strategy: string,
+  more: object = {},
+): Promise<FloodBench & { readonly model: ScriptedModel }> {
+  const model = await openScriptedModel()
+  onTestFinished(() => model.close())
+  const isolation = { strategy, model: reachOf(model), ...more }
+  return { ...(await openFlood({ entry: { isolated: true }, config: { isolation } })), model }
+}
+
+const reachOf = ({ url }: ScriptedModel): object => ({
+  provider: 'openai-compatible',
+  name: 'scripted',
+  base_url: `${url}/v1`,
+  api_key: 'made-for-this-test',
+})
+
+export const textOf = (result: Message): string => result.content[0].text
+export const handleIn = (result: Message): string => /r_[a-z2-7]{20}/.exec(JSON.stringify(result))?.[0] ?? 'no handle'
