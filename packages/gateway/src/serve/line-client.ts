@@ -158,7 +158,8 @@ export class LineClient implements WayToClient {
     const token = isJsonObject(_meta) ? _meta.progressToken : undefined
     const toldAt = this.#progressAt.get(token)
     this.#progressAt.delete(token)
-    return toldAt === undefined ? 0 : toldAt + PROGRESS_LEAD - performance.now()
+    // Time may have passed in this very turn: then both would still leave in one go.
+    return toldAt === undefined ? 0 : Math.max(1, toldAt + PROGRESS_LEAD - performance.now())
   }
 
   async #initialize(message: ClientCall): Promise<void> {
