@@ -125,7 +125,7 @@ describe.runIf(process.platform === 'linux')(`swaps between check and use (${pro
     await writeFile(join(home, 'outside/new-1'), 'OUTSIDE')
     await mkdir(join(home, 'outside/made-1/deep'), { recursive: true })
     await swap('root/dir', 'outside')
-    const tally = await operateMany(createWorkspace(join(home, 'root')), 5_000)
+    const tally = await operateMany(createWorkspace(join(home, 'root')), 20_000)
     await stopSwapper()
     expect(tally.failed).toEqual([])
     expect(tally.done).toBeGreaterThan(0)
