@@ -43,12 +43,29 @@ function media(noun: string, data: unknown, mimeType: unknown): MediaBlock | und
 
 const LONGEST_TYPE = 100
 
-/** Whether a block alone is more than a model should be given. What is of no known type counts as it is written. */
-export function isLargeBlock(block: Content, { threshold, mediaBytes }: Preset): boolean {
+/** So much beside its text or its bytes is usual, and not counted. */
+const USUAL = 200
+
+/**
+ * How many characters a block makes a model read: its text, and whatever else is in it beyond what is usual. What is of
+ * no known type counts as it is written.
+ */
+export function blockWeight(block: Content): number {
   const text = blockText(block)
-  if (text !== undefined) return text.length > threshold
-  const found = readMedia(block)
-  return found === undefined ? JSON.stringify(block).length > threshold : found.size > mediaBytes
+  if (text === undefined && readMedia(block) === undefined) return JSON.stringify(block).length
+  return (text?.length ?? 0) + strayWeight(block)
+}
+
+/** What stands beside the text or the bytes of a block, beyond what is usual. */
+export function strayWeight(block: Content): number {
+  const { text: _text, data: _data, resource, ...rest } = block
+  const { text: _inner, blob: _blob, ...about } = isRecord(resource) ? resource : {}
+  return Math.max(0, JSON.stringify(rest).length + JSON.stringify(about).length - USUAL)
+}
+
+/** Whether a block alone is more than a model should be given. */
+export function isLargeBlock(block: Content, { threshold, mediaBytes }: Preset): boolean {
+  return blockWeight(block) > threshold || (readMedia(block)?.size ?? 0) > mediaBytes
 }
 
 /** `An image (image/png, 2.1 MB)` */

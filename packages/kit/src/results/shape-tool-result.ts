@@ -8,7 +8,16 @@ import {
   shapeText,
 } from '@sallyport/core'
 import { type Content, type ToolResult, textContent } from '../tool-result.ts'
-import { blockText, describeMedia, isLargeBlock, type MediaBlock, readMedia, withText } from './content-block.ts'
+import {
+  blockText,
+  blockWeight,
+  describeMedia,
+  isLargeBlock,
+  type MediaBlock,
+  readMedia,
+  strayWeight,
+  withText,
+} from './content-block.ts'
 import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
 
 export const SHAPED_META = 'sallyport/shaped'
@@ -21,6 +30,8 @@ export interface ResultShaping {
   readonly tool?: string
   /** How the whole is reached, as a sentence; absent: by the tool that `offerResults` gives. */
   readonly sayRest?: (saved: SavedResult) => string
+  /** The structured content as its server wrote it, where no value can repeat that: it is left out of what is shaped. */
+  readonly writtenStructure?: string
 }
 
 /** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
@@ -30,6 +41,7 @@ const LEAST_TOKENS = 150
 const MOST_BLOCKS = 100
 /** What clients look for at the very beginning of an error (KIT-12). */
 const FATAL = '[FATAL] '
+const LONGEST_WORD = 100
 
 /**
  * A result that a model can take: texts cut by their kind, large images and other bytes described, and all of it saved
@@ -37,27 +49,41 @@ const FATAL = '[FATAL] '
  */
 export async function shapeToolResult(result: ToolResult, shaping: ResultShaping): Promise<ToolResult> {
   const { content, structuredContent, ...rest } = result
-  const structure = structuredContent === undefined ? undefined : JSON.stringify(structuredContent)
-  const isStructureLarge = (structure?.length ?? 0) > shaping.preset.threshold
-  const texts = content.reduce((sum, block) => sum + (blockText(block)?.length ?? 0), 0)
-  const isFew = content.length <= MOST_BLOCKS && texts <= shaping.preset.threshold
-  if (isFew && !isStructureLarge && !content.some((block) => isLargeBlock(block, shaping.preset))) return result
+  const { preset, writtenStructure } = shaping
+  const structure =
+    structuredContent === undefined ? undefined : (writtenStructure ?? JSON.stringify(structuredContent))
+  const isStructureLarge = (structure?.length ?? 0) > preset.threshold
+  const isRestLarge = JSON.stringify(rest).length > preset.threshold
+  const texts = content.reduce((sum, block) => sum + blockWeight(block), 0)
+  const isFew = content.length <= MOST_BLOCKS && texts <= preset.threshold && mediaSize(content) <= preset.mediaBytes
+  if (isFew && !isStructureLarge && !isRestLarge) return result
   const work = new Shaping(shaping)
   const kept = await work.blocks(content, texts)
-  const dropped = isStructureLarge && structure !== undefined ? await work.structure(structure, content) : undefined
+  const isDropped = structure !== undefined && (isStructureLarge || writtenStructure !== undefined)
+  const dropped = isDropped ? await work.structure(structure, content) : undefined
+  const left = isRestLarge ? await work.rest(rest) : undefined
+  const { _meta, ...fields } = left === undefined ? rest : left.fields
   return {
-    ...rest,
+    ...fields,
     content: [...kept, ...work.links],
-    ...(structuredContent === undefined || isStructureLarge ? {} : { structuredContent }),
-    _meta: { ...rest._meta, [SHAPED_META]: { results: work.facts, ...dropped } },
+    ...(structuredContent === undefined || isDropped ? {} : { structuredContent }),
+    _meta: { ..._meta, [SHAPED_META]: { results: work.facts, ...dropped, ...left?.facts } },
   }
 }
+
+const mediaSize = (content: readonly Content[]): number =>
+  content.reduce((sum, block) => sum + (readMedia(block)?.size ?? 0), 0)
+
+/** All of a result but what it contains. */
+type RestOfResult = Omit<ToolResult, 'content' | 'structuredContent'>
 
 /** What one result is turned into, and where its parts went. */
 class Shaping {
   readonly links: Content[] = []
   readonly facts: JsonObject[] = []
   readonly #shaping: ResultShaping
+  /** How many bytes of images and the like are shown already. */
+  #media = 0
 
   constructor(shaping: ResultShaping) {
     this.#shaping = shaping
@@ -71,7 +97,7 @@ class Shaping {
     )
     const isCrowded = content.length > (texts > preset.threshold ? most : MOST_BLOCKS)
     const head = isCrowded ? content.slice(0, Math.max(1, most - 1)) : content
-    const shown = head.filter((block) => blockText(block) !== undefined).length + (isCrowded ? 1 : 0)
+    const shown = head.filter((block) => blockWeight(block) > 0).length + (isCrowded ? 1 : 0)
     const share = sharedPreset(preset, texts <= preset.threshold ? 1 : shown)
     const blocks: Content[] = []
     for (const block of head) blocks.push(await this.#block(block, share))
@@ -84,16 +110,37 @@ class Shaping {
     const isShown = content.some((block) => blockText(block) === structure)
     const where = isShown ? '' : ` ${this.#saidRest(await this.#save(structure, { kind: 'json' }))}`
     const { threshold } = this.#shaping.preset
-    const reason = `Left out: it has ${counted(structure.length, 'character')}, and ${threshold} are shown.${where}`
-    return { structuredContent: reason }
+    const isLarge = structure.length > threshold
+    const why = isLarge
+      ? `it has ${counted(structure.length, 'character')}, and ${threshold} are shown`
+      : 'it holds numbers with more digits than can be repeated'
+    return { structuredContent: `Left out: ${why}.${where}` }
+  }
+
+  /** No model is shown these, but some clients write all of a result into its context. */
+  async rest(rest: RestOfResult): Promise<{ readonly fields: RestOfResult; readonly facts: JsonObject }> {
+    const written = JSON.stringify(rest)
+    const saved = await this.#save(written, { kind: 'json' })
+    const { isError, resultType } = rest as RestOfResult & { readonly resultType?: unknown }
+    const fields = {
+      ...(typeof isError === 'boolean' && { isError }),
+      ...(typeof resultType === 'string' && resultType.length < LONGEST_WORD && { resultType }),
+    }
+    const said = `Left out: ${counted(written.length, 'character')}. ${this.#saidRest(saved)}`
+    return { fields, facts: { fields: said } }
   }
 
   async #block(block: Content, preset: Preset): Promise<Content> {
-    if (!isLargeBlock(block, preset)) return block
+    const media = readMedia(block)
+    const isOver = this.#media + (media?.size ?? 0) > preset.mediaBytes
+    if (!isLargeBlock(block, preset) && !(media && isOver)) {
+      this.#media += media?.size ?? 0
+      return block
+    }
+    if (strayWeight(block) > 0) return this.#other(block)
     const text = blockText(block)
     if (text !== undefined) return this.#text(block, text, preset)
-    const media = readMedia(block)
-    return media === undefined ? this.#other(block) : this.#media(media)
+    return media === undefined ? this.#other(block) : this.#leaveMedia(media)
   }
 
   async #text(block: Content, text: string, preset: Preset): Promise<Content> {
@@ -113,7 +160,7 @@ class Shaping {
     return textContent(`[A block of ${counted(written.length, 'character')} left out. ${this.#saidRest(saved)}]`)
   }
 
-  async #media(media: MediaBlock): Promise<Content> {
+  async #leaveMedia(media: MediaBlock): Promise<Content> {
     const saved = await this.#save(media.bytes(), { mimeType: media.mimeType })
     this.#note(saved, { kind: 'binary', bytes: media.size })
     return textContent(`[${describeMedia(media)} left out. ${this.#saidRest(saved)}]`)
