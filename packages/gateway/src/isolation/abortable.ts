@@ -22,8 +22,9 @@ export interface TimedWork<Value> {
 /** The work, an error of ours, or that time ran out: never anything that is thrown but a bug. */
 export async function withinTime<Value>({ signal, maxTime, run }: TimedWork<Value>): Promise<Value | SallyportError> {
   const clock = AbortSignal.timeout(maxTime)
+  const ending = AbortSignal.any([signal, clock])
   try {
-    return await run(AbortSignal.any([signal, clock]))
+    return await abortable(run(ending), ending)
   } catch (error) {
     if (signal.aborted) return callCancelled('the caller left while the isolated call ran')
     if (clock.aborted) return limitReached(`it took longer than ${maxTime / 1_000} seconds`, 'max_time')

@@ -45,6 +45,8 @@ export class AgentRun {
   readonly #target: ModelTool
   readonly #messages: ModelMessage[] = []
   readonly #results = new Map<string, JsonObject>()
+  /** One turn can ask for any number of calls. */
+  #recalls = 0
 
   constructor(options: AgentRunOptions) {
     this.#options = options
@@ -94,6 +96,7 @@ export class AgentRun {
   async #answer(calls: readonly ModelToolCall[]): Promise<IsolatedReply | undefined> {
     const results: ModelToolResult[] = []
     for (const call of calls) {
+      this.#options.signal.throwIfAborted()
       if (call.name === COMPLETE_TASK.name) {
         const reply = await this.#complete(call.input)
         if (typeof reply !== 'string') return reply
@@ -110,6 +113,8 @@ export class AgentRun {
     if (this.#results.size === 0) return this.#keep(call.result)
     if (!call.plan.allowRecall || !call.isReadOnly)
       return refused('It was called already, and its result is r1. Call complete_task.')
+    if (this.#recalls >= call.plan.maxTurns) return refused('It was called often enough. Call complete_task.')
+    this.#recalls += 1
     const result = await call.recall(isJsonObject(input) ? input : {}, signal)
     return result instanceof SallyportError ? refused(result.text) : this.#keep(result)
   }
@@ -128,6 +133,8 @@ export class AgentRun {
   async #complete(input: Json): Promise<IsolatedReply | string> {
     if (!isJsonObject(input) || input.output === undefined) return 'Expected {"success": true, "output": …}.'
     if (input.success === false) {
+      // Its words are not among the values that may cross.
+      if (this.#options.call.plan.returns !== undefined) return { kind: 'text', text: UNSAID, isError: true }
       const error = typeof input.error === 'string' ? input.error : JSON.stringify(input.output)
       return { kind: 'text', text: cutText(error, ERROR_LENGTH), isError: true }
     }
@@ -139,7 +146,7 @@ export class AgentRun {
     const { call, parts } = this.#options
     const { returns } = call.plan
     if (returns === undefined) {
-      if (handed.kind === 'value') return { kind: 'text', text: textOf(handed.value), isError: false }
+      if (handed.kind === 'value') return { kind: 'text', text: handed.written ?? textOf(handed.value), isError: false }
       return handed.result === call.result ? { kind: 'received' } : { kind: 'result', result: handed.result }
     }
     const value = handed.kind === 'value' ? handed.value : handed.asValue
@@ -150,6 +157,8 @@ export class AgentRun {
 }
 
 const ERROR_LENGTH = 2_000
+const UNSAID =
+  'The sub-agent says that the tool did not do what it was called for; why is withheld by isolation.returns.'
 
 const refused = (text: string): Omit<ModelToolResult, 'call'> => ({ text, isError: true })
 

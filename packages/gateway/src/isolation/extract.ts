@@ -18,6 +18,8 @@ const NO_INTENT = 'What does it say? Give the gist.'
 const LONGEST_INTENT = 1_000
 /** The rest is for the question and the answer. */
 const RESULT_SHARE = 0.5
+/** Each is looked for in all of the result. */
+const MOST_QUOTES = 20
 
 const ANSWER: ModelTool = {
   name: 'answer',
@@ -74,14 +76,16 @@ async function valueReply(
   const value = isJsonObject(input) ? input.value : undefined
   if (value === undefined) return malformed('it gave no value')
   const flaw = await flawIn(returns, value)
-  return flaw === undefined ? { kind: 'text', text: JSON.stringify(value), isError: false } : malformed(flaw)
+  // What is wrong with it may be said in words of the result, such as the name of a key.
+  if (flaw !== undefined) return malformed('it is no value of the schema in isolation.returns')
+  return { kind: 'text', text: JSON.stringify(value), isError: false }
 }
 
 /** Quotes count only where the result has them: a model cannot put words into a server's mouth. */
 function answerOf(turn: ModelTurn, input: Json | undefined, whole: string): IsolatedReply | SallyportError {
   const said = isJsonObject(input) && typeof input.answer === 'string' ? input.answer : turn.text
   if (said.trim() === '') return malformed('it gave no answer')
-  const given = isJsonObject(input) && Array.isArray(input.quotes) ? input.quotes : []
+  const given = isJsonObject(input) && Array.isArray(input.quotes) ? input.quotes.slice(0, MOST_QUOTES) : []
   const quotes = given.filter((quote) => typeof quote === 'string' && quote !== '' && whole.includes(quote))
   return {
     kind: 'text',

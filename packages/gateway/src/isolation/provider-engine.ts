@@ -2,6 +2,7 @@ import { type Json, messageOf, redactText, SallyportError } from '@sallyport/cor
 import type { LanguageModel, ModelMessage as SdkMessage, ToolSet } from 'ai'
 import type { ModelSettings } from '../config/config.ts'
 import type { ModelEngine, ModelMessage, ModelTool, ModelTurn } from './model-engine.ts'
+import { modelFetch } from './model-fetch.ts'
 
 type Provider = ModelSettings['provider']
 
@@ -64,7 +65,7 @@ async function openModel(settings: ModelSettings, model: string): Promise<OpenMo
 }
 
 async function languageModelOf({ provider, baseUrl, apiKey }: ModelSettings, model: string): Promise<LanguageModel> {
-  const options = { ...(baseUrl && { baseURL: baseUrl }), ...(apiKey && { apiKey }) }
+  const options = { fetch: modelFetch, ...(baseUrl && { baseURL: baseUrl }), ...(apiKey && { apiKey }) }
   switch (provider) {
     case 'anthropic':
       return (await import('@ai-sdk/anthropic')).createAnthropic(options)(model)
@@ -74,7 +75,7 @@ async function languageModelOf({ provider, baseUrl, apiKey }: ModelSettings, mod
       return (await import('@ai-sdk/google')).createGoogle(options)(model)
     case 'openai-compatible': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      return createOpenAICompatible({ name: 'model', baseURL: baseUrl ?? '', ...(apiKey && { apiKey }) })(model)
+      return createOpenAICompatible({ name: 'model', ...options, baseURL: baseUrl ?? '' })(model)
     }
   }
 }

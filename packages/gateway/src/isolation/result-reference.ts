@@ -1,10 +1,11 @@
-import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
-import { resultValue } from './result-text.ts'
+import { cutText, findJsonValue, isJsonObject, type Json, type JsonObject, readJsonPath } from '@sallyport/core'
+import { resultJson, resultValue } from './result-text.ts'
 
 /** What a sub-agent hands over: a whole result that it points at, or a value. */
 export type Handed =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly asValue: Json | undefined }
-  | { readonly kind: 'value'; readonly value: Json }
+  /** `written`: as the server wrote it, where it is no text. */
+  | { readonly kind: 'value'; readonly value: Json; readonly written?: string }
 
 /** Follows `{"$result": "r1"}`, with a `path` into JSON; anything else is itself. Says what is wrong with a reference. */
 export function findHanded(output: Json, results: ReadonlyMap<string, JsonObject>): Handed | string {
@@ -13,25 +14,21 @@ export function findHanded(output: Json, results: ReadonlyMap<string, JsonObject
   const result = typeof id === 'string' ? results.get(id) : undefined
   if (result === undefined)
     return `There is no result ${JSON.stringify(id)}. There are: ${[...results.keys()].join(', ') || 'none yet'}.`
-  const value = resultValue(result)
-  if (path === undefined) return { kind: 'result', result, asValue: value }
+  if (path === undefined) return { kind: 'result', result, asValue: resultValue(result) }
   if (typeof path !== 'string') return 'Expected a path such as "$.rows[0].name".'
-  const found = value === undefined ? undefined : jsonAt(value, path)
-  return found === undefined
-    ? `The result ${id} has nothing at ${JSON.stringify(path)}.`
-    : { kind: 'value', value: found }
+  return valueAt(result, path) ?? `The result ${id} has nothing at ${JSON.stringify(cutText(path, LONGEST_PATH))}.`
 }
 
-/** `$.rows[0].name`, `rows.0.name` or `/rows/0/name`. */
-function jsonAt(value: Json, path: string): Json | undefined {
-  const steps = path.startsWith('/')
-    ? path
-        .slice(1)
-        .split('/')
-        .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    : (path.match(/[^.[\]$"']+/g) ?? [])
-  return steps.reduce<Json | undefined>((at, step) => {
-    if (Array.isArray(at)) return /^\d+$/.test(step) ? at[Number(step)] : undefined
-    return isJsonObject(at) && Object.hasOwn(at, step) ? at[step] : undefined
-  }, value)
+const LONGEST_PATH = 200
+
+/** A part of what the server wrote, not of what a parser made of it: its numbers keep their digits. */
+function valueAt(result: JsonObject, path: string): Handed | undefined {
+  const json = resultJson(result)
+  const steps = readJsonPath(path)
+  if (json === undefined || steps === undefined) return undefined
+  const found = findJsonValue(json, steps)
+  if ('problem' in found) return undefined
+  const written = json.slice(found.start, found.end)
+  const value = JSON.parse(written) as Json
+  return { kind: 'value', value, ...(typeof value !== 'string' && { written }) }
 }

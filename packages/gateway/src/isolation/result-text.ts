@@ -21,11 +21,26 @@ function blockText(block: Json): string {
 /** The value that a result stands for: its structured content, or its only text where that is JSON. */
 export function resultValue(result: JsonObject): Json | undefined {
   if (result.structuredContent !== undefined) return result.structuredContent
-  const [block, ...others] = Array.isArray(result.content) ? result.content : []
-  if (others.length > 0 || !isJsonObject(block) || typeof block.text !== 'string') return undefined
+  const text = onlyText(result)
+  return text === undefined ? undefined : (parsed(text) ?? { value: text }).value
+}
+
+/** The same as JSON; nothing where it is none. */
+export function resultJson(result: JsonObject): string | undefined {
+  if (result.structuredContent !== undefined) return JSON.stringify(result.structuredContent)
+  const text = onlyText(result)
+  return text !== undefined && parsed(text) !== undefined ? text : undefined
+}
+
+function onlyText({ content }: JsonObject): string | undefined {
+  const [block, ...others] = Array.isArray(content) ? content : []
+  return others.length === 0 && isJsonObject(block) && typeof block.text === 'string' ? block.text : undefined
+}
+
+function parsed(text: string): { readonly value: Json } | undefined {
   try {
-    return JSON.parse(block.text) as Json
+    return { value: JSON.parse(text) as Json }
   } catch {
-    return block.text
+    return undefined
   }
 }

@@ -1,15 +1,18 @@
 import {
   type Cancellation,
+  type Era,
   findPreset,
-  isJsonObject,
   type Json,
   type JsonObject,
   type Preset,
+  READ_RESULT_TOOL,
   SallyportError,
+  shapeText,
 } from '@sallyport/core'
-import { type ResultShelf, SHAPED_META, shapeToolResult, type ToolResult } from '@sallyport/kit'
+import { type ResultShelf, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
+import { boundedError, withheldError } from './bounded-error.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply, IsolationFacts } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { executorOf } from './mcp-executor.ts'
@@ -17,6 +20,8 @@ import type { ModelEngine } from './model-engine.ts'
 import type { ReturnRules } from './return-rules.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
+import { handleIn, wellFormed, wholeText } from './whole-result.ts'
+import { writtenStructure } from './written-structure.ts'
 
 /** Whose call it was. */
 export interface ResultOwner {
@@ -33,6 +38,12 @@ export interface ReturnedCall
   readonly canPage: boolean
   readonly frame: Frame
   readonly cancellation: Cancellation
+}
+
+/** What a server said, and how it speaks. */
+export interface SaidResult {
+  readonly frame: Frame
+  readonly era: Era
 }
 
 export interface ReturningOptions {
@@ -83,27 +94,51 @@ export class Returning {
   }
 
   /** Whether a result goes back as it is: nearly all do, and this is all that it costs them. */
-  isWhole({ plan, preset }: ReturnRules, { envelope }: Frame): boolean {
-    if (envelope.result === undefined || envelope.resultType === 'input_required') return true
-    if (plan !== undefined) return plan.strategy === 'exact'
+  isWhole({ plan, preset }: ReturnRules, { frame: { envelope }, era }: SaidResult): boolean {
+    // In the older era the word means nothing, and clients would show what stands beside it.
+    if (envelope.resultType === 'input_required' && era === 'modern') return true
+    if (plan?.strategy === 'exact') return true
+    if (plan !== undefined && (envelope.result !== undefined || isQuarantined(plan))) return false
     const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
     // A text has no more characters than its bytes are.
     return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap)
   }
 
   async return(call: ReturnedCall): Promise<Returned> {
-    const result = wellFormed(parseFrame(call.frame).result)
     const { plan } = call.rules
-    const asksModel = plan?.strategy === 'extract' || plan?.strategy === 'agent'
+    const { envelope } = call.frame
+    const ran: Ran = { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped' }
+    const message = parseFrame(call.frame)
+    if (envelope.result === undefined) return this.#boundError(call, message.error, ran)
+    const result = wellFormed(message.result)
     // What went wrong the caller has to know itself.
-    if (asksModel && !call.frame.envelope.isError) return this.#think(call, result, plan)
-    return this.#bound(call, result, { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped' })
+    if (plan && asksModel(plan) && !envelope.isError) return this.#think(call, result, plan)
+    if (plan && isQuarantined(plan)) return this.#withhold(call, result, ran)
+    return this.#bound(call, result, ran)
+  }
+
+  async #boundError(call: ReturnedCall, error: Json | undefined, ran: Ran): Promise<Returned> {
+    const whole = { error: error ?? null }
+    if (call.rules.plan && isQuarantined(call.rules.plan)) return this.#withhold(call, whole, ran)
+    const handle = await this.#keep(call, whole)
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 0, error: boundedError(error, sayKept(call, handle)) })
+    const frame = frameOf([Buffer.from(text)])
+    return { kind: 'frame', frame, facts: this.#factsOf(call, { ran, handle, bytesOut: frame.envelope.bytes }) }
+  }
+
+  async #withhold(call: ReturnedCall, whole: JsonObject, ran: Ran): Promise<Returned> {
+    const handle = await this.#keep(call, whole)
+    const error = withheldError(sayKept(call, handle))
+    return { kind: 'failure', error, facts: this.#factsOf(call, { ran, handle, bytesOut: 0 }) }
   }
 
   /** Texts cut by their kind, with a handle to the whole; the very same frame where all of it fits. */
   async #bound(call: ReturnedCall, result: JsonObject, ran: Ran): Promise<Returned> {
+    const preset = this.#presetFor(call.rules)
+    const written = writtenStructure(call.frame, result, preset.threshold)
     const shaped = await shapeToolResult(result as unknown as ToolResult, {
-      preset: this.#presetFor(call.rules),
+      preset,
+      ...(written !== undefined && { writtenStructure: written }),
       openShelf: () => this.#options.shelfOf(call.owner),
       tool: call.definition.name,
       ...(!call.canPage && { sayRest: keptOnly }),
@@ -114,7 +149,7 @@ export class Returning {
   }
 
   /** A preset of its own, but never more than the cap. */
-  #presetFor({ plan, preset }: ReturnRules): Preset {
+  #presetFor({ plan, preset }: Pick<ReturnRules, 'plan' | 'preset'>): Preset {
     const { cap, presets } = this.#options.settings().context
     const chosen = preset ?? (plan ? findPreset('default', presets) : cappedOnly(cap, presets))
     return cap === undefined || chosen.threshold <= cap ? chosen : { ...chosen, threshold: cap }
@@ -125,10 +160,19 @@ export class Returning {
     const { reply, facts } = await this.#run(call, result, { plan, handle })
     const ran = { ...facts, strategy: plan.strategy }
     if (!(reply instanceof SallyportError))
-      return this.#returned(call, { ran, result: resultOf(reply, result), handle })
-    if (plan.fallback === 'bounded' && !NEVER_BOUNDED.includes(reply.code))
+      return this.#returned(call, { ran, result: this.#inCap(resultOf(reply, result), reply), handle })
+    if (plan.fallback === 'bounded' && !isQuarantined(plan) && !NEVER_BOUNDED.includes(reply.code))
       return this.#bound(call, result, { ...ran, failure: reply })
     return { kind: 'failure', error: reply, facts: this.#factsOf(call, { ran, handle, bytesOut: 0 }) }
+  }
+
+  /** A model that says too much is cut as a tool is. */
+  #inCap(result: JsonObject | undefined, reply: IsolatedReply): JsonObject | undefined {
+    const { cap } = this.#options.settings().context
+    if (result === undefined || reply.kind !== 'text' || cap === undefined || reply.text.length <= cap) return result
+    const rest = 'The rest of the answer was not kept.'
+    const { text } = shapeText(reply.text, this.#presetFor({ plan: undefined, preset: undefined }), { rest })
+    return { ...result, content: [{ type: 'text', text }] }
   }
 
   /** Nothing where it could not be kept: the answer is still of use. */
@@ -199,6 +243,7 @@ export class Returning {
       tokens_out: ran.tokensOut,
       bytes_in: frame.envelope.bytes,
       bytes_out: Buffer.byteLength(JSON.stringify(result)),
+      ...(handle === undefined && asksModel(ran) && { lost: 'The whole result could not be kept.' }),
       ...(handle !== undefined && { handle }),
     }
     return { ...result, _meta: { ...(result._meta as JsonObject | undefined), [ISOLATION_META]: told } }
@@ -215,19 +260,20 @@ export class Returning {
   }
 }
 
+const asksModel = ({ strategy }: Pick<Ran, 'strategy'>): boolean => strategy === 'extract' || strategy === 'agent'
+
+/** Only values that validate cross back, whatever happens (ISO-11). */
+const isQuarantined = (plan: IsolationPlan): boolean => plan.returns !== undefined && asksModel(plan)
+
+function sayKept({ canPage }: ReturnedCall, handle: string | undefined): string {
+  if (handle === undefined) return 'The whole could not be kept, and is lost.'
+  return canPage ? `The whole: ${READ_RESULT_TOOL} with handle ${handle}.` : keptOnly({ handle })
+}
+
 const keptOnly = ({ handle }: { readonly handle: string }): string =>
   `The whole is kept as ${handle}; this agent was not given sallyport_read_result.`
 
 const BYTES_OF_TOKEN = 4
-
-/** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
-function wellFormed(result: Json | undefined): JsonObject {
-  const isOne = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
-  if (isOne) return result.content === undefined ? { ...result, content: [] } : result
-  return { content: [{ type: 'text', text: JSON.stringify(result ?? null) }] }
-}
-
-const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
 
 /** The cap alone knows nothing of tokens: what is over it is shown as far as it goes. */
 function cappedOnly(cap: number | undefined, presets: Settings['context']['presets']): Preset {
@@ -250,16 +296,4 @@ function resultOf(reply: IsolatedReply, { resultType }: JsonObject): JsonObject 
         ...(reply.isError && { isError: true }),
       }
   }
-}
-
-function wholeText(result: JsonObject): string {
-  const content = Array.isArray(result.content) ? result.content : []
-  const [only] = content as readonly { readonly text?: unknown }[]
-  return content.length === 1 && typeof only?.text === 'string' ? only.text : JSON.stringify(result)
-}
-
-function handleIn({ _meta }: ToolResult): string | undefined {
-  const facts = (_meta?.[SHAPED_META] as JsonObject | undefined)?.results
-  const first = Array.isArray(facts) ? (facts[0] as JsonObject | undefined) : undefined
-  return typeof first?.handle === 'string' ? first.handle : undefined
 }

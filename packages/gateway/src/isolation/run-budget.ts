@@ -41,14 +41,18 @@ export class RunBudget {
 
   spend({ tokensIn, tokensOut }: ModelTurn, estimated: { readonly in: number; readonly out: number }): void {
     this.#turns += 1
-    this.#tokensIn += tokensIn ?? estimated.in
-    this.#tokensOut += tokensOut ?? estimated.out
+    this.#tokensIn += counted(tokensIn) ?? estimated.in
+    this.#tokensOut += counted(tokensOut) ?? estimated.out
   }
 
   turnsReached(): SallyportError {
     return limitReached(`${this.#limits.maxTurns} turns were not enough`, 'max_turns')
   }
 }
+
+/** A provider that counts backwards would lend without end. */
+const counted = (tokens: number | undefined): number | undefined =>
+  tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? tokens : undefined
 
 export const limitReached = (what: string, key: string): SallyportError =>
   new SallyportError('ISOLATION_LIMIT', `The isolated call reached its limit: ${what}.`, {

@@ -2,6 +2,7 @@ import {
   BUILT_IN_SERVER,
   Cancellation,
   isJsonObject,
+  type Json,
   type JsonObject,
   type Principal,
   SallyportError,
@@ -12,6 +13,7 @@ import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { JudgeOptions, Trial } from './judge.ts'
 import { argumentsOf } from './tool-rules.ts'
+import { withoutSecretsIn } from './without-secrets.ts'
 
 export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf' | 'listings'> {
   /** Absent: every result goes back whole. */
@@ -49,14 +51,14 @@ export class HandingBack {
     const { returning } = this.#options
     if (returning === undefined || answer.kind !== 'frame' || call.method !== 'tools/call' || call.isOfSubAgent) return
     const { frame, era } = answer
-    if (returning.isWhole(rules.returns, frame)) return
+    if (returning.isWhole(rules.returns, answer)) return
     const { principal, offer, cancellation, intent } = call
     const returned = returning.return({
       ...{ owner: principal, server: offer.server, definition: offer.original as ToolDefinition },
-      ...{ args: argumentsOf(call), intent, rules: rules.returns, frame, cancellation },
+      ...{ args: argumentsOf(withoutSecretsIn(call, rules)), intent, rules: rules.returns, frame, cancellation },
       canPage: this.#canPage(principal),
       isReadOnly: rules.policy.permission.value.every((permission) => permission === 'READ'),
-      recall: (args, signal) => this.#recall(asked, args, signal),
+      recall: (args, signal) => this.#recall({ asked, meant: call, signal }, args),
     })
     return returned.then(
       ({ facts, ...back }) => ({
@@ -75,16 +77,33 @@ export class HandingBack {
   }
 
   /** A sub-agent calls the same tool again: a call of its own, in the same trace. */
-  async #recall(asked: Call, args: JsonObject, signal: AbortSignal): Promise<JsonObject | SallyportError> {
+  async #recall({ asked, meant, signal }: FirstCall, args: JsonObject): Promise<JsonObject | SallyportError> {
     const cancellation = new Cancellation()
-    signal.addEventListener('abort', () => cancellation.cancel('the isolated call has ended'), { once: true })
-    const params = { ...asked.params, arguments: args }
+    const leave = (): void => cancellation.cancel('the isolated call has ended')
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    // One tool that runs another is asked for that same one again.
+    const own = asked.offer === meant.offer ? args : { name: meant.offer.name, arguments: args }
+    const { requestState: _state, inputResponses: _responses, ...first } = asked.params
+    const params = { ...first, arguments: own }
     const id = this.#options.ids.callId()
     const again: Call = { ...asked, id, params, cancellation, onProgress: undefined, isOfSubAgent: true }
     const answer = await this.#options.run(again)
-    return answer.kind === 'failure' ? answer.error : (parseFrame(answer.frame).result as JsonObject)
+    signal.removeEventListener('abort', leave)
+    if (answer.kind === 'failure') return answer.error
+    const { result, error } = parseFrame(answer.frame)
+    return isJsonObject(result) ? result : { isError: true, content: [{ type: 'text', text: said(error ?? result) }] }
   }
 }
+
+interface FirstCall {
+  readonly asked: Call
+  /** The call that is judged, which may stand in the other. */
+  readonly meant: Call
+  readonly signal: AbortSignal
+}
+
+const said = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
 
 /** The server did its work; what it gave must not pass by our mistake. */
 const broken = ({ id }: Call, cause: unknown): SallyportError =>

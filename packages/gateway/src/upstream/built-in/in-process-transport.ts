@@ -85,7 +85,9 @@ export class InProcessTransport implements Transport {
       inFlight.delete(message.id)
       this.#deliver(message)
     }
-    return { inFlight, connection: this.#server.connect(send, { identity: { userId, sessionId } }) }
+    // A request that was cancelled gets no answer, and must not hold its seat for ever.
+    const onCancelled = (id: unknown): void => void inFlight.delete(id)
+    return { inFlight, connection: this.#server.connect(send, { identity: { userId, sessionId }, onCancelled }) }
   }
 
   /** Changed lists are everybody's, and told on the first connection. */

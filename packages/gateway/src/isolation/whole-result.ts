@@ -1,0 +1,25 @@
+import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { SHAPED_META, type ToolResult } from '@sallyport/kit'
+
+/** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
+export function wellFormed(result: Json | undefined): JsonObject {
+  const isOne = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
+  if (isOne) return result.content === undefined ? { ...result, content: [] } : result
+  return { content: [{ type: 'text', text: JSON.stringify(result ?? null) }] }
+}
+
+const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
+
+/** What is kept of a result: its text where it is nothing else. */
+export function wholeText(result: JsonObject): string {
+  const content = Array.isArray(result.content) ? result.content : []
+  const [only] = content as readonly { readonly text?: unknown }[]
+  return content.length === 1 && typeof only?.text === 'string' ? only.text : JSON.stringify(result)
+}
+
+/** Under which the first of what was left out is kept. */
+export function handleIn({ _meta }: ToolResult): string | undefined {
+  const facts = (_meta?.[SHAPED_META] as JsonObject | undefined)?.results
+  const first = Array.isArray(facts) ? (facts[0] as JsonObject | undefined) : undefined
+  return typeof first?.handle === 'string' ? first.handle : undefined
+}
