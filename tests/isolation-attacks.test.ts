@@ -9,7 +9,11 @@ import {
   openIsolationBench,
   sayCalls,
 } from './isolation-bench.ts'
+import { modernRequest } from './mcp-client.ts'
+import { openModernUpstream } from './modern-upstream.ts'
+import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
+import { REPOSITORY } from './run-gateway.ts'
 
 const undo: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -24,11 +28,11 @@ async function open(wish?: IsolationWish): Promise<IsolationBench> {
 
 async function openBefore(
   mischief: Mischief,
-  { tools, ...isolation }: Message,
+  { tools, servers, ...isolation }: Message,
 ): Promise<IsolationBench & { readonly model: HostileModel }> {
   const model = await openHostileModel(mischief)
   undo.push(() => model.close())
-  const config = { isolation: { model: model.settings, ...isolation } }
+  const config = { isolation: { model: model.settings, ...isolation }, ...(servers && { mcp_servers: servers }) }
   return { ...(await open({ entry: { isolated: true }, config, tools })), model }
 }
 
@@ -217,5 +221,67 @@ describe(`${promise('ISO-6')} ${promise('ISO-7')} a model that means harm`, () =
     await client.call('db_flood', { kind: 'log', count: 1, note: `token ${secret}` })
     expect(model.requests).not.toEqual([])
     expect(JSON.stringify(model.requests)).not.toContain(secret)
+  })
+})
+
+describe('a tool that is called as a task', () => {
+  it.each(['bounded', 'extract'])(
+    'is isolated by %s when its result is fetched, and its task stays a task',
+    async (strategy) => {
+      const content = [{ type: 'text', text: many }]
+      const upstream = await openModernUpstream({
+        tools: [{ name: 'slow', inputSchema: { type: 'object' } }],
+        results: { slow: { resultType: 'task', taskId: 't', status: 'working', content: undefined } },
+        extensions: { 'io.modelcontextprotocol/tasks': {} },
+        answers: {
+          'tasks/get': ({ taskId }) => ({ resultType: 'complete', taskId, status: 'completed', result: { content } }),
+        },
+      })
+      undo.push(() => upstream.close())
+      const config = { mcp_servers: { far: { url: upstream.url, isolated: true } }, isolation: { strategy } }
+      const { gateway } = await open({ config })
+      const ask = async (method: string, params: object): Promise<Message> =>
+        (await modernRequest(gateway.mcp, method, params)).message
+      await eventually(
+        () => ask('tools/list', {}),
+        (message) => JSON.stringify(message).includes('far_slow'),
+      )
+      expect((await ask('tools/call', { name: 'far_slow' })).result).toMatchObject({ resultType: 'task', taskId: 't' })
+      const { result } = await ask('tasks/get', { taskId: 't' })
+      expect(result).toMatchObject({ taskId: 't', status: 'completed', result: { content: expect.any(Array) } })
+      expect(JSON.stringify(result).length).toBeLessThan(30_000)
+      expect(result.result._meta['sallyport/isolation']).toMatchObject({ strategy })
+    },
+  )
+})
+
+describe('a tool that runs within another', () => {
+  it('is the only one that its sub-agent reaches', async () => {
+    const { gateway, client } = await openBefore(
+      (_, response, { messages }) =>
+        sayCalls(
+          response,
+          messages.length < 6
+            ? [['search', { name: 'delete_repo', arguments: { path: '/home/a' } }]]
+            : [['complete_task', { success: true, output: { $result: 'r1' } }]],
+        ),
+      {
+        servers: {
+          hub: {
+            type: 'docker-gateway',
+            command: [process.execPath, `${REPOSITORY}/tests/fixtures/docker-gateway.mjs`, 'mcp', 'gateway', 'run'],
+            includeTools: ['*', 'mcp-exec'],
+            isolated: true,
+          },
+        },
+        ...{ strategy: 'agent', allow_recall: true, max_tokens: 9_000, max_turns: 5 },
+        tools: { 'mcp__hub__*': { requires_approval: false, risk_level: 'low', permission: 'READ' } },
+      },
+    )
+    await client.request('tools/list')
+    await client.call('hub_mcp_exec', { name: 'search', arguments: { q: 1 } })
+    const records = gateway.records().map(({ tool_name }) => tool_name)
+    expect(records.filter((name) => name === 'mcp__hub__search').length).toBeGreaterThan(2)
+    expect(records).not.toContain('mcp__hub__delete_repo')
   })
 })

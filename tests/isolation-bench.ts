@@ -7,7 +7,6 @@ import { text as readText } from 'node:stream/consumers'
 import { LegacyClient } from './mcp-client.ts'
 import { makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: what servers and models say is looked at by tests alone.
 export type Message = Record<string, any>
 
 /** A gateway before a server that returns what it is asked to. */

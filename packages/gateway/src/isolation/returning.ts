@@ -20,7 +20,7 @@ import type { ModelEngine } from './model-engine.ts'
 import type { ReturnRules } from './return-rules.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
-import { handleIn, wellFormed, wholeText } from './whole-result.ts'
+import { handleIn, isTask, wellFormed, wholeText } from './whole-result.ts'
 import { writtenStructure } from './written-structure.ts'
 
 /** Whose call it was. */
@@ -112,6 +112,7 @@ export class Returning {
     if (envelope.result === undefined) return this.#boundError(call, message.error, ran)
     const result = wellFormed(message.result)
     // What went wrong the caller has to know itself.
+    if (isTask(result)) return this.#bound(call, result, ran)
     if (plan && asksModel(plan) && !envelope.isError) return this.#think(call, result, plan)
     if (plan && isQuarantined(plan)) return this.#withhold(call, result, ran)
     return this.#bound(call, result, ran)

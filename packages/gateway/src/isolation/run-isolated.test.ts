@@ -200,6 +200,19 @@ describe(`${promise('ISO-7')} a run`, () => {
     expect(reply).toEqual({ kind: 'result', result: { content: [{ type: 'text', text: 'second' }] } })
   })
 
+  it('ends in time also while the tool is called again, and calls it no more', async () => {
+    let recalls = 0
+    const recall = (): Promise<JsonObject> => {
+      recalls += 1
+      return new Promise(() => {})
+    }
+    const script = ['[[call query {}]]', '[[call query {"sql":"b"}]]', COMPLETE]
+    const plan = { allowRecall: true, maxTime: 2_000 }
+    const outcome = await run(await scripted(), { script, plan, call: { recall, isReadOnly: true } })
+    expect(codeOf(outcome)).toBe('ISOLATION_LIMIT')
+    expect(recalls).toBe(1)
+  })
+
   it(`${promise('ISO-12')} costs the model the same, however large the result and the arguments are`, async () => {
     const text = JSON.stringify(Array.from({ length: 50_000 }, (_, id) => ({ id, name: `row ${id}` })))
     const model = await scripted()

@@ -23,3 +23,9 @@ export function handleIn({ _meta }: ToolResult): string | undefined {
   const first = Array.isArray(facts) ? (facts[0] as JsonObject | undefined) : undefined
   return typeof first?.handle === 'string' ? first.handle : undefined
 }
+
+/** The result is still to come: this says only of which task. */
+export const isTask = ({ content, structuredContent, task, taskId }: JsonObject): boolean =>
+  (content === undefined || (Array.isArray(content) && content.length === 0)) &&
+  structuredContent === undefined &&
+  (typeof taskId === 'string' || isJsonObject(task))

@@ -12,6 +12,7 @@ import { INTENT, type ReturnFacts, type Returning, splitIntent } from '../isolat
 import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { JudgeOptions, Trial } from './judge.ts'
+import { taskResult } from './task-result.ts'
 import { argumentsOf } from './tool-rules.ts'
 import { withoutSecretsIn } from './without-secrets.ts'
 
@@ -22,6 +23,9 @@ export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf' | 'list
   /** Makes a call from its beginning. */
   readonly run: (call: Call) => Promise<Answer>
 }
+
+/** A tool that is called as a task gives its result later. */
+const WAYS_BACK: ReadonlySet<string> = new Set(['tools/call', 'tasks/result', 'tasks/get'])
 
 /** What goes back, and what is recorded of that. */
 export interface Handed {
@@ -49,20 +53,23 @@ export class HandingBack {
   /** Nothing where all of it goes back: then it leaves as the bytes that came. */
   handBack(asked: Call, { case: { call, rules } }: Trial, answer: Answer): Promise<Handed> | undefined {
     const { returning } = this.#options
-    if (returning === undefined || answer.kind !== 'frame' || call.method !== 'tools/call' || call.isOfSubAgent) return
-    const { frame, era } = answer
+    if (returning === undefined || answer.kind !== 'frame' || !WAYS_BACK.has(call.method) || call.isOfSubAgent) return
     if (returning.isWhole(rules.returns, answer)) return
+    const { era } = answer
+    const task = call.method === 'tasks/get' ? taskResult(answer.frame) : undefined
+    const frame = task?.frame ?? answer.frame
     const { principal, offer, cancellation, intent } = call
     const returned = returning.return({
       ...{ owner: principal, server: offer.server, definition: offer.original as ToolDefinition },
       ...{ args: argumentsOf(withoutSecretsIn(call, rules)), intent, rules: rules.returns, frame, cancellation },
       canPage: this.#canPage(principal),
-      isReadOnly: rules.policy.permission.value.every((permission) => permission === 'READ'),
+      isReadOnly:
+        call.method === 'tools/call' && rules.policy.permission.value.every((permission) => permission === 'READ'),
       recall: (args, signal) => this.#recall({ asked, meant: call, signal }, args),
     })
     return returned.then(
       ({ facts, ...back }) => ({
-        answer: back.kind === 'frame' ? { kind: 'frame', frame: back.frame, era } : back,
+        answer: back.kind === 'frame' ? { kind: 'frame', frame: task?.within(back.frame) ?? back.frame, era } : back,
         facts,
       }),
       (cause: unknown) => ({ answer: { kind: 'failure', error: broken(call, cause) } }),

@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events'
-import type { SallyportError } from '@sallyport/core'
+import { ownerOf, type SallyportError } from '@sallyport/core'
 import { createMcpServer, type McpServer, READ } from '@sallyport/kit'
 import { expect, test } from 'vitest'
-import type { Frame, TransportEvents } from '../transport.ts'
+import type { Frame, OutgoingRequest, TransportEvents } from '../transport.ts'
 import { InProcessTransport } from './in-process-transport.ts'
 
 /** Keeps what a transport tells, and wakes whoever waits for more of it. */
@@ -143,5 +143,39 @@ test('a tool that is registered later is announced', async () => {
   expect(JSON.parse(await recorder.text(0)).result.protocolVersion).toBe('2025-11-25')
   server.tool('later', { description: '', permission: READ }, () => '')
   expect(JSON.parse(await recorder.text(1)).method).toBe('notifications/tools/list_changed')
+  await transport.close()
+})
+
+test('a seat whose calls were all cancelled is let go as one that waits for nothing', async () => {
+  const started = new EventEmitter()
+  const server = createMcpServer('here')
+  server.tool('wait', { description: 'Waits', permission: READ }, (_, { signal }) => {
+    started.emit('started')
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  })
+  let closed = 0
+  const counting = {
+    connect(...given: Parameters<McpServer['connect']>) {
+      const connection = server.connect(...given)
+      const close = (): void => {
+        closed += 1
+        connection.close()
+      }
+      return { receive: (message: unknown) => connection.receive(message), close }
+    },
+  } as unknown as McpServer
+  const transport = new InProcessTransport({ server: counting, maxMessageBytes: 1_000 })
+  await transport.open(new Recorder())
+  const call = async (id: number): Promise<void> => {
+    const begun = once(started, 'started')
+    const params = { name: 'wait', arguments: {}, _meta: META }
+    const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
+    transport.request({ id, text, session: ownerOf({ user: 'u', session: `s${id}` }) } as OutgoingRequest)
+    await begun
+  }
+  await call(1)
+  transport.send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }))
+  for (let id = 2; id <= 1_001; id++) await call(id)
+  expect(closed).toBe(1)
   await transport.close()
 })

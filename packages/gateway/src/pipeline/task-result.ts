@@ -1,0 +1,21 @@
+import { isJsonObject } from '@sallyport/core'
+import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
+
+/** The result of a tool that stands in what is told of its task. */
+export interface TaskResult {
+  readonly frame: Frame
+  /** What is told of the task, with another result in it. */
+  within(result: Frame): Frame
+}
+
+/** Nothing where the task has no result yet. */
+export function taskResult(told: Frame): TaskResult | undefined {
+  const { result: task } = parseFrame(told)
+  if (!isJsonObject(task) || !isJsonObject(task.result)) return undefined
+  return {
+    frame: answerOf(task.result),
+    within: (frame) => answerOf({ ...task, result: parseFrame(frame).result ?? null }),
+  }
+}
+
+const answerOf = (result: object): Frame => frameOf([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result }))])
