@@ -43,11 +43,12 @@ function written(writer: JsonPreviewWriter, { keeper, preset, scale }: Choice): 
   let hasCuts = false
   let length = 0
   for (const row of shown) {
-    const value = writer.write(row.start, jsonDetail(preset, scale))
+    const detail = jsonDetail(preset, scale)
+    const value = writer.write(row.start, detail)
     length += value?.text.length ?? Number.POSITIVE_INFINITY
     if (value === undefined || length > preset.threshold) return undefined
     rows.set(row.index, value.text)
-    hasCuts ||= value.hasCuts
+    hasCuts ||= value.hasCuts || writer.omissionAt(row.start, detail).count > 0
   }
   const text = withGaps(shown, keeper.count, {
     write: ({ index }) => rows.get(index) ?? '',
