@@ -172,6 +172,7 @@ export class Gateway {
   /** Puts the servers to work, in the background. */
   start(): void {
     this.governing.start()
+    this.#opened.shelves.start()
     this.#starting = this.#startServers()
   }
 
@@ -256,6 +257,7 @@ export class Gateway {
     await this.governing.discovery.flush()
     await this.fleet.close()
     await this.governing.close()
+    await this.#opened.shelves.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
     this.gatekeeper.close()
     this.tokens.close()

@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ownerOf } from '@sallyport/core'
 import { createWorkspace, openResultShelf, ownerFolder, type ResultShelf } from '@sallyport/kit'
@@ -17,15 +18,32 @@ interface KeptShelf {
 }
 
 const MOST_KEPT = 1_000
+const TIDY_EVERY = 60 * 60_000
 const PRIVATE = 0o700
 
 /** The whole results of each session, in its own workspace. */
 export class SessionShelves {
   readonly #options: SessionShelvesOptions
   readonly #kept = new Map<string, KeptShelf>()
+  #timer: NodeJS.Timeout | undefined
+  #tidying: Promise<void> = Promise.resolve()
 
   constructor(options: SessionShelvesOptions) {
     this.#options = options
+  }
+
+  /** What is too old is removed from now on, also of sessions that are over. */
+  start(): void {
+    const tidy = (): void => {
+      this.#tidying = this.#tidying.then(() => this.#tidy())
+    }
+    this.#timer = setInterval(tidy, TIDY_EVERY).unref()
+    tidy()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#tidying
   }
 
   /** Throws where the folder cannot be made. */
@@ -42,8 +60,23 @@ export class SessionShelves {
   }
 
   #open({ user, session }: ResultOwner, { age, bytes }: KeptShelf['retention']): ResultShelf {
-    const root = ownerFolder(join(this.#options.state, 'workspaces'), user, session)
+    const root = ownerFolder(this.#folder, user, session)
     mkdirSync(root, { recursive: true, mode: PRIVATE })
     return openResultShelf({ workspace: createWorkspace(root), limits: { age, bytes } })
+  }
+
+  get #folder(): string {
+    return join(this.#options.state, 'workspaces')
+  }
+
+  /** A folder that cannot be read keeps nobody from working: it is looked at again the next time. */
+  async #tidy(): Promise<void> {
+    const { age } = this.#options.settings().context.retention
+    for (const name of await readdir(this.#folder).catch(() => [])) {
+      const workspace = createWorkspace(join(this.#folder, name))
+      await openResultShelf({ workspace, limits: { age } })
+        .tidy()
+        .catch(() => undefined)
+    }
   }
 }

@@ -35,6 +35,8 @@ export interface ResultShelf {
   /** Nothing where this session has no such result, or no longer. */
   read(handle: string): Promise<{ readonly saved: SavedResult; readonly bytes: Buffer } | undefined>
   list(): Promise<readonly SavedResult[]>
+  /** Removes what is too old; saving does so as well. */
+  tidy(): Promise<void>
 }
 
 export interface ShelfOptions {
@@ -121,6 +123,12 @@ class FolderShelf implements ResultShelf {
   async list(): Promise<readonly SavedResult[]> {
     const files = await this.#files()
     return files.filter(({ file }) => !this.#isOld(file)).map(({ file, size }) => savedOf(file, size))
+  }
+
+  async tidy(): Promise<void> {
+    const old = (await this.#files()).filter(({ file }) => this.#isOld(file))
+    // Another process may have been faster.
+    for (const { file } of old) await this.#workspace.deleteFile(pathOf(file)).catch(() => undefined)
   }
 
   #isOld({ created }: ResultFile): boolean {

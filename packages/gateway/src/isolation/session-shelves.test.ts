@@ -1,0 +1,61 @@
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { DEFAULT_SETTINGS } from '../config/config.ts'
+import { SessionShelves } from './session-shelves.ts'
+
+const ADA = { user: 'ada', session: 'one' }
+const DAY = 86_400_000
+
+let state: string
+
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'sallyport-shelves-'))
+})
+
+afterEach(() => rmSync(state, { recursive: true }))
+
+const open = (age: number): SessionShelves => {
+  const context = { ...DEFAULT_SETTINGS.context, retention: { age, bytes: 1_000_000 } }
+  return new SessionShelves({ state, settings: () => ({ context }) })
+}
+
+const files = (): readonly string[] =>
+  readdirSync(join(state, 'workspaces'), { recursive: true, encoding: 'utf8' }).filter((name) => /r_/.test(name))
+
+it('gives each session its own, and nobody another’s', async () => {
+  const shelves = open(DAY)
+  const { handle } = await shelves.of(ADA).save('much')
+  expect((await shelves.of(ADA).read(handle))?.bytes.toString()).toBe('much')
+  for (const other of [
+    { ...ADA, session: 'two' },
+    { ...ADA, user: 'eve' },
+  ])
+    expect(await shelves.of(other).read(handle)).toBeUndefined()
+})
+
+it(`${promise('ISO-16')} removes what is too old also of sessions that are over`, async () => {
+  await open(DAY).of(ADA).save('old')
+  const [name = ''] = files()
+  const path = join(state, 'workspaces', name)
+  // The name says when it was saved.
+  const old = path.replace(/\d{8}-\d{9}/, '20200101-000000000')
+  writeFileSync(old, 'from long ago')
+  utimesSync(old, 0, 0)
+  expect(files()).toHaveLength(2)
+  const shelves = open(DAY)
+  shelves.start()
+  await shelves.close()
+  expect(files()).toEqual([name])
+})
+
+it('minds neither a folder that is not there nor one that is no folder', async () => {
+  for (const prepare of [() => undefined, () => writeFileSync(join(state, 'workspaces'), 'a file')]) {
+    prepare()
+    const shelves = open(DAY)
+    shelves.start()
+    await shelves.close()
+  }
+})
