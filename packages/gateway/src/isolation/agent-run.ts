@@ -91,7 +91,7 @@ export class AgentRun {
   }
 
   /** In the order of the calls. What was asked for beside the end of the task is not done. */
-  async #answer(calls: readonly ModelToolCall[]): Promise<IsolatedReply | undefined> {
+  async #answer(calls: readonly ModelToolCall[]): Promise<IsolatedReply | SallyportError | undefined> {
     const results: ModelToolResult[] = []
     for (const call of calls) {
       if (call.name === COMPLETE_TASK.name) {
@@ -125,14 +125,19 @@ export class AgentRun {
   }
 
   /** What goes back, or what the sub-agent did wrong. */
-  async #complete(input: Json): Promise<IsolatedReply | string> {
-    if (!isJsonObject(input) || input.output === undefined) return 'Expected {"success": true, "output": …}.'
-    if (input.success === false) {
-      const error = typeof input.error === 'string' ? input.error : JSON.stringify(input.output)
-      return { kind: 'text', text: cutText(error, ERROR_LENGTH), isError: true }
-    }
+  async #complete(input: Json): Promise<IsolatedReply | SallyportError | string> {
+    if (!isJsonObject(input) || typeof input.success !== 'boolean') return 'Expected {"success": true, "output": …}.'
+    if (!input.success) return this.#failed(input)
+    if (input.output === undefined) return 'Expected "output", such as {"$result": "r1"}.'
     const handed = findHanded(input.output, this.#results)
     return typeof handed === 'string' ? handed : this.#replyOf(handed)
+  }
+
+  /** Its words may be those of the result: where a schema is set they stay here (ISO-11). */
+  #failed({ error, output = null }: JsonObject): IsolatedReply | SallyportError {
+    if (this.#options.call.plan.returns !== undefined) return reportedFailure()
+    const text = typeof error === 'string' ? error : textOf(output)
+    return { kind: 'text', text: cutText(text, ERROR_LENGTH), isError: true }
   }
 
   async #replyOf(handed: Handed): Promise<IsolatedReply | string> {
@@ -166,6 +171,9 @@ function targetTool({ definition, plan, isReadOnly }: IsolatedCall): ModelTool {
     inputSchema: recalls && fits ? definition.inputSchema : { type: 'object', additionalProperties: true },
   }
 }
+
+const reportedFailure = (): SallyportError =>
+  new SallyportError('ISOLATION_FAILED', 'The sub-agent reported a failure. Only values of a set schema cross back.')
 
 const withoutEnd = (): SallyportError =>
   new SallyportError('ISOLATION_FAILED', 'The sub-agent ended without complete_task, also when it was reminded.')

@@ -1,6 +1,7 @@
 export { INTENT, splitIntent } from './intent.ts'
 export { createProviderEngine } from './provider-engine.ts'
+export type { ReturnFacts } from './return-facts.ts'
 export { presetFlaw, RETURN_ALL, type ReturnRules, returnRules } from './return-rules.ts'
-export { type ReturnFacts, Returning } from './returning.ts'
+export { Returning } from './returning.ts'
 export { SessionShelves } from './session-shelves.ts'
 export { shownTool } from './shown-tool.ts'

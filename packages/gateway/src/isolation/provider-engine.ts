@@ -1,4 +1,4 @@
-import { type Json, messageOf, redactText, SallyportError } from '@sallyport/core'
+import { cutText, type Json, messageOf, redactText, SallyportError } from '@sallyport/core'
 import type { LanguageModel, ModelMessage as SdkMessage, ToolSet } from 'ai'
 import type { ModelSettings } from '../config/config.ts'
 import type { ModelEngine, ModelMessage, ModelTool, ModelTurn } from './model-engine.ts'
@@ -128,8 +128,9 @@ function notInstalled(provider: Provider, cause: unknown): SallyportError {
 
 /** What a provider says may repeat the key: nothing of it leaves. */
 function unavailable(name: string, { apiKey }: ModelSettings, error: unknown): SallyportError {
-  const said = redactText(messageOf(error)).slice(0, LONGEST_WHY)
-  const why = apiKey === undefined ? said : said.replaceAll(apiKey, '…')
+  const said = messageOf(error)
+  // Before it is cut: a part of the key would be left of one that stands across the end.
+  const why = cutText(redactText(apiKey ? said.replaceAll(apiKey, '…') : said), LONGEST_WHY)
   return new SallyportError('MODEL_UNAVAILABLE', `The model ${name} gave no answer: ${why}`, {
     hint: 'Check isolation.model: the key, the address and the name of the model.',
     cause: error,

@@ -69,7 +69,6 @@ function callOf({ script, plan, call }: Wish): IsolatedCall {
     args: { script: script.join('\n') },
     intent: undefined,
     result: RESULT,
-    handle: 'h',
     plan: { ...PLAN, ...plan },
     signal: new AbortController().signal,
     isReadOnly: false,
