@@ -22,6 +22,8 @@ const PLAN: IsolationPlan = {
 interface Wish {
   readonly plan?: Partial<IsolationPlan>
   readonly result?: JsonObject
+  /** In place of the result. */
+  readonly error?: JsonObject
   /** What the model calls, turn by turn. */
   readonly turns?: readonly Omit<ModelToolCall, 'id'>[]
   readonly settings?: Partial<Pick<Settings, 'isolation' | 'executor' | 'context'>>
@@ -39,7 +41,7 @@ function makeShelf() {
 const flawIn = async (_: JsonObject, value: Json): Promise<string | undefined> =>
   typeof (value as JsonObject).price === 'number' ? undefined : `unexpected ${JSON.stringify(value)}`
 
-function openBench({ plan, result = textResult(HOSTILE), turns = [], settings }: Wish) {
+function openBench({ plan, result = textResult(HOSTILE), error, turns = [], settings }: Wish) {
   const shelf = makeShelf()
   const asked: string[] = []
   const left = [...turns]
@@ -61,7 +63,7 @@ function openBench({ plan, result = textResult(HOSTILE), turns = [], settings }:
     }),
     newId: () => 'run-1',
   })
-  const frame = frameOf([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result }))])
+  const frame = frameOf([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, ...(error ? { error } : { result }) }))])
   const call: ReturnedCall = {
     ...{ server: 'web', definition: { name: 'fetch', inputSchema: { type: 'object' } }, args: {}, intent: undefined },
     ...{ owner: { user: 'u', session: 's' }, canPage: true, isReadOnly: false, frame },
@@ -69,7 +71,8 @@ function openBench({ plan, result = textResult(HOSTILE), turns = [], settings }:
     cancellation: new Cancellation(),
     recall: () => Promise.reject(new Error('nobody may call again')),
   }
-  return { shelf, asked, frame, returned: () => returning.return(call) }
+  const isWhole = (): boolean => returning.isWhole(call.rules, frame)
+  return { shelf, asked, frame, isWhole, returned: () => returning.return(call) }
 }
 
 const resultIn = (returned: Returned): JsonObject =>
@@ -83,6 +86,7 @@ describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it 
     ['the model gives none', { turns: [answer({ value: { [HOSTILE]: HOSTILE } })] }],
     ['the model says something else', { turns: [answer({ answer: HOSTILE, quotes: [HOSTILE] })] }],
     ['there is no model', { settings: { isolation: DEFAULT_SETTINGS.isolation } }],
+    ['the server refused', { error: { code: -32000, message: HOSTILE } }],
     ['the tool failed', { result: textResult(HOSTILE, { isError: true }) }],
     [
       'the sub-agent reports a failure in the words of the result',
@@ -96,7 +100,8 @@ describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it 
       },
     ],
   ])('also where %s, whatever the fallback', async (_, wish) => {
-    const { returned } = openBench({ ...wish, plan: { returns: RETURNS, ...wish.plan } })
+    const { returned, isWhole } = openBench({ ...wish, plan: { returns: RETURNS, ...wish.plan } })
+    expect(isWhole()).toBe(false)
     const back = await returned()
     expect(back.kind).toBe('failure')
     const { error } = back as { readonly error: SallyportError }
@@ -113,6 +118,24 @@ describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it 
   it('and that value stands alone', async () => {
     const { returned } = openBench({ plan: { returns: RETURNS }, turns: [answer({ value: { price: 4.2 } })] })
     expect(resultIn(await returned()).content).toEqual([{ type: 'text', text: '{"price":4.2}' }])
+  })
+})
+
+describe(`${promise('ISO-13')} an error of the protocol`, () => {
+  it('is capped like a result, and kept whole', async () => {
+    const error = { code: -32000, message: `${'x'.repeat(20_000)}the end`, data: { more: 'y'.repeat(20_000) } }
+    const { returned, isWhole, shelf } = openBench({ error, plan: { strategy: 'bounded' } })
+    expect(isWhole()).toBe(false)
+    const back = await returned()
+    const told = parseFrame((back as { readonly frame: ReturnedCall['frame'] }).frame).error as JsonObject
+    expect(told).toEqual({ code: -32000, message: expect.stringContaining(`handle ${back.facts.handle}`) })
+    expect(String(told.message).length).toBeLessThanOrEqual(8_000)
+    const { handle = '' } = back.facts
+    expect(JSON.stringify(await readResult(shelf, { handle, path: '/message', offset: 19_900 }))).toContain('the end')
+  })
+
+  it('goes back as it is where it is short', () => {
+    expect(openBench({ error: { code: -32000, message: 'No such row.' } }).isWhole()).toBe(true)
   })
 })
 

@@ -1,6 +1,7 @@
 import {
   type Cancellation,
   findPreset,
+  isJsonObject,
   type JsonObject,
   type Preset,
   READ_RESULT_TOOL,
@@ -13,7 +14,7 @@ import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-ca
 import type { IsolationPlan } from './isolation-plan.ts'
 import { executorOf } from './mcp-executor.ts'
 import type { ModelEngine } from './model-engine.ts'
-import { wellFormed, wholeText } from './received-result.ts'
+import { cutError, wellFormed, wholeText } from './received-result.ts'
 import { markResult, NOTHING_USED, type ReturnFacts, type ReturnRun, returnFacts } from './return-facts.ts'
 import type { ReturnRules } from './return-rules.ts'
 import { runIsolated } from './run-isolated.ts'
@@ -63,18 +64,32 @@ export class Returning {
 
   /** Whether a result goes back as it is: nearly all do, and this is all that it costs them. */
   isWhole({ plan, preset }: ReturnRules, { envelope }: Frame): boolean {
-    if (envelope.result === undefined || envelope.resultType === 'input_required') return true
-    if (plan !== undefined) return plan.strategy === 'exact'
+    if (envelope.resultType === 'input_required' || plan?.strategy === 'exact') return true
     const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
+    if (envelope.result === undefined) return !isClosed(plan) && envelope.bytes <= cap
+    if (plan !== undefined) return false
     // A text has no more characters than its bytes are.
     return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap)
   }
 
   async return(call: ReturnedCall): Promise<Returned> {
-    const result = wellFormed(parseFrame(call.frame).result)
+    const message = parseFrame(call.frame)
+    if (isJsonObject(message.error)) return this.#refuse(call, message.error)
+    const result = wellFormed(message.result)
     const { plan } = call.rules
     if (plan?.strategy === 'extract' || plan?.strategy === 'agent') return this.#think(call, result, plan)
     return this.#bound(call, result, { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped' })
+  }
+
+  /** What a server says in place of a result is a text of its own too. */
+  async #refuse(call: ReturnedCall, error: JsonObject): Promise<Returned> {
+    const { plan } = call.rules
+    const handle = await this.#keep(call, error)
+    const run: ReturnRun = { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped', handle }
+    if (isClosed(plan)) return failure(call, failedUnheard(), run)
+    const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
+    const rest = handle === undefined ? '' : ` [${sayWhole(call, handle)}]`
+    return sent(call, { error: cutError(error, cap, rest) }, run)
   }
 
   /** Texts cut by their kind, with a handle to the whole; the very same frame where all of it fits. */
@@ -102,15 +117,14 @@ export class Returning {
     const { strategy } = plan
     const hasFailed = call.frame.envelope.isError
     // What went wrong the caller has to know itself, unless no words of the server's may reach it.
-    if (hasFailed && plan.returns === undefined) return this.#bound(call, result, { ...NOTHING_USED, strategy })
-    const { reply, facts } = hasFailed ? failedUnheard() : await this.#run(call, result, plan)
+    if (hasFailed && !isClosed(plan)) return this.#bound(call, result, { ...NOTHING_USED, strategy })
+    const { reply, facts } = hasFailed ? unheard() : await this.#run(call, result, plan)
     if (reply instanceof SallyportError && mayBound(plan, reply))
       return this.#bound(call, result, { ...facts, strategy, failure: reply })
     if (!(reply instanceof SallyportError) && reply.kind === 'received') return unchanged(call, { ...facts, strategy })
     const run = { ...facts, strategy, handle: await this.#keep(call, result) }
-    if (!(reply instanceof SallyportError)) return this.#changed(call, replyResult(call, reply, run), run)
-    const bytesIn = call.frame.envelope.bytes
-    return { kind: 'failure', error: reply, facts: returnFacts(run, { bytesIn, bytesOut: 0 }) }
+    if (reply instanceof SallyportError) return failure(call, reply, run)
+    return this.#changed(call, replyResult(call, reply, run), run)
   }
 
   /** Nothing where it could not be kept: the answer is still of use. */
@@ -146,10 +160,18 @@ export class Returning {
 
   #changed(call: ReturnedCall, result: JsonObject, run: ReturnRun): Returned {
     const bytesIn = call.frame.envelope.bytes
-    const marked = markResult(result, run, { runId: this.#options.newId(), bytesIn })
-    const frame = frameOf([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result: marked }))])
-    return { kind: 'frame', frame, facts: returnFacts(run, { bytesIn, bytesOut: frame.envelope.bytes }) }
+    return sent(call, { result: markResult(result, run, { runId: this.#options.newId(), bytesIn }) }, run)
   }
+}
+
+function sent(call: ReturnedCall, message: JsonObject, run: ReturnRun): Returned {
+  const frame = frameOf([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, ...message }))])
+  const bytesIn = call.frame.envelope.bytes
+  return { kind: 'frame', frame, facts: returnFacts(run, { bytesIn, bytesOut: frame.envelope.bytes }) }
+}
+
+function failure(call: ReturnedCall, error: SallyportError, run: ReturnRun): Returned {
+  return { kind: 'failure', error, facts: returnFacts(run, { bytesIn: call.frame.envelope.bytes, bytesOut: 0 }) }
 }
 
 /** The frame goes back as the bytes that came. */
@@ -158,16 +180,19 @@ function unchanged({ frame }: ReturnedCall, run: ReturnRun): Returned {
   return { kind: 'frame', frame, facts: returnFacts(run, { bytesIn: bytes, bytesOut: bytes }) }
 }
 
-/** With a schema only values that validate cross back, so that a bounded result would be the way around it (ISO-11). */
-const mayBound = ({ fallback, returns }: IsolationPlan, { code }: SallyportError): boolean =>
-  fallback === 'bounded' && returns === undefined && !NEVER_BOUNDED.includes(code)
+/** Only values of a schema cross back, and no words: a bounded result or an error would be the way around it (ISO-11). */
+const isClosed = (plan: IsolationPlan | undefined): boolean =>
+  plan?.returns !== undefined && (plan.strategy === 'extract' || plan.strategy === 'agent')
 
-const failedUnheard = (): IsolatedOutcome => ({
-  reply: new SallyportError('ISOLATION_FAILED', 'The tool failed. Only values of a set schema cross back from it.', {
+const mayBound = (plan: IsolationPlan, { code }: SallyportError): boolean =>
+  plan.fallback === 'bounded' && !isClosed(plan) && !NEVER_BOUNDED.includes(code)
+
+const failedUnheard = (): SallyportError =>
+  new SallyportError('ISOLATION_FAILED', 'The tool failed. Only values of a set schema cross back from it.', {
     hint: 'What it said is kept in the results of this session; a person can read it there.',
-  }),
-  facts: NOTHING_USED,
-})
+  })
+
+const unheard = (): IsolatedOutcome => ({ reply: failedUnheard(), facts: NOTHING_USED })
 
 const sayWhole = ({ canPage }: ReturnedCall, handle: string): string =>
   canPage
@@ -190,7 +215,7 @@ function replyResult(
   if (reply.kind === 'result') return reply.result
   const { resultType } = call.frame.envelope
   // Not every agent shows its model what stands in _meta. A value of a schema stands alone.
-  const isAnswer = strategy === 'extract' && call.rules.plan?.returns === undefined
+  const isAnswer = strategy === 'extract' && !isClosed(call.rules.plan)
   const whole = isAnswer && handle !== undefined ? [{ type: 'text', text: `[${sayWhole(call, handle)}]` }] : []
   return {
     ...(resultType !== undefined && { resultType }),
