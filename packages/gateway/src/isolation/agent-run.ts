@@ -2,7 +2,7 @@ import { cutText, estimateTokens, isJsonObject, type Json, type JsonObject, Sall
 import { delimited } from './delimited.ts'
 import { fittingText } from './fitting-text.ts'
 import type { IsolatedCall, IsolatedReply } from './isolated-call.ts'
-import { type ExecutorDefinition, fillTemplate } from './mcp-executor.ts'
+import { type ExecutorDefinition, fillTemplate, MCP_EXECUTOR } from './mcp-executor.ts'
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from './model-engine.ts'
 import { findHanded, type Handed } from './result-reference.ts'
 import { resultText } from './result-text.ts'
@@ -13,15 +13,7 @@ import { think } from './thinking.ts'
 const COMPLETE_TASK: ModelTool = {
   name: 'complete_task',
   description: 'Hands over the outcome and ends the task. Nothing else that you write reaches anybody.',
-  inputSchema: {
-    type: 'object',
-    properties: {
-      success: { type: 'boolean', description: 'Whether the tool did what it was called for' },
-      output: { description: '{"$result": "r1"} for the result as it was received; with "path" for a part of it' },
-      error: { type: 'string', description: 'What went wrong, where it did' },
-    },
-    required: ['success', 'output'],
-  },
+  inputSchema: MCP_EXECUTOR.outputSchema,
 }
 
 const RECOVERY = 'The task is not complete: nothing of what you wrote was handed over. Call complete_task now.'

@@ -1,4 +1,5 @@
 export { INTENT, splitIntent } from './intent.ts'
+export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
 export { createProviderEngine } from './provider-engine.ts'
 export type { ReturnFacts } from './return-facts.ts'
 export { presetFlaw, RETURN_ALL, type ReturnRules, returnRules } from './return-rules.ts'
