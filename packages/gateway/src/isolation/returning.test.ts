@@ -67,7 +67,7 @@ function openBench({ plan, result = textResult(HOSTILE), error, turns = [], sett
   const call: ReturnedCall = {
     ...{ server: 'web', definition: { name: 'fetch', inputSchema: { type: 'object' } }, args: {}, intent: undefined },
     ...{ owner: { user: 'u', session: 's' }, canPage: true, isReadOnly: false, frame },
-    rules: { plan: { ...PLAN, ...plan }, preset: undefined, takesIntent: false },
+    rules: { plan: { ...PLAN, ...plan }, preset: undefined, takesIntent: false, mayCut: true },
     cancellation: new Cancellation(),
     recall: () => Promise.reject(new Error('nobody may call again')),
   }

@@ -48,6 +48,8 @@ export class HandingBack {
   handBack(asked: Call, { case: { call, rules } }: Trial, answer: Answer): Promise<Handed> | undefined {
     const { returning } = this.#options
     if (returning === undefined || answer.kind !== 'frame' || call.method !== 'tools/call' || call.isOfSubAgent) return
+    // A page is short, and cut again nobody could ever read on.
+    if (isReader(call)) return
     const { frame, era } = answer
     if (returning.isWhole(rules.returns, frame)) return
     const { principal, offer, cancellation, intent } = call
@@ -85,6 +87,8 @@ export class HandingBack {
     return answer.kind === 'failure' ? answer.error : (parseFrame(answer.frame).result as JsonObject)
   }
 }
+
+const isReader = ({ offer }: Call): boolean => offer.server === BUILT_IN_SERVER && offer.name === READ_RESULT
 
 /** The server did its work; what it gave must not pass by our mistake. */
 const broken = ({ id }: Call, cause: unknown): SallyportError =>
