@@ -57,6 +57,23 @@ describe('sallyport agents', () => {
     expect(stdout + one.stdout).not.toContain(SECRET)
   })
 
+  it(`lists the sub-agent that is built in, as the home has it (${promise('ISO-5')})`, async () => {
+    const { home, file, options } = machine()
+    expect((await runCommand(['agents'], options)).stdout).toContain('mcp-executor (MCP Tool Executor)')
+    const config = `
+isolation: {model: {provider: openai-compatible, name: tiny, base_url: "http://127.0.0.1:9/v1", api_key: "${SECRET}"}}
+agents: {mcp-executor: {max_turns: 5, system_prompt: Be quick.}}`
+    file(join(home, '.config/sallyport/config.yaml'), config)
+    const { stdout } = await runCommand(['agents', 'mcp-executor'], options)
+    expect(stdout).toMatch(/^model +openai-compatible\/tiny$/m)
+    expect(stdout).toMatch(/^limits +5 turns/m)
+    expect(stdout).toMatch(/^is given +serverName, toolName, toolInput$/m)
+    expect(stdout).toMatch(/^is told +Be quick\.$/m)
+    const { built_in } = JSON.parse((await runCommand(['agents', '--json'], options)).stdout)
+    expect(built_in).toMatchObject([{ name: 'mcp-executor', enabled: true, maxTurns: 5 }])
+    expect(stdout + JSON.stringify(built_in)).not.toContain(SECRET)
+  })
+
   it(`tells a program everything but the values (${promise('AG-5')})`, async () => {
     const { home, file, options } = machine()
     file(join(home, '.cursor/mcp.json'), `{"mcpServers": {"__proto__": {"command": "x", "args": ["${SECRET}"]}}}`)

@@ -76,6 +76,14 @@ describe(`${promise('ISO-13')} ${promise('ISO-16')} a result over the cap`, () =
     expect(JSON.stringify(await client.call('db_flood', { result })).length).toBeLessThan(30_000)
   })
 
+  it('can be read page by page, however little may be shown at once', async () => {
+    const { client } = await openFlood({ config: { context: { cap: 500 } } })
+    const handle = handleIn(await client.call('db_flood', { kind: 'log', count: 400 }))
+    const page = textOf(await client.call('sallyport_read_result', { handle, lines: '301-340' }))
+    expect(page).toContain('request 300 took')
+    expect(page).toContain('request 339 took')
+  })
+
   it('tells an agent that may not read saved results that it may not', async () => {
     const { client } = await openFlood({ tools: { mcp__sallyport__read_result: { hidden: true } } })
     const shown = await client.call('db_flood', { kind: 'log' })

@@ -20,7 +20,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-5': {
     text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant',
     state: 'partial',
-    missing: 'sensitivity, sensitive_paths, isolated and result are read and not enforced yet',
+    missing: 'sensitivity and sensitive_paths are read and not enforced yet',
   },
   'GOV-6': {
     text: 'The risk of a tool is told from the words of its name, its annotations and its schema, each with its reason',
@@ -101,7 +101,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-25': {
     text: 'Every decision is one record: who, what, each step, the rule with file and line; explain tells it to a person',
     state: 'partial',
-    missing: 'the label of the session before and after, and the handle of a shaped result',
+    missing: 'the label of the session before and after',
   },
   'GOV-26': {
     text: 'Arguments are kept as audit.arguments says, and a key or a token among them never',

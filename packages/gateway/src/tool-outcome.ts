@@ -14,7 +14,7 @@ export interface ToolResult {
     readonly server: string | undefined
     readonly call_id: string
     readonly trace_id: string
-    /** Every content as the server sent it: texts, images, audio, links, embedded resources. */
+    /** Every content that came back: texts, images, audio, links, embedded resources. */
     readonly content: readonly Json[]
     readonly structured_content: Json | undefined
     readonly meta: JsonObject | undefined

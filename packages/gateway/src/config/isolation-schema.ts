@@ -31,6 +31,7 @@ const modelSchema = object('a mapping such as {provider: anthropic, api_key: "${
   name: optional(text('the name of a model')),
   baseUrl: optional(text('an address such as "http://127.0.0.1:11434/v1"')),
   apiKey: optional(text('a text, best as "${ANTHROPIC_API_KEY}"')),
+  apiKeyFile: optional(text('an absolute path such as "/run/secrets/anthropic"')),
 })
 
 export const isolationSchema = object('a mapping such as {strategy: bounded}', {

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the example in a message shows a reference.
 
+import { isAbsolute } from 'node:path'
 import { type JsonObject, type Presets, readPresets, SallyportError } from '@sallyport/core'
 import { DEFAULT_CONTEXT, DEFAULT_ISOLATION } from './defaults.ts'
 import {
@@ -30,12 +31,24 @@ export function readExecutor(section: AgentsSection, spot: Spot, log: IssueLog):
   const { model: given, enabled = true, ...fields } = section['mcp-executor'] ?? {}
   const at = spot.children.get('mcp-executor')?.children.get('model') ?? spot
   const model = given && readModel(given, at, log)
+  if (fields.query !== undefined)
+    checkQuery(fields.query, spot.children.get('mcp-executor')?.children.get('query') ?? spot, log)
   return { ...fields, enabled, ...(model && { model }) }
 }
 
+function checkQuery(query: string, spot: Spot, log: IssueLog): void {
+  for (const [written, name = ''] of query.matchAll(QUERY_VARIABLE))
+    if (!QUERY_VARIABLES.includes(name))
+      log.error(spot, `expected only the variables ${QUERY_VARIABLES.join(', ')}; got ${written}.`)
+}
+
+const QUERY_VARIABLE = /\$\{([^{}]*)\}/g
+/** What the sub-agent is told of a call. */
+const QUERY_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
+
 /** Nothing after it was logged that there is no provider. An endpoint of one's own has no model that we could know. */
 function readModel(
-  { provider, name, baseUrl, apiKey }: ModelSection,
+  { provider, name, baseUrl, apiKey, apiKeyFile }: ModelSection,
   spot: Spot,
   log: IssueLog,
 ): ModelSettings | undefined {
@@ -48,8 +61,25 @@ function readModel(
     log.error(spot, `expected "name" and "base_url"; got no "${name === undefined ? 'name' : 'base_url'}".`)
   if (at('apiKey').origin === 'written' && apiKey !== undefined)
     log.warn(at('apiKey'), 'a key stands in the file. Write it as a variable, such as "${ANTHROPIC_API_KEY}".')
+  if (apiKeyFile !== undefined) checkKeyFile(apiKeyFile, at('apiKeyFile'), { apiKey, log })
   const isKnown = baseUrl !== undefined && at('baseUrl').origin !== 'unresolved'
-  return { provider, name, baseUrl: isKnown ? readUrl(baseUrl, at('baseUrl'), log) : baseUrl, apiKey }
+  return {
+    provider,
+    name,
+    baseUrl: isKnown ? readUrl(baseUrl, at('baseUrl'), log) : baseUrl,
+    apiKey,
+    ...(apiKeyFile && { apiKeyFile }),
+  }
+}
+
+function checkKeyFile(
+  path: string,
+  spot: Spot,
+  { apiKey, log }: { readonly apiKey: string | undefined; readonly log: IssueLog },
+): void {
+  if (apiKey !== undefined) log.error(spot, 'expected a key or the file that holds it; got both.')
+  if (!isAbsolute(path) && spot.origin !== 'unresolved')
+    log.error(spot, `expected an absolute path, such as "/run/secrets/anthropic"; got ${JSON.stringify(path)}.`)
 }
 
 export function readContext({ cap, presets, retention }: ContextSection, spot: Spot, log: IssueLog): ContextSettings {

@@ -206,6 +206,8 @@ export interface ModelSettings {
   /** Undefined: the provider's own. */
   readonly baseUrl: string | undefined
   readonly apiKey: string | undefined
+  /** Absolute; read when the model is first asked. */
+  readonly apiKeyFile?: string | undefined
 }
 
 /** How isolated calls run where nothing nearer says it. Times in milliseconds. */

@@ -2,7 +2,7 @@ import { cutText, estimateTokens, isJsonObject, type Json, type JsonObject, Sall
 import { delimited } from './delimited.ts'
 import { fittingText } from './fitting-text.ts'
 import type { IsolatedCall, IsolatedReply } from './isolated-call.ts'
-import { type ExecutorDefinition, fillTemplate } from './mcp-executor.ts'
+import { type ExecutorDefinition, fillTemplate, MCP_EXECUTOR } from './mcp-executor.ts'
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from './model-engine.ts'
 import { findHanded, type Handed } from './result-reference.ts'
 import { resultText } from './result-text.ts'
@@ -13,15 +13,7 @@ import { think } from './thinking.ts'
 const COMPLETE_TASK: ModelTool = {
   name: 'complete_task',
   description: 'Hands over the outcome and ends the task. Nothing else that you write reaches anybody.',
-  inputSchema: {
-    type: 'object',
-    properties: {
-      success: { type: 'boolean', description: 'Whether the tool did what it was called for' },
-      output: { description: '{"$result": "r1"} for the result as it was received; with "path" for a part of it' },
-      error: { type: 'string', description: 'What went wrong, where it did' },
-    },
-    required: ['success', 'output'],
-  },
+  inputSchema: MCP_EXECUTOR.outputSchema,
 }
 
 const RECOVERY = 'The task is not complete: nothing of what you wrote was handed over. Call complete_task now.'
@@ -93,7 +85,7 @@ export class AgentRun {
   }
 
   /** In the order of the calls. What was asked for beside the end of the task is not done. */
-  async #answer(calls: readonly ModelToolCall[]): Promise<IsolatedReply | undefined> {
+  async #answer(calls: readonly ModelToolCall[]): Promise<IsolatedReply | SallyportError | undefined> {
     const results: ModelToolResult[] = []
     for (const call of calls) {
       this.#options.signal.throwIfAborted()
@@ -130,16 +122,19 @@ export class AgentRun {
   }
 
   /** What goes back, or what the sub-agent did wrong. */
-  async #complete(input: Json): Promise<IsolatedReply | string> {
-    if (!isJsonObject(input) || input.output === undefined) return 'Expected {"success": true, "output": …}.'
-    if (input.success === false) {
-      // Its words are not among the values that may cross.
-      if (this.#options.call.plan.returns !== undefined) return { kind: 'text', text: UNSAID, isError: true }
-      const error = typeof input.error === 'string' ? input.error : JSON.stringify(input.output)
-      return { kind: 'text', text: cutText(error, ERROR_LENGTH), isError: true }
-    }
+  async #complete(input: Json): Promise<IsolatedReply | SallyportError | string> {
+    if (!isJsonObject(input) || typeof input.success !== 'boolean') return 'Expected {"success": true, "output": …}.'
+    if (!input.success) return this.#failed(input)
+    if (input.output === undefined) return 'Expected "output", such as {"$result": "r1"}.'
     const handed = findHanded(input.output, this.#results)
     return typeof handed === 'string' ? handed : this.#replyOf(handed)
+  }
+
+  /** Its words may be those of the result: where a schema is set they stay here (ISO-11). */
+  #failed({ error, output = null }: JsonObject): IsolatedReply | SallyportError {
+    if (this.#options.call.plan.returns !== undefined) return reportedFailure()
+    const text = typeof error === 'string' ? error : textOf(output)
+    return { kind: 'text', text: cutText(text, ERROR_LENGTH), isError: true }
   }
 
   async #replyOf(handed: Handed): Promise<IsolatedReply | string> {
@@ -157,8 +152,6 @@ export class AgentRun {
 }
 
 const ERROR_LENGTH = 2_000
-const UNSAID =
-  'The sub-agent says that the tool did not do what it was called for; why is withheld by isolation.returns.'
 
 const refused = (text: string): Omit<ModelToolResult, 'call'> => ({ text, isError: true })
 
@@ -175,6 +168,9 @@ function targetTool({ definition, plan, isReadOnly }: IsolatedCall): ModelTool {
     inputSchema: recalls && fits ? definition.inputSchema : { type: 'object', additionalProperties: true },
   }
 }
+
+const reportedFailure = (): SallyportError =>
+  new SallyportError('ISOLATION_FAILED', 'The sub-agent reported a failure. Only values of a set schema cross back.')
 
 const withoutEnd = (): SallyportError =>
   new SallyportError('ISOLATION_FAILED', 'The sub-agent ended without complete_task, also when it was reminded.')

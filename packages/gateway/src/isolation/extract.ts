@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { cutText, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import { delimited } from './delimited.ts'
 import { fittingText } from './fitting-text.ts'
 import type { IsolatedCall, IsolatedReply } from './isolated-call.ts'
@@ -58,7 +58,7 @@ export async function extract({
   const { returns, maxTokens } = call.plan
   const whole = resultText(call.result)
   const shown = fittingText(whole, maxTokens * RESULT_SHARE)
-  const question = (call.intent ?? NO_INTENT).slice(0, LONGEST_INTENT)
+  const question = cutText(call.intent ?? NO_INTENT, LONGEST_INTENT)
   const text = `Question: ${question}\n\n${delimited('What the tool returned stands', shown)}`
   const tools = [returns === undefined ? ANSWER : valueTool(returns)]
   const turn = await think(parts.engine, { system: SYSTEM, messages: [{ role: 'user', text }], tools, signal }, budget)
@@ -76,8 +76,8 @@ async function valueReply(
   const value = isJsonObject(input) ? input.value : undefined
   if (value === undefined) return malformed('it gave no value')
   const flaw = await flawIn(returns, value)
-  // What is wrong with it may be said in words of the result, such as the name of a key.
-  if (flaw !== undefined) return malformed('it is no value of the schema in isolation.returns')
+  // What is wrong may quote the value, which is not to cross back.
+  if (flaw !== undefined) return malformed('its value does not keep to the schema of `returns`')
   return { kind: 'text', text: JSON.stringify(value), isError: false }
 }
 

@@ -10,8 +10,6 @@ export interface IsolatedCall {
   readonly intent: string | undefined
   /** The protocol's result, secrets taken out. */
   readonly result: JsonObject
-  /** By which the caller can get the whole result. */
-  readonly handle: string
   readonly plan: IsolationPlan
   readonly signal: AbortSignal
   readonly isReadOnly: boolean

@@ -1,4 +1,5 @@
-import { type Json, messageOf, redactText, SallyportError } from '@sallyport/core'
+import { readFile } from 'node:fs/promises'
+import { cutText, type Json, messageOf, redactText, SallyportError } from '@sallyport/core'
 import type { LanguageModel, ModelMessage as SdkMessage, ToolSet } from 'ai'
 import type { ModelSettings } from '../config/config.ts'
 import type { ModelEngine, ModelMessage, ModelTool, ModelTurn } from './model-engine.ts'
@@ -32,9 +33,9 @@ export function createProviderEngine(settings: ModelSettings): ModelEngine {
     name,
     async turn(request) {
       opened ??= openModel(settings, model)
-      const { generateText, jsonSchema, languageModel } = await opened.catch((cause: unknown) => {
+      const { generateText, jsonSchema, languageModel, apiKey } = await opened.catch((cause: unknown) => {
         opened = undefined
-        throw notInstalled(settings.provider, cause)
+        throw cause instanceof SallyportError ? cause : notInstalled(settings.provider, cause)
       })
       const tools = toolSet(request.tools, jsonSchema)
       return generateText({
@@ -47,7 +48,7 @@ export function createProviderEngine(settings: ModelSettings): ModelEngine {
         abortSignal: request.signal,
       }).then(turnOf, (error: unknown) => {
         request.signal.throwIfAborted()
-        throw unavailable(name, settings, error)
+        throw unavailable(name, apiKey, error)
       })
     },
   }
@@ -57,12 +58,26 @@ type Sdk = typeof import('ai')
 
 interface OpenModel extends Pick<Sdk, 'generateText' | 'jsonSchema'> {
   readonly languageModel: LanguageModel
+  readonly apiKey: string | undefined
 }
 
 async function openModel(settings: ModelSettings, model: string): Promise<OpenModel> {
+  const apiKey = settings.apiKeyFile === undefined ? settings.apiKey : await readKey(settings.apiKeyFile)
   const { generateText, jsonSchema } = await import('ai')
-  return { generateText, jsonSchema, languageModel: await languageModelOf(settings, model) }
+  return { generateText, jsonSchema, apiKey, languageModel: await languageModelOf({ ...settings, apiKey }, model) }
 }
+
+async function readKey(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw noKey(`The file of the model's key cannot be read: ${file}.`, cause)
+  })
+  const key = text.trim()
+  if (key === '') throw noKey(`The file of the model's key is empty: ${file}.`)
+  return key
+}
+
+const noKey = (message: string, cause?: unknown): SallyportError =>
+  new SallyportError('MODEL_UNAVAILABLE', message, { hint: 'Correct api_key_file of the model.', cause })
 
 async function languageModelOf({ provider, baseUrl, apiKey }: ModelSettings, model: string): Promise<LanguageModel> {
   const options = { fetch: modelFetch, ...(baseUrl && { baseURL: baseUrl }), ...(apiKey && { apiKey }) }
@@ -128,9 +143,10 @@ function notInstalled(provider: Provider, cause: unknown): SallyportError {
 }
 
 /** What a provider says may repeat the key: nothing of it leaves. */
-function unavailable(name: string, { apiKey }: ModelSettings, error: unknown): SallyportError {
-  const said = redactText(messageOf(error)).slice(0, LONGEST_WHY)
-  const why = apiKey === undefined ? said : said.replaceAll(apiKey, '…')
+function unavailable(name: string, apiKey: string | undefined, error: unknown): SallyportError {
+  const said = messageOf(error)
+  // Before it is cut: a part of the key would be left of one that stands across the end.
+  const why = cutText(redactText(apiKey ? said.replaceAll(apiKey, '…') : said), LONGEST_WHY)
   return new SallyportError('MODEL_UNAVAILABLE', `The model ${name} gave no answer: ${why}`, {
     hint: 'Check isolation.model: the key, the address and the name of the model.',
     cause: error,

@@ -54,7 +54,8 @@ export class HandingBack {
   handBack(asked: Call, { case: { call, rules } }: Trial, answer: Answer): Promise<Handed> | undefined {
     const { returning } = this.#options
     if (returning === undefined || answer.kind !== 'frame' || !WAYS_BACK.has(call.method) || call.isOfSubAgent) return
-    if (returning.isWhole(rules.returns, answer)) return
+    // A page is short, and cut again nobody could ever read on.
+    if (isReader(call) || returning.isWhole(rules.returns, answer)) return
     const { era } = answer
     const task = call.method === 'tasks/get' ? taskResult(answer.frame) : undefined
     const frame = task?.frame ?? answer.frame
@@ -111,6 +112,8 @@ interface FirstCall {
 }
 
 const said = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
+
+const isReader = ({ offer }: Call): boolean => offer.server === BUILT_IN_SERVER && offer.name === READ_RESULT
 
 /** The server did its work; what it gave must not pass by our mistake. */
 const broken = ({ id }: Call, cause: unknown): SallyportError =>

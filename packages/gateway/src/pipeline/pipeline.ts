@@ -105,7 +105,7 @@ export interface PipelineOptions
 
 /**
  * The life of every call, whoever makes it and over whatever transport:
- * decide → record the start → dispatch → record the end → answer.
+ * decide → record the start → dispatch → take out secrets → shape → record the end → answer.
  */
 export class Pipeline {
   /** What servers tell of the resources that somebody subscribed to. */

@@ -1,6 +1,7 @@
 import { ADAPTERS, findAdapter, lookAtAgents } from '../../agents/agents.ts'
 import { placeOf } from '../agent-place.ts'
 import { type AgentFileReport, type AgentReport, isThere, reportOf } from '../agent-report.ts'
+import { type BuiltInAgent, lookAtBuiltIn, showBuiltIn } from '../built-in-agent.ts'
 import { defineCommand } from '../define-command.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import type { Column } from '../table.ts'
@@ -16,6 +17,7 @@ export const agentsCommand = defineCommand<AgentsFlags, [string?]>({
   examples: [
     ['agents', 'Those of which there is a program or a file'],
     ['agents claude-code', 'One of them: its files, its servers, how it is held to a selection'],
+    ['agents mcp-executor', 'The sub-agent that is built in, as your config.yaml has it'],
     ['agents --all --json', 'All that are known, for a program'],
   ],
   flags: {
@@ -27,18 +29,21 @@ export const agentsCommand = defineCommand<AgentsFlags, [string?]>({
   },
   run: async (context, flags, name) => {
     const screen = createScreen(context, flags)
+    const builtIn = await lookAtBuiltIn(context, flags)
+    if (name === builtIn.name) return showBuiltIn(screen, builtIn)
     const adapters = name === undefined ? ADAPTERS : [findAdapter(name)]
     const reports = (await lookAtAgents(adapters, placeOf(context))).map(reportOf)
     const [first] = reports
     if (name !== undefined && first !== undefined) return showAgent(screen, first)
-    listAgents(screen, flags.all ? reports : reports.filter(isThere))
+    listAgents(screen, flags.all ? reports : reports.filter(isThere), builtIn)
   },
 })
 
-function listAgents(screen: Screen, agents: readonly AgentReport[]): void {
-  if (screen.json) return screen.dataJson({ agents })
-  if (agents.length === 0) return screen.say('No agent was found. `sallyport agents --all` shows those that are known.')
-  screen.table(COLUMNS, agents)
+function listAgents(screen: Screen, agents: readonly AgentReport[], builtIn: BuiltInAgent): void {
+  if (screen.json) return screen.dataJson({ agents, built_in: [builtIn] })
+  if (agents.length === 0) screen.say('No agent was found. `sallyport agents --all` shows those that are known.')
+  else screen.table(COLUMNS, agents)
+  screen.data(`Built in: ${builtIn.name} (${builtIn.title}), which runs isolated calls.\n`)
   for (const { title, files } of agents)
     for (const file of files)
       for (const line of troubles(file)) screen.say(`${screen.style.red('✗')} ${title}: ${line}`)

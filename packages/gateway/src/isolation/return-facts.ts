@@ -1,0 +1,58 @@
+import type { JsonObject, SallyportError } from '@sallyport/core'
+import type { IsolationFacts } from './isolated-call.ts'
+import type { IsolationPlan } from './isolation-plan.ts'
+
+/** How that came about which goes back to the caller. */
+export interface ReturnRun extends IsolationFacts {
+  /** `shaped`: by a preset or the cap alone. */
+  readonly strategy: IsolationPlan['strategy'] | 'shaped'
+  /** By which the whole can be read. */
+  readonly handle?: string | undefined
+  /** Why a bounded result is all that there is. */
+  readonly failure?: SallyportError | undefined
+}
+
+/** What became of a result, for its record. */
+export interface ReturnFacts extends IsolationFacts, Pick<ReturnRun, 'strategy'> {
+  readonly bytesIn: number
+  readonly bytesOut: number
+  /** Estimated: what the caller's model does not have to read. */
+  readonly tokensKept: number
+  readonly handle: string | undefined
+  readonly fellBack: string | undefined
+}
+
+export const NOTHING_USED: IsolationFacts = Object.freeze({ turns: 0, tokensIn: 0, tokensOut: 0 })
+
+const ISOLATION_META = 'sallyport/isolation'
+const BYTES_OF_TOKEN = 4
+
+export function returnFacts(
+  { failure, handle, ...used }: ReturnRun,
+  { bytesIn, bytesOut }: Pick<ReturnFacts, 'bytesIn' | 'bytesOut'>,
+): ReturnFacts {
+  const tokensKept = Math.max(0, Math.round((bytesIn - bytesOut) / BYTES_OF_TOKEN))
+  return { ...used, bytesIn, bytesOut, tokensKept, handle, fellBack: failure?.code }
+}
+
+/** What the caller is told of the run; of shaping alone the kit has told it. */
+export function markResult(
+  result: JsonObject,
+  run: ReturnRun,
+  { runId, bytesIn }: { readonly runId: string; readonly bytesIn: number },
+): JsonObject {
+  if (run.strategy === 'shaped') return result
+  const told = {
+    run_id: runId,
+    strategy: run.strategy,
+    ...(run.failure && { fell_back: run.failure.text }),
+    turns: run.turns,
+    tokens_in: run.tokensIn,
+    tokens_out: run.tokensOut,
+    bytes_in: bytesIn,
+    bytes_out: Buffer.byteLength(JSON.stringify(result)),
+    ...(run.handle !== undefined && { handle: run.handle }),
+    ...(run.handle === undefined && run.turns > 0 && { lost: 'The whole result could not be kept.' }),
+  }
+  return { ...result, _meta: { ...(result._meta as JsonObject | undefined), [ISOLATION_META]: told } }
+}
