@@ -131,7 +131,9 @@ describe(`${promise('ISO-13')} an error of the protocol`, () => {
     expect(told).toMatchObject({ code: -32000, message: expect.stringContaining(`handle ${back.facts.handle}`) })
     expect(String(told.message).length).toBeLessThanOrEqual(8_000)
     const { handle = '' } = back.facts
-    expect(JSON.stringify(await readResult(shelf, { handle, path: '/error/message', offset: 19_900 }))).toContain('the end')
+    expect(JSON.stringify(await readResult(shelf, { handle, path: '/error/message', offset: 19_900 }))).toContain(
+      'the end',
+    )
   })
 
   it('goes back as it is where it is short', () => {
