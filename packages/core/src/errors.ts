@@ -100,7 +100,7 @@ export const ERRORS = {
 
   // Context isolation
   ISOLATION_FAILED: kind([502, -32000, 1], final),
-  ISOLATION_LIMIT: kind([504, -32000, 1], final),
+  ISOLATION_LIMIT: kind([504, -32000, 5], final),
   MODEL_UNAVAILABLE: kind([503, -32000, 5], passing),
   EXECUTOR_MISSING: kind([503, -32000, 5], final),
 
