@@ -23,7 +23,7 @@ export function makePlace(config: object | string = {}): Place {
   const writeConfig = (content: object | string): void =>
     writeFileSync(join(home, 'config.yaml'), typeof content === 'string' ? content : JSON.stringify(watched(content)))
   writeConfig(config)
-  return { home, state, writeConfig, remove: () => rmSync(root, { recursive: true, force: true }) }
+  return { home, state, writeConfig, remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }) }
 }
 
 /** A test that is about something else wants no call to wait for a person: rules are watched unless it brings its own. */
