@@ -32,7 +32,8 @@ export function resultJson(result: JsonObject): string | undefined {
   return text !== undefined && parsed(text) !== undefined ? text : undefined
 }
 
-function onlyText({ content }: JsonObject): string | undefined {
+/** Its text where it is nothing else. */
+export function onlyText({ content }: JsonObject): string | undefined {
   const [block, ...others] = Array.isArray(content) ? content : []
   return others.length === 0 && isJsonObject(block) && typeof block.text === 'string' ? block.text : undefined
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { eventually } from '../../../../tests/processes.ts'
 import { promise } from '../../../../tests/promises.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
 import { SessionShelves } from './session-shelves.ts'
@@ -47,6 +48,7 @@ it(`${promise('ISO-16')} removes what is too old also of sessions that are over`
   expect(files()).toHaveLength(2)
   const shelves = open(DAY)
   shelves.start()
+  await eventually(files, (left) => left.length === 1)
   await shelves.close()
   expect(files()).toEqual([name])
 })

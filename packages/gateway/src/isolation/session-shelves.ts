@@ -27,6 +27,7 @@ export class SessionShelves {
   readonly #kept = new Map<string, KeptShelf>()
   #timer: NodeJS.Timeout | undefined
   #tidying: Promise<void> = Promise.resolve()
+  #isClosed = false
 
   constructor(options: SessionShelvesOptions) {
     this.#options = options
@@ -41,7 +42,9 @@ export class SessionShelves {
     tidy()
   }
 
+  /** What is left to tidy is left to the next gateway: a command that is over must not wait for it. */
   async close(): Promise<void> {
+    this.#isClosed = true
     clearInterval(this.#timer)
     await this.#tidying
   }
@@ -73,6 +76,7 @@ export class SessionShelves {
   async #tidy(): Promise<void> {
     const { age } = this.#options.settings().context.retention
     for (const name of await readdir(this.#folder).catch(() => [])) {
+      if (this.#isClosed) return
       const workspace = createWorkspace(join(this.#folder, name))
       await openResultShelf({ workspace, limits: { age } })
         .tidy()

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { SHAPED_META, type ToolResult } from '@sallyport/kit'
+import { onlyText } from './result-text.ts'
 
 /** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
 export function wellFormed(result: Json | undefined): JsonObject {
@@ -11,11 +12,7 @@ export function wellFormed(result: Json | undefined): JsonObject {
 const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
 
 /** What is kept of a result: its text where it is nothing else. */
-export function wholeText(result: JsonObject): string {
-  const content = Array.isArray(result.content) ? result.content : []
-  const [only] = content as readonly { readonly text?: unknown }[]
-  return content.length === 1 && typeof only?.text === 'string' ? only.text : JSON.stringify(result)
-}
+export const wholeText = (result: JsonObject): string => onlyText(result) ?? JSON.stringify(result)
 
 /** Under which the first of what was left out is kept. */
 export function handleIn({ _meta }: ToolResult): string | undefined {
