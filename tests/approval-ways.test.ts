@@ -118,7 +118,10 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
     await save('{"executors": {"ANY": {"DEFAULT": {}}}}', 'PROFILES_CHANGED')
     expect(await isAsked('without the right')).toBe(false)
     await save('{"executors": {"ANY": {"DEFAULT": {"client_approval": true,}}}}', 'CONFIG_REJECTED')
-    expect(bench.gateway.stderr()).toContain('profiles.json:1:')
+    await eventually(
+      async () => bench.gateway.stderr(),
+      (told) => told.includes('profiles.json:1:'),
+    )
     expect(await isAsked('with a broken file')).toBe(false)
     await save(JSON.stringify(TRUSTED_CLIENTS), 'PROFILES_CHANGED')
     expect(await isAsked('with the right again')).toBe(true)

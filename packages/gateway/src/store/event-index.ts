@@ -26,6 +26,9 @@ interface IndexRow extends RecordPlace {
 /** How long a record may wait for its row when nobody asks, and the pause between two slices of a backlog. */
 const LAG = 250
 const PAUSE = 10
+/** With so many writes since the last look the processor is left to the calls: then a slice comes only so often. */
+const MANY_WRITES = 50
+const BUSY_LAG = 2_000
 const LEAST_PAGE = 256
 
 /** Finds records by what they say. It follows the log at leisure, and catches up when it is asked. */
@@ -35,7 +38,7 @@ export class EventIndex {
   readonly #writer: IndexWriter
   readonly #onDamage: () => void
   #timer: NodeJS.Timeout | undefined
-  #growing = false
+  #writes = 0
   #usable = true
 
   constructor({ database, folder, startedAt, onDamage }: EventIndexOptions) {
@@ -49,7 +52,7 @@ export class EventIndex {
 
   /** The log has grown. */
   nudge(): void {
-    this.#growing = true
+    this.#writes++
     this.#wakeIn(LAG)
   }
 
@@ -79,10 +82,9 @@ export class EventIndex {
     if (!this.#usable) return
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      const busy = this.#growing
-      this.#growing = false
-      // While calls come in, the index leaves the processor to them.
-      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(busy ? LAG : PAUSE)
+      const writes = this.#writes
+      this.#writes = 0
+      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(pauseAfter(writes))
     }, delay).unref()
   }
 
@@ -145,5 +147,7 @@ export class EventIndex {
     }
   }
 }
+
+const pauseAfter = (writes: number): number => (writes === 0 ? PAUSE : writes < MANY_WRITES ? LAG : BUSY_LAG)
 
 const isSqliteTrouble = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'
