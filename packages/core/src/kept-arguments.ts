@@ -73,15 +73,19 @@ class Keeper {
   }
 
   #object(object: JsonObject, depth: number): Json {
-    const kept: (readonly [string, Json])[] = []
+    // Without a prototype: `__proto__` is a name like any other.
+    const kept: Record<string, Json> = Object.create(null)
     const names = Object.keys(object)
+    let place = 0
     for (const name of names) {
-      if (this.#left <= 0) return Object.fromEntries([...kept, [LEFT_OUT, names.length - kept.length]])
-      const value = object[name] as Json
-      kept.push([this.#name(name, kept.length), this.#value(value, name, depth + 1)])
+      if (this.#left <= 0) {
+        kept[LEFT_OUT] = names.length - place
+        break
+      }
+      const shown = this.#name(name, place++)
+      kept[shown] = this.#value(object[name] as Json, name, depth + 1)
     }
-    // Defines what it is given: assigning to `__proto__` would not.
-    return Object.fromEntries(kept)
+    return kept
   }
 
   /** Names are the caller's words too. One that had to be changed gets a number, lest two become the same. */

@@ -12,7 +12,11 @@ export interface PlacedSecret {
 
 /** The first secret among arguments: in a text or a name, however deep, also in JSON within a text. */
 export function secretIn(args: JsonObject): PlacedSecret | undefined {
-  return inObject(args, '')
+  const found = inObject(args)
+  if (found === undefined) return undefined
+  const { kind, way, isName } = found
+  if (!isName) return { kind, where: way }
+  return { kind, where: way === '' ? 'a name' : `a name in ${way}` }
 }
 
 /** Refuses arguments that hold a secret, and says where and of what kind; never what it is. */
@@ -23,35 +27,44 @@ export function judgeSecrets(args: JsonObject | undefined): Verdict {
   return { outcome: 'deny', code: 'SECRET_REFUSED', reason }
 }
 
-function inValue(value: Json | undefined, where: string, name: string): PlacedSecret | undefined {
-  if (typeof value === 'string') return inText(value, where, name)
-  if (Array.isArray(value)) return firstOf(value, (item: Json, at) => inValue(item, `${where}[${at}]`, ''))
-  return isJsonObject(value) ? inObject(value, where) : undefined
+/** A secret, and the way to it from where it was looked for: printed on the way back, since most arguments hold none. */
+interface Found {
+  readonly kind: string
+  readonly way: string
+  readonly isName: boolean
 }
 
-function inObject(object: JsonObject, where: string): PlacedSecret | undefined {
-  return firstOf(Object.keys(object), (name) => {
-    const [inName] = findSecrets(name)
-    if (inName !== undefined) return { kind: inName.kind, where: where === '' ? 'a name' : `a name in ${where}` }
-    return inValue(object[name], where === '' ? shown(name) : `${where}.${shown(name)}`, name)
-  })
+function inValue(value: Json | undefined, name: string): Found | undefined {
+  if (typeof value === 'string') return inText(value, name)
+  if (Array.isArray(value)) return inList(value)
+  return isJsonObject(value) ? inObject(value) : undefined
 }
 
-function inText(text: string, where: string, name: string): PlacedSecret | undefined {
-  const [secret] = secretsOfMember(name, text)
-  if (secret !== undefined) return { kind: secret.kind, where }
-  return mayHideJson(text) ? inValue(JSON.parse(text) as Json, where, '') : undefined
-}
-
-function firstOf<Item, Found>(
-  items: readonly Item[],
-  look: (item: Item, at: number) => Found | undefined,
-): Found | undefined {
-  for (let at = 0; at < items.length; at++) {
-    const found = look(items[at] as Item, at)
-    if (found !== undefined) return found
+function inList(list: readonly Json[]): Found | undefined {
+  for (let at = 0; at < list.length; at++) {
+    const found = inValue(list[at], '')
+    if (found !== undefined) return behind(`[${at}]`, found)
   }
   return undefined
 }
 
-const shown = (name: string): string => visibleText(cutText(name, 60))
+function inObject(object: JsonObject): Found | undefined {
+  for (const name of Object.keys(object)) {
+    const [inName] = findSecrets(name)
+    if (inName !== undefined) return { kind: inName.kind, way: '', isName: true }
+    const found = inValue(object[name], name)
+    if (found !== undefined) return behind(visibleText(cutText(name, 60)), found)
+  }
+  return undefined
+}
+
+function inText(text: string, name: string): Found | undefined {
+  const [secret] = secretsOfMember(name, text)
+  if (secret !== undefined) return { kind: secret.kind, way: '', isName: false }
+  return mayHideJson(text) ? inValue(JSON.parse(text) as Json, '') : undefined
+}
+
+function behind(step: string, { kind, way, isName }: Found): Found {
+  const dot = way === '' || way.startsWith('[') ? '' : '.'
+  return { kind, way: `${step}${dot}${way}`, isName }
+}

@@ -38,5 +38,6 @@ export function createServing({ settings, fleet, onConversation, ...parts }: Ser
   const onEnd = (conversation: string): void => onConversation(conversation, 'over')
   const sessions = new LegacySessions({ hub, most, now, onEnd })
   const maxBodyBytes = (): number => settings().gateway.maxBodyBytes
-  return { methods, sessions, httpMcp: new HttpMcp({ methods, sessions, maxBodyBytes, onConversation }) }
+  const { onBug } = parts
+  return { methods, sessions, httpMcp: new HttpMcp({ methods, sessions, maxBodyBytes, onConversation, onBug }) }
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
-import { readBody } from '@sallyport/kit/http-intake'
+import { receiveBody } from '@sallyport/kit/http-intake'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
-import { acceptsJson, acceptsStream, HttpExchange, sendMessage, sendRefusal } from './http-exchange.ts'
+import { acceptsJson, acceptsStream, HttpExchange, refusalOf, sendMessage, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
@@ -21,6 +21,8 @@ export interface HttpMcpOptions {
   readonly maxBodyBytes: () => number
   /** What happens in a conversation that servers may have to know. */
   readonly onConversation: (conversation: string, notice: ConversationNotice) => void
+  /** Says what broke, once; returns the incident that the answer names. */
+  readonly onBug: (error: unknown, where: string) => string
 }
 
 /** Calls back as soon as what this header proves counts no longer. Returns the end of watching. */
@@ -35,9 +37,9 @@ interface Visit {
 
 type ClientCall = Extract<Incoming, { kind: 'request' }>
 
-/** MCP over HTTP: both eras on one endpoint, told apart message by message. */
 const BODY_HINT = 'Raise gateway.max_body if it has to be.'
 
+/** MCP over HTTP: both eras on one endpoint, told apart message by message. */
 export class HttpMcp {
   readonly #options: HttpMcpOptions
   readonly #unread = new UnreadAnswers()
@@ -47,25 +49,49 @@ export class HttpMcp {
     this.#options = options
   }
 
-  /** Answers every request itself, whatever happens. */
-  async handle(visit: Visit): Promise<void> {
-    try {
+  /** Answers every request itself, whatever happens. Without promises of its own: each would cost a call more than its checks do. */
+  handle(visit: Visit): void {
+    this.#attempt(visit, () => {
       const { method } = visit.request
-      if (method === 'POST') {
-        checkMedia(visit.request)
-        // Not in a function of its own: each one that waits costs a call more than its checks do.
-        const bytes = await readBody(visit.request, { limit: this.#options.maxBodyBytes(), hint: BODY_HINT })
-        const asked = this.#read(visit, bytes)
-        if (asked instanceof Promise) await asked
-        else if (asked !== undefined) this.#reply(asked, await this.#options.methods.answer(asked.request))
-      } else if (method === 'GET') this.#openStream(visit)
+      if (method === 'POST') this.#receive(visit)
+      else if (method === 'GET') this.#openStream(visit)
       else if (method === 'DELETE') this.#endSession(visit)
       else throw wrongVerb()
+    })
+  }
+
+  #receive(visit: Visit): void {
+    checkMedia(visit.request)
+    receiveBody(visit.request, { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }, (body) => {
+      if (body instanceof SallyportError) this.#fail(visit, body)
+      else this.#attempt(visit, () => this.#take(visit, body))
+    })
+  }
+
+  #take(visit: Visit, bytes: Buffer): void {
+    const asked = this.#read(visit, bytes)
+    if (asked instanceof Promise) void asked.catch((error: unknown) => this.#fail(visit, error))
+    else if (asked !== undefined) this.#answer(visit, asked)
+  }
+
+  #answer(visit: Visit, asked: Asked): void {
+    const reply = this.#options.methods.answer(asked.request)
+    if (!(reply instanceof Promise)) return this.#reply(asked, reply)
+    void reply.then((later) => this.#attempt(visit, () => this.#reply(asked, later)))
+  }
+
+  #attempt(visit: Visit, work: () => void): void {
+    try {
+      work()
     } catch (error) {
-      if (!(error instanceof SallyportError)) throw error
-      const isVerb = error.code === 'VERB_REFUSED'
-      sendRefusal(visit.response, error, isVerb ? { headers: { allow: 'POST, GET, DELETE' } } : {})
+      this.#fail(visit, error)
     }
+  }
+
+  #fail({ request, response }: Visit, error: unknown): void {
+    const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, `${request.method} /mcp`))
+    const isVerb = refusal.code === 'VERB_REFUSED'
+    sendRefusal(response, refusal, isVerb ? { headers: { allow: 'POST, GET, DELETE' } } : {})
   }
 
   /** What a message asks for; undefined when it has been answered already. */
@@ -217,7 +243,10 @@ function endWithCredential({ request, response, watch }: Visit): void {
 }
 
 function checkMedia(request: IncomingMessage): void {
-  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+  const { 'content-type': type = '', accept } = request.headers
+  // As the SDKs write it, and so nearly everybody.
+  if (type === 'application/json' && accept === 'application/json, text/event-stream') return
+  if (!/^application\/json\s*(;|$)/i.test(type))
     throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
   if (!acceptsJson(request) && !acceptsStream(request))
     throw new SallyportError(

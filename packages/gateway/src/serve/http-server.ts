@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
 import { createRequestGuard, type RequestGuard } from '@sallyport/kit/http-intake'
 import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
-import { sendRefusal } from './http-exchange.ts'
+import { refusalOf, sendRefusal } from './http-exchange.ts'
 import type { HttpMcp, WatchCredential } from './http-mcp.ts'
 import { sendProblem } from './problem.ts'
 
@@ -48,12 +48,14 @@ const HINTS = {
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpListener> {
   let guard: RequestGuard | undefined
+  const answers = new WeakMap<Duplex, ServerResponse>()
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
+    answers.set(request.socket, response)
     const refused = guard?.(request)
     if (refused) return sendRefusal(response, refused)
     route({ request, response, routes: options })
   })
-  refuseNonsense(server)
+  refuseNonsense(server, answers)
   const { port } = await listen(server, options)
   const { host, allowedHosts, allowedOrigins } = options
   guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
@@ -88,29 +90,26 @@ function answer(visit: Visit): Promise<void> | undefined {
 }
 
 function refuse({ request, response, routes }: Visit, error: unknown): void {
-  if (error instanceof SallyportError) return sendRefusal(response, error)
-  const incident = routes.onBug(error, `${request.method} ${pathOf(request)}`)
-  sendRefusal(response, new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`))
+  sendRefusal(
+    response,
+    refusalOf(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`)),
+  )
 }
 
 /** A caller who was seen before is known at once; to wait for that too would cost every call a turn. */
 function routeMcp(path: string, visit: Visit): Promise<void> | undefined {
   const asked = visit.routes.authenticator().authenticate(visit.request.headers.authorization)
   if (asked instanceof Promise) return asked.then((caller) => enterMcp(path, caller, visit))
-  return enterMcp(path, asked, visit)
+  enterMcp(path, asked, visit)
+  return undefined
 }
 
-function enterMcp(path: string, caller: Authentication, visit: Visit): Promise<void> | undefined {
+function enterMcp(path: string, caller: Authentication, visit: Visit): void {
   const { request, response, routes } = visit
-  if (isRefusal(caller)) {
-    sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
-    return undefined
-  }
+  if (isRefusal(caller)) return sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
   const principal = atPath(caller, path, routes)
-  if (!(principal instanceof SallyportError))
-    return routes.mcp.handle({ request, response, principal, watch: routes.watch })
-  sendRefusal(response, principal)
-  return undefined
+  if (principal instanceof SallyportError) sendRefusal(response, principal)
+  else routes.mcp.handle({ request, response, principal, watch: routes.watch })
 }
 
 async function routeAdmin({ request, response, routes }: Visit): Promise<void> {
@@ -175,14 +174,12 @@ function listenFailure(error: NodeJS.ErrnoException, host: string, port: number)
   })
 }
 
-/** What is no HTTP at all gets a status that says why, and the connection ends. */
-function refuseNonsense(server: Server): void {
+/** What is no HTTP at all gets a status that says why, and the connection ends. `answers` are the last of each connection. */
+function refuseNonsense(server: Server, answers: WeakMap<Duplex, ServerResponse>): void {
   const statuses: Readonly<Record<string, string>> = {
     HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
     ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   }
-  const answers = new WeakMap<Duplex, ServerResponse>()
-  server.prependListener('request', (request, response) => answers.set(request.socket, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const answer = answers.get(socket)
     // Within an answer that is under way ours would be taken for a part of it.

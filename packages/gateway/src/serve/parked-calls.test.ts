@@ -55,7 +55,7 @@ function inputOf(outcome: Outcome): { readonly requestState: string; readonly ke
 }
 
 describe('a call that waits for its client', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
   afterEach(() => void vi.useRealTimers())
 
   it('is given up when the client does not come back, and leaves nothing behind', async () => {

@@ -8,7 +8,7 @@ export interface Edit {
 export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): readonly (string | Buffer)[] {
   const out: (string | Buffer)[] = []
   let at = 0
-  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+  for (const edit of inOrder(edits)) {
     copyRange(parts, { start: at, end: edit.start }, out)
     if (edit.text !== '') out.push(edit.text)
     at = edit.end
@@ -16,6 +16,10 @@ export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): reado
   copyRange(parts, { start: at, end: Number.POSITIVE_INFINITY }, out)
   return out
 }
+
+/** Most often there is one: the id. */
+const inOrder = (edits: readonly Edit[]): readonly Edit[] =>
+  edits.length === 1 ? edits : [...edits].sort((a, b) => a.start - b.start || a.end - b.end)
 
 function copyRange(parts: readonly Buffer[], range: { start: number; end: number }, out: (string | Buffer)[]): void {
   let offset = 0

@@ -7,7 +7,8 @@ export const CHAIN_START = '0'.repeat(64)
 
 /** The records of one write as they are written, and what the chain has come to with them. */
 export interface SealedWrite {
-  readonly text: string
+  /** They stay what they are until the next write is sealed. */
+  readonly bytes: Buffer
   readonly chain: string
 }
 
@@ -31,11 +32,20 @@ const SEALS = /,"chain":"[0-9a-f]{64}"\}\n/g
 const HEAD = /^\{"seq":([1-9]\d{0,15}),"time":"([^"\\]{0,40})"(?:,"after":"([0-9a-f]{64})")?,/
 const HEAD_LENGTH = 170
 
+/** Nearly every write has room in it. */
+const ROOM = Buffer.allocUnsafeSlow(65_536)
+const MOST_BYTES_OF_CHARACTER = 3
+
 /** One hash for all records of a write: the last of them gets the value, which covers them all and everything before. */
-export function sealWrite(lines: readonly string[], before: ChainLinks): SealedWrite {
-  const body = lines.join('').slice(0, -END.length)
-  const chain = hash('sha256', before.chain + before.open + body)
-  return { text: `${body},"chain":"${chain}"${END}`, chain }
+export function sealWrite(lines: string, { chain: before, open }: ChainLinks): SealedWrite {
+  const most = (before.length + open.length + lines.length) * MOST_BYTES_OF_CHARACTER + SEAL_LENGTH
+  // Printed once, and hashed and written from there: of texts each would make a copy first.
+  const room = most <= ROOM.length ? ROOM : Buffer.allocUnsafe(most)
+  const start = room.write(open === '' ? before : before + open)
+  const end = start + room.write(lines, start) - END.length
+  const chain = hash('sha256', room.subarray(0, end))
+  const length = end + room.write(`,"chain":"${chain}"${END}`, end, 'latin1')
+  return { bytes: room.subarray(start, length), chain }
 }
 
 /** The first record of a file says what it follows, so that the file can be verified without the one before it. */
@@ -46,7 +56,7 @@ export function statingBefore({ members }: EventText, before: string): EventText
 /** Records that were sealed in another file, sealed again as one write that says what it follows. */
 export function sealAgain(text: string, before: string): SealedWrite {
   const bare = text.replaceAll(SEALS, END).replace(HEAD, `{"seq":$1,"time":"$2","after":"${before}",`)
-  return sealWrite([bare], { chain: before, open: '' })
+  return sealWrite(bare, { chain: before, open: '' })
 }
 
 /** What stands before the event itself in a line that the log wrote. */

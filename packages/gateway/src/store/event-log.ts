@@ -60,6 +60,7 @@ export class SegmentedLog implements EventLog {
   /** The file lost a sync: nothing more is written to it. */
   #abandoned = false
   #owed: EventText | undefined
+  #printedTime = { at: Number.NaN, text: '' }
   #closed = false
   failures = 0
   #grown = (): void => {}
@@ -135,10 +136,10 @@ export class SegmentedLog implements EventLog {
   }
 
   /** In one write; where that fails each record is tried alone, so that only those fail which do not get in. */
-  #writeAll(events: readonly EventText[]): readonly WriteOutcome[] {
+  #writeAll(events: readonly EventText[]): readonly WriteOutcome[] | undefined {
     const failure = this.#attempt(events)
-    const isSettled = failure === undefined || events.length === 1
-    const outcomes = events.map((event) => (isSettled ? failure : this.#attempt([event])))
+    if (failure === undefined) return undefined
+    const outcomes = events.length === 1 ? [failure] : events.map((event) => this.#attempt([event]))
     this.failures += outcomes.filter((outcome) => outcome !== undefined).length
     return outcomes
   }
@@ -158,20 +159,30 @@ export class SegmentedLog implements EventLog {
 
   #write(events: readonly EventText[]): void {
     this.#prepare()
-    const time = this.#now().toISOString()
+    const time = this.#time()
     const before = this.#chain
-    const lines = events.map((event, at) =>
-      formatRecord(at === 0 && before.isStated ? statingBefore(event, before.chain) : event, this.#nextSeq + at, time),
-    )
-    const { text, chain } = sealWrite(lines, before)
-    const bytes = Buffer.from(text)
+    let seq = this.#nextSeq
+    let lines = ''
+    for (const event of events) {
+      const isFirst = lines === '' && before.isStated
+      lines += formatRecord(isFirst ? statingBefore(event, before.chain) : event, seq++, time)
+    }
+    const { bytes, chain } = sealWrite(lines, before)
     this.#writeWhole(bytes)
     this.#size += bytes.length
-    this.#nextSeq += events.length
+    this.#nextSeq = seq
     this.#chain = { seq: this.#nextSeq - 1, chain, open: '', isStated: false }
     this.#sync.wrote()
     this.#grown()
-    this.#watchers.tell(text)
+    this.#watchers.tell(bytes)
+  }
+
+  /** Printed once for all writes of the same millisecond. */
+  #time(): string {
+    const now = this.#now()
+    if (now.getTime() === this.#printedTime.at) return this.#printedTime.text
+    this.#printedTime = { at: now.getTime(), text: now.toISOString() }
+    return this.#printedTime.text
   }
 
   /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */
@@ -229,8 +240,8 @@ export class SegmentedLog implements EventLog {
     const { size, chain: before } = this.#named
     const bytes = readAt(this.#fd, size, this.#size - size)
     if (bytes.length === 0) return { bytes, chain: { ...before, open: '', isStated: true } }
-    const { text, chain } = sealAgain(bytes.toString(), before.chain)
-    return { bytes: Buffer.from(text), chain: { ...this.#chain, chain } }
+    const sealed = sealAgain(bytes.toString(), before.chain)
+    return { bytes: sealed.bytes, chain: { ...this.#chain, chain: sealed.chain } }
   }
 
   #cutTorn(): boolean {

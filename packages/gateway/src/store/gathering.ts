@@ -4,37 +4,43 @@ import type { EventText } from './records.ts'
 /** Why a record could not be written; undefined when it is. */
 export type WriteOutcome = SallyportError | undefined
 
+/** Undefined: all of them are written. */
+type Write = (events: readonly EventText[]) => readonly WriteOutcome[] | undefined
+
 interface Waiter {
-  readonly event: EventText
   readonly resolve: (outcome: WriteOutcome) => void
   readonly reject: (bug: unknown) => void
 }
 
 /** Gathers what is to be recorded in one turn of the event loop: one write takes it all, before any of it goes on. */
 export class Gathering {
-  readonly #write: (events: readonly EventText[]) => readonly WriteOutcome[]
+  readonly #write: Write
   readonly #flush = (): void => this.flush()
+  #events: EventText[] = []
   #waiters: Waiter[] = []
 
-  constructor(write: (events: readonly EventText[]) => readonly WriteOutcome[]) {
+  constructor(write: Write) {
     this.#write = write
   }
 
   add(event: EventText): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ event, resolve, reject })
-      if (this.#waiters.length === 1) setImmediate(this.#flush)
+      if (this.#events.push(event) === 1) setImmediate(this.#flush)
+      this.#waiters.push({ resolve, reject })
     })
   }
 
   /** Writes what waits, now. */
   flush(): void {
-    if (this.#waiters.length === 0) return
+    if (this.#events.length === 0) return
+    const events = this.#events
     const waiters = this.#waiters
+    this.#events = []
     this.#waiters = []
     try {
-      const outcomes = this.#write(waiters.map(({ event }) => event))
-      for (const [at, { resolve }] of waiters.entries()) resolve(outcomes[at])
+      const outcomes = this.#write(events)
+      let at = 0
+      for (const { resolve } of waiters) resolve(outcomes?.[at++])
     } catch (bug) {
       for (const { reject } of waiters) reject(bug)
     }

@@ -22,9 +22,9 @@ export class Watchers {
   }
 
   /** A listener may append: what it appends is told after all that was written before it. */
-  tell(lines: string): void {
+  tell(lines: Buffer): void {
     if (this.#entries.size === 0) return
-    for (const line of lines.slice(0, -1).split('\n')) this.#waiting.push(JSON.parse(line) as LoggedEvent)
+    for (const line of lines.toString().slice(0, -1).split('\n')) this.#waiting.push(JSON.parse(line) as LoggedEvent)
     if (this.#telling) return
     this.#telling = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#tellAll(next)

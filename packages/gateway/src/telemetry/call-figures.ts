@@ -2,7 +2,7 @@ import type { Decision } from '@sallyport/core'
 import type { CallEnd, CallObserver, CallWatch, KeptOut, ObservedCall } from './call-observer.ts'
 import { isDenial } from './denial.ts'
 import { labelText } from './label-text.ts'
-import { Counters, Histograms, type MetricFamily } from './metric-family.ts'
+import { type Count, Counters, type Distribution, Histograms, type MetricFamily } from './metric-family.ts'
 
 /** Servers may have as many tools as they like; what is more than this is counted together. */
 export const MOST_TOOLS = 500
@@ -66,6 +66,8 @@ export class CallFigures implements CallObserver {
     bounds: DECISION_BOUNDS,
   })
 
+  #decided: Distribution | undefined
+
   begin(call: ObservedCall): CallWatch {
     return new Stopwatch(this, call)
   }
@@ -81,11 +83,14 @@ export class CallFigures implements CallObserver {
   }
 
   decided(seconds: number): void {
-    this.#decisions.add([], seconds)
+    this.#decided ??= this.#decisions.of([])
+    this.#decided.add(seconds)
   }
 
   answered(offer: ObservedCall['offer'], seconds: number): void {
-    this.#upstreamDurations.add([this.#labelsOf(offer).server], seconds)
+    const labels = this.#labelsOf(offer)
+    labels.upstream ??= this.#upstreamDurations.of([labels.server])
+    labels.upstream.add(seconds)
   }
 
   returned(offer: ObservedCall['offer'], { tokensKept, tokensIn, tokensOut }: KeptOut): void {
@@ -97,12 +102,21 @@ export class CallFigures implements CallObserver {
   }
 
   ended({ offer, method, verdict, end, seconds }: EndedCall): void {
-    const { server, tool } = this.#labelsOf(offer)
+    const labels = this.#labelsOf(offer)
     const wasDenied = isDenial(end, verdict)
-    this.#calls.add([server, tool, method, verdict, wasDenied ? 'denied' : end.outcome])
+    this.#countOf(labels, [method, verdict, wasDenied ? 'denied' : end.outcome]).count++
     if (wasDenied) return this.#denials.add([end.code ?? ''])
-    if (end.outcome === 'failed') this.#failures.add([server, end.code ?? ''])
-    this.#durations.add([server], seconds)
+    if (end.outcome === 'failed') this.#failures.add([labels.server, end.code ?? ''])
+    labels.durations ??= this.#durations.of([labels.server])
+    labels.durations.add(seconds)
+  }
+
+  /** Most calls end as the one before did. */
+  #countOf(labels: CallLabels, how: readonly [method: string, verdict: string, outcome: string]): Count {
+    const { last } = labels
+    if (last && how[0] === last.values[2] && how[1] === last.values[3] && how[2] === last.values[4]) return last
+    labels.last = this.#calls.of([labels.server, labels.tool, ...how])
+    return labels.last
   }
 
   /** Also for what concerns a server and no call of it. */
@@ -115,7 +129,7 @@ export class CallFigures implements CallObserver {
     const known = this.#labels.get(offer)
     if (known) return known
     const server = this.serverLabel(offer.server)
-    const labels = { server, tool: this.#toolLabel(server, offer) }
+    const labels: CallLabels = { server, tool: this.#toolLabel(server, offer) }
     this.#labels.set(offer, labels)
     return labels
   }
@@ -131,6 +145,10 @@ export class CallFigures implements CallObserver {
 interface CallLabels {
   readonly server: string
   readonly tool: string
+  /** What was added to before, found again without a look at the labels. */
+  upstream?: Distribution
+  durations?: Distribution
+  last?: Count
 }
 
 interface EndedCall {

@@ -34,20 +34,31 @@ export function counted(name: string, help: string, readings: readonly Reading[]
 /** Values cannot hold a line break: see labelText. */
 const keyOf = (values: readonly string[]): string => values.join('\n')
 
+/** What was counted under one combination of label values. */
+export interface Count {
+  readonly values: readonly string[]
+  count: number
+}
+
 /** Counts, one for each combination of label values. Whoever adds sees to it that there are not too many. */
 export class Counters {
   readonly #head: FamilyHead
-  readonly #counts = new Map<string, { readonly values: readonly string[]; count: number }>()
+  readonly #counts = new Map<string, Count>()
 
   constructor(head: FamilyHead) {
     this.#head = head
   }
 
   add(values: readonly string[], amount = 1): void {
+    this.of(values).count += amount
+  }
+
+  /** For whoever adds to the same one again and again. */
+  of(values: readonly string[]): Count {
     const key = keyOf(values)
-    const known = this.#counts.get(key)
-    if (known) known.count += amount
-    else this.#counts.set(key, { values, count: amount })
+    const known = this.#counts.get(key) ?? { values, count: 0 }
+    this.#counts.set(key, known)
+    return known
   }
 
   family(): MetricFamily {
@@ -61,11 +72,26 @@ export class Counters {
   }
 }
 
-interface Distribution {
+/** How long things took under one combination of label values. */
+export class Distribution {
   readonly values: readonly string[]
   /** How many fell up to each bound and above the one before it; the last are those above all bounds. */
   readonly counts: number[]
-  sum: number
+  readonly #bounds: readonly number[]
+  sum = 0
+
+  constructor(values: readonly string[], bounds: readonly number[]) {
+    this.values = values
+    this.#bounds = bounds
+    this.counts = new Array<number>(bounds.length + 1).fill(0)
+  }
+
+  add(seconds: number): void {
+    let bucket = 0
+    while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] as number)) bucket++
+    this.counts[bucket] = (this.counts[bucket] as number) + 1
+    this.sum += seconds
+  }
 }
 
 /** How long things took, in buckets. */
@@ -79,17 +105,11 @@ export class Histograms {
     this.#bounds = bounds
   }
 
-  add(values: readonly string[], seconds: number): void {
+  of(values: readonly string[]): Distribution {
     const key = keyOf(values)
-    let known = this.#distributions.get(key)
-    if (known === undefined) {
-      known = { values, counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 }
-      this.#distributions.set(key, known)
-    }
-    let bucket = 0
-    while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] as number)) bucket++
-    known.counts[bucket] = (known.counts[bucket] as number) + 1
-    known.sum += seconds
+    const known = this.#distributions.get(key) ?? new Distribution(values, this.#bounds)
+    this.#distributions.set(key, known)
+    return known
   }
 
   family(): MetricFamily {

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Deadlines } from './deadlines.ts'
 import { Exchange } from './exchange.ts'
 
 describe('the time that a request has', () => {
   const late: number[] = []
+  let exchange: Exchange
 
   beforeEach(() => {
     vi.useFakeTimers()
@@ -11,19 +13,22 @@ describe('the time that a request has', () => {
 
   afterEach(() => void vi.useRealTimers())
 
-  function exchangeOf(timeout: number, maximum: number): Exchange {
-    return new Exchange({
-      id: 1,
-      request: { method: 'tools/call', params: {} },
-      patience: { timeout, maximum },
-      resolve: () => {},
-      reject: () => {},
-      onLate: (_id, limit) => void late.push(limit),
+  function exchangeOf(timeout: number, maximum: number): void {
+    const deadlines = new Deadlines((now) => {
+      if (exchange.lateAt > now) return exchange.lateAt
+      late.push(exchange.limit)
+      return Number.POSITIVE_INFINITY
+    })
+    const request = { method: 'tools/call', params: {} }
+    const nothing = (): void => {}
+    exchange = new Exchange({
+      ...{ id: 1, request, patience: { timeout, maximum }, deadlines },
+      ...{ resolve: nothing, reject: nothing },
     })
   }
 
   it('does not pass while a question is open, and begins anew with the answer', () => {
-    const exchange = exchangeOf(100, 1_000)
+    exchangeOf(100, 1_000)
     vi.advanceTimersByTime(90)
     exchange.pause()
     vi.advanceTimersByTime(1_000_000)
@@ -35,7 +40,7 @@ describe('the time that a request has', () => {
   })
 
   it('waits for the last of several answers', () => {
-    const exchange = exchangeOf(100, 1_000)
+    exchangeOf(100, 1_000)
     exchange.pause()
     exchange.pause()
     exchange.resume()
@@ -47,7 +52,7 @@ describe('the time that a request has', () => {
   })
 
   it('is limited in all, however often the server asks or reports', () => {
-    const exchange = exchangeOf(100, 250)
+    exchangeOf(100, 250)
     for (let round = 0; round < 4; round++) {
       vi.advanceTimersByTime(60)
       exchange.pause()
@@ -61,7 +66,7 @@ describe('the time that a request has', () => {
   })
 
   it('is over for good once nobody waits, though an answer still comes', () => {
-    const exchange = exchangeOf(100, 250)
+    exchangeOf(100, 250)
     exchange.pause()
     exchange.stop()
     exchange.resume()

@@ -1,4 +1,5 @@
 import type { SallyportError } from '@sallyport/core'
+import type { Deadlines } from './deadlines.ts'
 import type { LinkRequest } from './link-request.ts'
 import type { UpstreamReply } from './server-behind.ts'
 
@@ -20,9 +21,10 @@ export interface ExchangeOptions {
   readonly patience: Patience
   readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
-  /** So many milliseconds have passed, which is the limit. */
-  readonly onLate: (id: number, limit: number) => void
+  readonly deadlines: Pick<Deadlines, 'note'>
 }
+
+const NEVER = Number.POSITIVE_INFINITY
 
 /** A request that waits for its answer, and the time that it has. */
 export class Exchange {
@@ -31,38 +33,45 @@ export class Exchange {
   readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
   readonly #patience: Patience
-  readonly #onLate: ExchangeOptions['onLate']
+  readonly #deadlines: ExchangeOptions['deadlines']
+  #lateAt = NEVER
   #deadline: number
-  #timer: NodeJS.Timeout
-  #lastTimer: NodeJS.Timeout | undefined
   #questions = 0
   #isOver = false
   #pausedAt = 0
 
-  constructor({ id, request, patience, resolve, reject, onLate }: ExchangeOptions) {
+  constructor({ id, request, patience, resolve, reject, deadlines }: ExchangeOptions) {
     this.id = id
     this.request = request
     this.resolve = resolve
     this.reject = reject
     this.#patience = patience
-    this.#onLate = onLate
-    this.#deadline = performance.now() + patience.maximum
-    this.#timer = this.#begin(patience.timeout)
+    this.#deadlines = deadlines
+    const now = performance.now()
+    this.#deadline = now + patience.maximum
+    this.#begin(now)
+  }
+
+  /** When it will have taken too long. */
+  get lateAt(): number {
+    return this.#lateAt
+  }
+
+  /** Which of its limits that is, in milliseconds. */
+  get limit(): number {
+    return this.#lateAt === this.#deadline ? this.#patience.maximum : this.#patience.timeout
   }
 
   /** Progress gives it time again, up to its maximum. */
   progressed(): void {
-    if (this.#questions > 0) return
-    this.#timer.refresh()
-    const { maximum } = this.#patience
-    this.#lastTimer ??= setTimeout(this.#onLate, this.#deadline - performance.now(), this.id, maximum)
+    if (this.#questions === 0 && !this.#isOver) this.#begin(performance.now())
   }
 
   /** A person is asked, and may take minutes: that is not the server's time. */
   pause(): void {
     if (this.#questions++ > 0) return
     this.#pausedAt = performance.now()
-    this.#halt()
+    this.#lateAt = NEVER
   }
 
   /** The time for one step begins anew; all that the server takes together stays limited, however often it asks. */
@@ -70,23 +79,17 @@ export class Exchange {
     if (--this.#questions > 0 || this.#isOver) return
     const now = performance.now()
     this.#deadline += now - this.#pausedAt
-    this.#timer = this.#begin(Math.min(this.#patience.timeout, Math.max(0, this.#deadline - now)))
+    this.#begin(now)
   }
 
   /** Nobody waits any more. */
   stop(): void {
     this.#isOver = true
-    this.#halt()
+    this.#lateAt = NEVER
   }
 
-  #halt(): void {
-    clearTimeout(this.#timer)
-    clearTimeout(this.#lastTimer)
-    this.#lastTimer = undefined
-  }
-
-  #begin(time: number): NodeJS.Timeout {
-    const { timeout, maximum } = this.#patience
-    return setTimeout(this.#onLate, time, this.id, time < timeout ? maximum : timeout)
+  #begin(now: number): void {
+    this.#lateAt = Math.min(now + this.#patience.timeout, this.#deadline)
+    this.#deadlines.note(this.#lateAt)
   }
 }

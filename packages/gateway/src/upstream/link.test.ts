@@ -33,7 +33,7 @@ async function openLink(options: MemoryOptions = {}, speaker: Partial<Speaker> =
 const resultIn = (frame: Frame): unknown => JSON.parse(Buffer.concat(frame.parts).toString()).result
 const lastId = (transport: MemoryTransport): number => transport.requests.at(-1)?.id ?? -1
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => {
   expect(vi.getTimerCount(), 'timers that were left').toBe(0)
   vi.useRealTimers()

@@ -1,6 +1,7 @@
 import { callCancelled, type Era, isJsonObject, type JsonObject, SallyportError, ShortLivedMap } from '@sallyport/core'
 import { answerFlaw } from './answer-flaw.ts'
 import type { AskClient, AskingHabit, StandingClient } from './client.ts'
+import { Deadlines } from './deadlines.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
 import { gone, timedOut } from './link-failure.ts'
@@ -51,7 +52,7 @@ export class Link {
   readonly #questions: Questions
   readonly #early: EarlyQuestions
   readonly #speaker: Speaker
-  readonly #onLate = (id: number, limit: number): void => this.#timedOut(id, limit)
+  readonly #deadlines = new Deadlines((now) => this.#endLate(now))
   #sender: Sender
   #usedAt = performance.now()
   #closedBecause: string | undefined
@@ -117,7 +118,7 @@ export class Link {
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const text = requestText(id, request, this.#sender)
-      this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, onLate: this.#onLate }))
+      this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, deadlines: this.#deadlines }))
       this.#usedAt = performance.now()
       request.onSent?.(id)
       const { method, name, headers, session } = request
@@ -242,9 +243,13 @@ export class Link {
     return { client, ask, waiting: calls.map((id) => this.#exchanges.get(id)) }
   }
 
-  #timedOut(id: number, limit: number): void {
-    const exchange = this.#abandon(id, 'timed out')
-    exchange?.reject(timedOut(exchange.request, limit))
+  #endLate(now: number): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const { id, request, lateAt, limit } of this.#exchanges.values()) {
+      if (lateAt <= now) this.#abandon(id, 'timed out')?.reject(timedOut(request, limit))
+      else next = Math.min(next, lateAt)
+    }
+    return next
   }
 
   #cancel(id: number, reason: string): void {
@@ -277,6 +282,7 @@ export class Link {
   #closed(reason: string): void {
     if (this.#closedBecause !== undefined) return
     this.#closedBecause = reason
+    this.#deadlines.stop()
     for (const { id } of this.#exchanges.values()) this.#settle(id)?.reject(gone(reason))
     this.#early.stop()
     this.#questions.endAll()

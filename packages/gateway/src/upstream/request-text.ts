@@ -17,13 +17,19 @@ export interface Sender {
   readonly clientInfo: JsonObject
 }
 
-/** A request as it goes out. Written piece by piece: to copy the parameters first would cost as much again. */
+/** A request as it goes out. */
 export function requestText(id: number, request: LinkRequest, sender: Sender): string {
   const { method, params } = request
+  const meta = metaOf(id, request, sender)
+  const printed = meta === params._meta ? JSON.stringify(params) : `{${membersOf(params, meta).slice(1)}}`
+  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${printed}}`
+}
+
+/** Piece by piece: to copy the parameters first would cost as much again. */
+function membersOf(params: JsonObject, meta: JsonObject | undefined): string {
   let members = ''
   for (const key in params) if (key !== '_meta') members += member(key, params[key])
-  members += member('_meta', metaOf(id, request, sender))
-  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{${members.slice(1)}}}`
+  return members + member('_meta', meta)
 }
 
 function member(key: string, value: unknown): string {

@@ -34,7 +34,7 @@ const listing = (tools: readonly Json[]): Answers => ({
 })
 const names = (items: readonly JsonObject[]): readonly unknown[] => items.map(({ name }) => name)
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => {
   expect(vi.getTimerCount()).toBe(0)
   vi.useRealTimers()

@@ -21,32 +21,45 @@ export interface BodyLimit {
   readonly hint: string
 }
 
-/** The whole body, or a refusal once it is known to be too large. */
-export function readBody(request: IncomingMessage, { limit, hint }: BodyLimit): Promise<Buffer> {
-  const tooLarge = (): SallyportError =>
-    new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, { hint })
+/** The whole body. Throws why it cannot be had. */
+export function readBody(request: IncomingMessage, limit: BodyLimit): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // A client that went away or stopped speaking HTTP is no bug of ours.
-    const cutOff = (): void => {
-      if (!request.complete)
-        reject(new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.'))
-    }
-    // Whoever left while the credentials were looked at will not say so again.
-    if (request.destroyed && !request.complete) return cutOff()
-    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge())
-    const chunks: Buffer[] = []
-    let bytes = 0
-    const take = (chunk: Buffer): void => {
-      bytes += chunk.length
-      if (bytes <= limit) return void chunks.push(chunk)
-      request.off('data', take)
-      chunks.length = 0
-      reject(tooLarge())
-    }
-    request
-      .on('data', take)
-      .on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-      .on('error', cutOff)
-      .on('close', cutOff)
+    receiveBody(request, limit, (body) => (body instanceof SallyportError ? reject(body) : resolve(body)))
   })
 }
+
+/** Tells once: the whole body, or why it cannot be had. Without a promise, which every call would pay for. */
+export function receiveBody(
+  request: IncomingMessage,
+  { limit, hint }: BodyLimit,
+  done: (body: Buffer | SallyportError) => void,
+): void {
+  const tooLarge = (): SallyportError =>
+    new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, { hint })
+  // Whoever left while the credentials were looked at will not say so again.
+  if (request.destroyed && !request.complete) return done(cutOff())
+  if (Number(request.headers['content-length'] ?? 0) > limit) return done(tooLarge())
+  let chunks: Buffer[] | undefined = []
+  let bytes = 0
+  const end = (body: Buffer | SallyportError): void => {
+    if (chunks === undefined) return
+    chunks = undefined
+    done(body)
+  }
+  request
+    .on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > limit) end(tooLarge())
+      else chunks?.push(chunk)
+    })
+    .on('end', () => end(joined(chunks ?? [])))
+    // Its errors are told to whoever listens for them; closing says as much.
+    .on('close', () => chunks && end(cutOff()))
+}
+
+const joined = (chunks: readonly Buffer[]): Buffer =>
+  chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+
+/** A client that went away or stopped speaking HTTP is no bug of ours. */
+const cutOff = (): SallyportError =>
+  new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.')
