@@ -7,7 +7,7 @@ import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import type { LogHead } from './log-head.ts'
 import { logUnavailable } from './log-unavailable.ts'
-import { eventText, formatRecord } from './record-line.ts'
+import { createTimePrinter, eventText, formatRecord } from './record-line.ts'
 import type { EventLog, EventText, Recordable } from './records.ts'
 import { type Position, type Segment, segmentAt } from './segment.ts'
 import { createSegment, isNamed, makeAgain } from './segment-file.ts'
@@ -41,7 +41,7 @@ export class SegmentedLog implements EventLog {
   readonly folder: string
   /** Where the log ended when it was opened: an index that knows more than this knows what a power cut took. */
   readonly startedAt: Position
-  readonly #now: () => Date
+  readonly #time: () => string
   #segmentBytes: number
   readonly #watchers = new Watchers()
   readonly #gathering = new Gathering((events) => this.#writeAll(events))
@@ -60,7 +60,6 @@ export class SegmentedLog implements EventLog {
   /** The file lost a sync: nothing more is written to it. */
   #abandoned = false
   #owed: EventText | undefined
-  #printedTime = { at: Number.NaN, text: '' }
   #closed = false
   failures = 0
   #grown = (): void => {}
@@ -68,7 +67,7 @@ export class SegmentedLog implements EventLog {
   constructor(options: EventLogOptions, { segment, fd, size, nextSeq, tornBytes, chain }: OpenedLog) {
     this.folder = options.folder
     this.startedAt = { file: segment.firstSeq, offset: size }
-    this.#now = options.now
+    this.#time = createTimePrinter(options.now)
     this.#segmentBytes = options.segmentBytes ?? Number.POSITIVE_INFINITY
     this.#segment = segment
     this.#fd = fd
@@ -175,14 +174,6 @@ export class SegmentedLog implements EventLog {
     this.#sync.wrote()
     this.#grown()
     this.#watchers.tell(bytes)
-  }
-
-  /** Printed once for all writes of the same millisecond. */
-  #time(): string {
-    const now = this.#now()
-    if (now.getTime() === this.#printedTime.at) return this.#printedTime.text
-    this.#printedTime = { at: now.getTime(), text: now.toISOString() }
-    return this.#printedTime.text
   }
 
   /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */

@@ -10,6 +10,20 @@ export function formatRecord({ members }: EventText, seq: number, time: string):
   return `{"seq":${seq},"time":"${time}",${members}}\n`
 }
 
+/** What time it is; printed once for all writes of the same millisecond. */
+export function createTimePrinter(now: () => Date): () => string {
+  let at = Number.NaN
+  let text = ''
+  return () => {
+    const date = now()
+    if (date.getTime() !== at) {
+      at = date.getTime()
+      text = date.toISOString()
+    }
+    return text
+  }
+}
+
 /** The record that a line holds, or nothing when it is none. */
 export function parseRecord(line: string): LoggedEvent | undefined {
   const value = parseJson(line)
