@@ -20,8 +20,8 @@ export interface ReplaceOptions {
 }
 
 /**
- * Replaces a file whole or not at all, and durably unless told otherwise. A symbolic link stays one: the file it leads to is replaced. False
- * when it was no longer wanted.
+ * Replaces a file whole or not at all, and durably unless told otherwise. A symbolic link stays one: the file it leads to
+ * is replaced. False when it was no longer wanted.
  */
 export async function replaceFile(
   path: string,
