@@ -198,7 +198,7 @@ type Common = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> &
 /** One that can be listed without a look into it. */
 function keptOffer(common: Common, catalogue: ServerCatalogue, at: number): Offer | undefined {
   const tools = common.kind === 'tool' ? keptToolsOf(catalogue) : undefined
-  return tools?.printed(at, common.wire) === undefined ? undefined : new KeptOffer(common, tools, at)
+  return tools?.isPrintable(at) ? new KeptOffer(common, tools, at) : undefined
 }
 
 function offerAt(common: Common, catalogue: ServerCatalogue, at: number): Offer {

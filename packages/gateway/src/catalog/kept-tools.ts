@@ -45,13 +45,21 @@ export class KeptTools {
   }
 
   /**
-   * Its definition under another name, printed, unless that takes a look into it: where the name does not stand first,
-   * or where there may be an output schema, which not everybody is shown.
+   * Whether its definition can be printed under another name without a look into it: not where the name does not stand
+   * first, nor where there may be an output schema, which not everybody is shown.
    */
-  printed(at: number, name: string): string | undefined {
+  isPrintable(at: number): boolean {
     const text = this.#texts[at]
-    const head = `{"name":${JSON.stringify(this.names[at])}`
-    if (text?.startsWith(head) !== true || text.includes('"outputSchema"')) return undefined
-    return `{"name":${JSON.stringify(name)}${text.slice(head.length)}`
+    return text?.startsWith(this.#head(at)) === true && !text.includes('"outputSchema"')
+  }
+
+  /** Of one that is printable, for as long as there are texts. */
+  printed(at: number, name: string): string | undefined {
+    const rest = this.#texts[at]?.slice(this.#head(at).length)
+    return rest && `{"name":${JSON.stringify(name)}${rest}`
+  }
+
+  #head(at: number): string {
+    return `{"name":${JSON.stringify(this.names[at])}`
   }
 }

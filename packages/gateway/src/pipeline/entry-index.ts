@@ -6,7 +6,7 @@ import type { Neighbours } from '../governance/governance.ts'
 export class EntryIndex {
   readonly snapshot: CatalogSnapshot
   readonly #byKey = new Map<string, ToolEntry[]>()
-  readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
+  readonly #globs: { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[] = []
   readonly #neighbours = new Map<string, Neighbours>()
   /** Every key is a canonical name. */
   readonly #isCanonical: boolean
@@ -20,9 +20,9 @@ export class EntryIndex {
       const same = this.#byKey.get(entry.key)
       if (same) same.push(entry)
       else this.#byKey.set(entry.key, [entry])
+      if (GLOB.test(entry.key)) this.#globs.push({ matches: nameGlob(entry.key), entry })
     }
-    this.#isCanonical = entries.every(({ key }) => key.startsWith(CANONICAL) && !GLOB.test(key))
-    this.#globs = entries.filter(({ key }) => GLOB.test(key)).map((entry) => ({ matches: nameGlob(entry.key), entry }))
+    this.#isCanonical = this.#globs.length === 0 && entries.every(({ key }) => key.startsWith(CANONICAL))
   }
 
   /** Whether the canonical name is the only one of its names that can be a key here. */

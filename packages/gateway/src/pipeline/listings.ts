@@ -191,8 +191,10 @@ export class Listings {
     const policy = this.#policyOf(offer)
     const { choices } = view
     const rules = this.#governedBy(offer.server)
+    const { selection, named, isDockerGateway, place } = rules
     const leavesTools = this.#leavesTools(view, offer.server, rules)
-    const decision = this.#judge({ offer, policy, choices, leavesTools, ...rules }, UNDECIDED)
+    const listed = { offer, policy, choices, leavesTools, selection, named, isDockerGateway, place }
+    const decision = this.#judge(listed, UNDECIDED)
     view.decisions.set(offer, decision)
     return decision
   }
