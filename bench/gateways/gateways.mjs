@@ -51,7 +51,7 @@ export const GATEWAYS = [
     back: 'stdio',
     eras: ['legacy'],
     note: 'stateful: one process per session',
-    maxSessions: 40,
+    maxSessions: 20,
     launch: ({ port, upstreamCommand }) => ({
       command: [
         peerProgram('supergateway'),

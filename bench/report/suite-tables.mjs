@@ -1,6 +1,16 @@
 import { printNumber, printRatio, printShare, printTable } from './table.mjs'
 
-const SESSION_KEYS = ['kb', 'heapKb', 'processes', 'streams', 'streamKb', 'heapLeft', 'residentLeft', 'descriptorsLeft']
+const SESSION_KEYS = [
+  'kb',
+  'firstKb',
+  'heapKb',
+  'processes',
+  'streams',
+  'streamKb',
+  'heapLeft',
+  'residentLeft',
+  'descriptorsLeft',
+]
 const START_CASES = [
   'node -e 0',
   'serve: listening',
@@ -112,6 +122,7 @@ function sessionTable(run, figures) {
       'gateway',
       'sessions',
       'KB each',
+      'KB each of as many before',
       'heap KB each',
       'more processes',
       'streams',

@@ -7,7 +7,6 @@ import { askProbe } from '../probe/ask-probe.mjs'
 import { smallCall } from './call.mjs'
 
 const AT_ONCE = 10
-const FIRST = 100
 const WARM_CALLS = 3_000
 const SETTLE = 500
 const MAX_LOOKS = 12
@@ -15,7 +14,10 @@ const MAX_LOOKS = 12
 const AT_REST = 0.002
 const KB = 1024
 
-/** Many legacy sessions: what one holds while it is open, and what is left when all have ended. */
+/**
+ * Many legacy sessions: what one holds while it is open, and what is left when all have ended. As many were opened
+ * before: with those the young generation grows to its full size, whatever they hold, and not once more with the next.
+ */
 export async function runSessions(run) {
   for (const gateway of run.gateways.filter(holdsSessions).filter(({ kind }) => run.plan.alone.includes(kind))) {
     run.say(`sessions: ${gateway.name}`)
@@ -33,7 +35,8 @@ async function measure({ world, plan, record }, gateway) {
     const count = Math.min(plan.sessions, gateway.maxSessions ?? plan.sessions)
     // What a process takes when it begins to work is not counted to the sessions.
     await runBurst(client, smallCall({ era: 'legacy', client }), { callers: 16, ms: 30_000, calls: WARM_CALLS })
-    const first = await openSessions(instance, client, Math.min(FIRST, count))
+    const alone = await takeStock(instance)
+    const first = await openSessions(instance, client, count)
     const before = await takeStock(instance)
     const sessions = await openSessions(instance, client, count)
     const open = await takeStock(instance)
@@ -46,14 +49,14 @@ async function measure({ world, plan, record }, gateway) {
       lane: { gateway },
       case: count,
       kb: ((open.resident - before.resident) * KB) / count,
+      firstKb: ((before.resident - alone.resident) * KB) / count,
       heapKb: ((open.used - before.used) * KB) / count,
       processes: open.processes - before.processes,
       streams,
       streamKb: ((streaming.resident - open.resident) * KB) / streams,
-      // The first ones have ended as well: less than before is well possible.
-      heapLeft: after.used - before.used,
-      residentLeft: after.resident - before.resident,
-      descriptorsLeft: after.descriptors - before.descriptors,
+      heapLeft: after.used - alone.used,
+      residentLeft: after.resident - alone.resident,
+      descriptorsLeft: after.descriptors - alone.descriptors,
     })
   } finally {
     await instance.close()

@@ -71,35 +71,35 @@ export interface PolicySources {
 }
 
 export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }: PolicySources): ToolPolicy {
-  const written = new Written(entries, patterns)
-  const risk = written.choose('riskLevel', byRiskLevel) ?? inferred.risk
+  const ruled = ruledFields(entries, patterns)
+  const risk = choose(ruled.riskLevel, byRiskLevel) ?? inferred.risk
   const byRisk = defaults[risk.value]
   const reason = REASONS[risk.value]
   return {
-    category: written.choose('category') ?? { value: inferred.category, reason: 'where it comes from' },
-    permission: written.union('permission', PERMISSIONS) ?? inferred.permission,
+    category: choose(ruled.category) ?? { value: inferred.category, reason: 'where it comes from' },
+    permission: union(ruled.permission, PERMISSIONS) ?? inferred.permission,
     risk,
-    requiresApproval: written.choose('requiresApproval', Number) ?? { value: byRisk.requiresApproval, reason },
-    requiresApprovalInModes: written.union('requiresApprovalInModes') ?? NO_MODES,
-    allowedInModes: written.intersection('allowedInModes') ?? { value: byRisk.allowedInModes, reason },
-    forbiddenInModes: written.union('forbiddenInModes') ?? NO_MODES,
-    essential: written.choose('essential', byDenial) ?? NO,
-    hidden: written.choose('hidden', Number) ?? NO,
-    enforce: written.choose('enforce', Number) ?? { value: enforce, reason: 'governance.enforce' },
-    secrets: written.choose('secrets', bySecrecy) ?? REFUSE,
-    allowedPaths: written.all('allowedPaths'),
-    forbiddenPaths: written.all('forbiddenPaths'),
-    unattendedPaths: written.only('unattendedPaths') ?? NOTHING,
-    pathArguments: written.union('pathArguments')?.value,
-    arguments: written.all('arguments'),
-    timeoutSeconds: written.choose('timeoutSeconds', bySmallness),
-    rateLimitPerMinute: written.choose('rateLimitPerMinute', bySmallness),
-    maxConcurrent: written.choose('maxConcurrent', bySmallness),
-    isolated: written.choose('isolated', byIsolation),
-    result: written.choose('result'),
-    descriptionOverride: written.choose('descriptionOverride'),
-    rename: written.choose('rename'),
-    pin: written.all('pin'),
+    requiresApproval: choose(ruled.requiresApproval, Number) ?? { value: byRisk.requiresApproval, reason },
+    requiresApprovalInModes: union(ruled.requiresApprovalInModes) ?? NO_MODES,
+    allowedInModes: intersection(ruled.allowedInModes) ?? { value: byRisk.allowedInModes, reason },
+    forbiddenInModes: union(ruled.forbiddenInModes) ?? NO_MODES,
+    essential: choose(ruled.essential, byDenial) ?? NO,
+    hidden: choose(ruled.hidden, Number) ?? NO,
+    enforce: choose(ruled.enforce, Number) ?? { value: enforce, reason: 'governance.enforce' },
+    secrets: choose(ruled.secrets, bySecrecy) ?? REFUSE,
+    allowedPaths: ruled.allowedPaths ?? NOTHING,
+    forbiddenPaths: ruled.forbiddenPaths ?? NOTHING,
+    unattendedPaths: onlyValue(ruled.unattendedPaths) ?? NOTHING,
+    pathArguments: union(ruled.pathArguments)?.value,
+    arguments: ruled.arguments ?? NOTHING,
+    timeoutSeconds: choose(ruled.timeoutSeconds, bySmallness),
+    rateLimitPerMinute: choose(ruled.rateLimitPerMinute, bySmallness),
+    maxConcurrent: choose(ruled.maxConcurrent, bySmallness),
+    isolated: choose(ruled.isolated, byIsolation),
+    result: choose(ruled.result),
+    descriptionOverride: choose(ruled.descriptionOverride),
+    rename: choose(ruled.rename),
+    pin: ruled.pin ?? NOTHING,
   }
 }
 
@@ -124,64 +124,37 @@ const REASONS: Readonly<Record<RiskLevel, string>> = {
 }
 
 type ValueOf<Field extends PolicyField> = NonNullable<PolicyFields[Field]>
-type ListField = 'permission' | 'requiresApprovalInModes' | 'allowedInModes' | 'forbiddenInModes' | 'pathArguments'
-type ItemOf<Field extends ListField> = ValueOf<Field>[number]
-
 type RuledFields = { readonly [Field in PolicyField]?: readonly Ruled<ValueOf<Field>>[] }
 
-/** What stands in tools.yaml and, where that is silent about a field, in config.yaml. */
-class Written {
-  readonly #entries: RuledFields
-  readonly #patterns: RuledFields
+/** The strictest one; without a measure the first. */
+function choose<Value>(
+  all: readonly Ruled<Value>[] | undefined,
+  strictness: (value: Value) => number = () => 0,
+): Ruled<Value> | undefined {
+  if (all === undefined || all.length < 2) return all?.[0]
+  return all.reduce((chosen, next) => (strictness(chosen.value) >= strictness(next.value) ? chosen : next))
+}
 
-  constructor(entries: readonly WrittenFields[], patterns: readonly WrittenFields[]) {
-    this.#entries = ruledFields(entries)
-    this.#patterns = ruledFields(patterns)
-  }
+/** What widens nothing can be taken from one place only. */
+const onlyValue = <Value>(all: readonly Ruled<Value>[] | undefined): Value | undefined =>
+  all?.length === 1 ? all[0]?.value : undefined
 
-  /** Every value that the first layer has which has any. */
-  all<Field extends PolicyField>(field: Field): readonly Ruled<ValueOf<Field>>[] {
-    return this.#entries[field] ?? this.#patterns[field] ?? NOTHING
-  }
+function union<Item>(
+  all: readonly Ruled<readonly Item[]>[] | undefined,
+  order?: readonly Item[],
+): Ruled<readonly Item[]> | undefined {
+  const first = all?.[0]
+  if (all === undefined || first === undefined) return undefined
+  if (all.length === 1 && isInOrder(first.value, order)) return first
+  const items = new Set(all.flatMap(({ value }) => value))
+  return { ...first, value: order ? order.filter((item) => items.has(item)) : [...items] }
+}
 
-  /** The strictest one; without a measure the first. */
-  choose<Field extends PolicyField>(
-    field: Field,
-    strictness: (value: ValueOf<Field>) => number = () => 0,
-  ): Ruled<ValueOf<Field>> | undefined {
-    const all = this.all(field)
-    if (all.length < 2) return all[0]
-    return all.reduce((chosen, next) => (strictness(chosen.value) >= strictness(next.value) ? chosen : next))
-  }
-
-  /** What widens nothing can be taken from one place only. */
-  only<Field extends PolicyField>(field: Field): ValueOf<Field> | undefined {
-    const all = this.all(field)
-    return all.length === 1 ? all[0]?.value : undefined
-  }
-
-  union<Field extends ListField>(
-    field: Field,
-    order?: readonly ItemOf<Field>[],
-  ): Ruled<readonly ItemOf<Field>[]> | undefined {
-    const all = this.all(field)
-    const [first] = all
-    if (first === undefined) return undefined
-    if (all.length === 1 && isInOrder(first.value, order)) return first as Ruled<readonly ItemOf<Field>[]>
-    const items = new Set<ItemOf<Field>>(all.flatMap(({ value }) => [...value] as ItemOf<Field>[]))
-    return { ...first, value: order ? order.filter((item) => items.has(item)) : [...items] }
-  }
-
-  intersection<Field extends ListField>(field: Field): Ruled<readonly ItemOf<Field>[]> | undefined {
-    const all = this.all(field)
-    if (all.length < 2) return all[0] as Ruled<readonly ItemOf<Field>[]> | undefined
-    const shortest = all.toSorted((a, b) => a.value.length - b.value.length)[0]
-    if (shortest === undefined) return undefined
-    const items = shortest.value as readonly ItemOf<Field>[]
-    const inAll = (item: ItemOf<Field>): boolean =>
-      all.every(({ value }) => (value as readonly unknown[]).includes(item))
-    return { ...shortest, value: items.filter(inAll) }
-  }
+function intersection<Item>(all: readonly Ruled<readonly Item[]>[] | undefined): Ruled<readonly Item[]> | undefined {
+  if (all === undefined || all.length < 2) return all?.[0]
+  const shortest = all.toSorted((a, b) => a.value.length - b.value.length)[0]
+  if (shortest === undefined) return undefined
+  return { ...shortest, value: shortest.value.filter((item) => all.every(({ value }) => value.includes(item))) }
 }
 
 /** Whether each item stands there once, and in this order if there is one. */
@@ -195,9 +168,13 @@ function isInOrder(items: readonly unknown[], order: readonly unknown[] = items)
   return true
 }
 
+/** What stands in tools.yaml and, where that is silent about a field, in config.yaml. */
+function ruledFields(entries: readonly WrittenFields[], patterns: readonly WrittenFields[]): RuledFields {
+  return patterns.length === 0 ? ruledIn(entries) : { ...ruledIn(patterns), ...ruledIn(entries) }
+}
+
 /** By what is there and not by what could be: most say little of all that can be said. */
-function ruledFields(layer: readonly WrittenFields[]): RuledFields {
-  if (layer.length === 0) return UNRULED
+function ruledIn(layer: readonly WrittenFields[]): RuledFields {
   const ruled: Partial<Record<PolicyField, Ruled<unknown>[]>> = {}
   for (const { fields, ruleOf } of layer) {
     for (const name of Object.keys(fields) as PolicyField[]) {
@@ -211,5 +188,3 @@ function ruledFields(layer: readonly WrittenFields[]): RuledFields {
   }
   return ruled as RuledFields
 }
-
-const UNRULED: RuledFields = Object.freeze({})

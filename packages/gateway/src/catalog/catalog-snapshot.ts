@@ -13,6 +13,8 @@ import {
 } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { declaredExtensions, makesTasks } from './extensions.ts'
+import { keptToolsOf, toolNamesOf } from './kept-catalogue.ts'
+import { KeptOffer } from './kept-offer.ts'
 import type { Offer } from './offer.ts'
 
 export interface CatalogEntry {
@@ -149,10 +151,13 @@ interface TablePlan {
 
 function tableOf(entries: readonly CatalogEntry[], { key, ...naming }: TablePlan): NameTable {
   const refs = entries.flatMap(({ server, catalogue }) =>
-    catalogue[key].map((item) => ({ server, tool: String(item.name) })),
+    namesIn(catalogue, key).map((name) => ({ server, tool: name })),
   )
   return new NameTable(refs, { ...naming, digest })
 }
+
+const namesIn = (catalogue: ServerCatalogue, key: TablePlan['key']): readonly string[] =>
+  key === 'tools' ? toolNamesOf(catalogue) : catalogue.prompts.map(({ name }) => String(name))
 
 /** What people wanted a tool to be called, and it is not. */
 function lostNames(tools: readonly Offer[], renames: ReadonlyMap<string, string>): readonly string[] {
@@ -173,30 +178,39 @@ interface NamedPlan {
   readonly usual: NameTable
 }
 
-function namedOffers(entries: readonly CatalogEntry[], { kind, key, names, usual }: NamedPlan): readonly Offer[] {
+function namedOffers(entries: readonly CatalogEntry[], plan: NamedPlan): readonly Offer[] {
+  const { kind, key, names, usual } = plan
   return entries.flatMap(({ server, catalogue }) =>
-    catalogue[key].flatMap((item: JsonObject): Offer[] => {
-      const name = String(item.name)
+    namesIn(catalogue, key).flatMap((name, at): readonly Offer[] => {
       const wire = names.wireName({ server, tool: name })
       if (wire === undefined) return []
-      const usualWire = usual === names ? wire : usual.wireName({ server, tool: name })
       const recordName = kind === 'tool' ? canonicalName({ server, tool: name }) : name
-      return [
-        {
-          kind,
-          server,
-          name,
-          wire,
-          ...(usualWire !== undefined && usualWire !== wire && { usualWire }),
-          recordName,
-          original: item,
-          definition: { ...item, name: wire },
-          ...(kind === 'tool' && catalogue.era === 'modern' && narrowed(item)),
-          isMcp: server !== BUILT_IN_SERVER,
-        },
-      ]
+      const common = { kind, server, name, wire, recordName, isMcp: server !== BUILT_IN_SERVER }
+      const usualWire = usual === names ? wire : usual.wireName({ server, tool: name })
+      if (usualWire !== undefined && usualWire !== wire) return [{ ...offerAt(common, catalogue, at), usualWire }]
+      return [keptOffer(common, catalogue, at) ?? offerAt(common, catalogue, at)]
     }),
   )
+}
+
+type Common = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> & Pick<NamedPlan, 'kind'>
+
+/** One that can be listed without a look into it. */
+function keptOffer(common: Common, catalogue: ServerCatalogue, at: number): Offer | undefined {
+  const tools = common.kind === 'tool' ? keptToolsOf(catalogue) : undefined
+  return tools?.isPrintable(at) ? new KeptOffer(common, tools, at) : undefined
+}
+
+function offerAt(common: Common, catalogue: ServerCatalogue, at: number): Offer {
+  const isTool = common.kind === 'tool'
+  const item: JsonObject =
+    (isTool ? (keptToolsOf(catalogue)?.tool(at) ?? catalogue.tools[at]) : catalogue.prompts[at]) ?? {}
+  return {
+    ...common,
+    original: item,
+    definition: { ...item, name: common.wire },
+    ...(isTool && catalogue.era === 'modern' && narrowed(item)),
+  }
 }
 
 /** A legacy server may break the rules of its era; then its results are as they are, and so is its schema. */

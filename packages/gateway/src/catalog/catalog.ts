@@ -1,6 +1,7 @@
 import { type Naming, sameJson } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
+import { toolNamesOf } from './kept-catalogue.ts'
 
 export { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 export { CatalogueShelf } from './catalogue-shelf.ts'
@@ -99,9 +100,12 @@ export class Catalog {
 
 function changeBetween(before: ServerCatalogue | undefined, after: ServerCatalogue): CatalogChange {
   const differs = (lists: readonly ListKey[]): boolean =>
-    lists.some((list) => !sameJson(before?.[list] ?? [], after[list]))
+    lists.some((list) => (before === undefined ? has(after, list) : !sameJson(before[list], after[list])))
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
 }
+
+const has = (catalogue: ServerCatalogue, list: ListKey): boolean =>
+  (list === 'tools' ? toolNamesOf(catalogue) : catalogue[list]).length > 0
 
 const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts
 

@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { keptPins, pinOf } from '../governance/governance.ts'
+import { pinOf } from '../governance/governance.ts'
 import type { CatalogueCache } from '../store/store.ts'
 import { stdioConfig } from '../upstream/stdio/stdio.test-kit.ts'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { catalogueOf } from './catalogue.test-kit.ts'
 import { CatalogueShelf } from './catalogue-shelf.ts'
+import { keptToolsOf, printCatalogue } from './kept-catalogue.ts'
 
 function createCache(): CatalogueCache & { readonly kept: Map<string, string> } {
   const kept = new Map<string, string>()
@@ -15,6 +17,10 @@ function createCache(): CatalogueCache & { readonly kept: Map<string, string> } 
     save: (server, fingerprint, catalogue) => void kept.set(`${server} ${fingerprint}`, catalogue),
   }
 }
+
+/** What is kept, without the digest of it; and the digest put before it again. */
+const bodyOf = (text: string): string => text.slice(text.indexOf('\n') + 1)
+const signed = (body: string): string => `${createHash('sha256').update(body).digest('hex')}\n${body}`
 
 describe(`the last known catalogue (${promise('GW-3')})`, () => {
   it('comes back as it was, with the era that the server spoke', () => {
@@ -34,7 +40,7 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
     const [place = '', text = ''] = [...cache.kept][0] ?? []
     const pin = pinOf({ name: 'b', original: tools[1] ?? {} })
     expect(text).toContain(pin)
-    cache.kept.set(place, text.replace(pin, 'sha256-kept'))
+    cache.kept.set(place, signed(bodyOf(text).replace(pin, 'sha256-kept')))
     const known = new CatalogueShelf(cache).load(stdioConfig())?.tools ?? []
     expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual([
       pinOf({ name: 'a', original: tools[0] ?? {} }),
@@ -56,14 +62,23 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
     }
     expect(writes(text, catalogue, { ...catalogue, freshUntil: { tools: 2 }, instructions: undefined })).toBe(0)
     expect(writes(text, { ...catalogue, instructions: 'new' }, catalogueOf(['a', 'b']))).toBe(2)
-    expect(writes(JSON.stringify(catalogue), catalogue, catalogue)).toBe(1)
+    const unpinned = signed(bodyOf(text).replace('"of":"', '"of":"more,'))
+    expect(writes(unpinned, catalogue, catalogue)).toBe(1)
   })
 
   it('makes pins anew that are of something else than people review now, or not as many as the tools', () => {
     const catalogue = catalogueOf(['a', 'b'])
     const made = catalogue.tools.map((original) => pinOf({ name: String(original.name), original }))
-    for (const pins of [{ of: 'name', pins: ['x', 'y'] }, { ...keptPins(catalogue.tools), pins: ['x'] }, [], null, 7]) {
-      const shelf = new CatalogueShelf({ load: () => JSON.stringify({ ...catalogue, pins }), save: () => {} })
+    const text = bodyOf(printCatalogue(catalogue))
+    const changed = [
+      text.replace('"of":"title', '"of":"name'),
+      text.replace(`"${made[0]}",`, ''),
+      text.replace(/"pins":\{.*?\}/, '"pins":null'),
+      text.replace(/"pins":\{.*?\}/, '"pins":[]'),
+    ]
+    for (const body of changed) {
+      expect(body).not.toBe(text)
+      const shelf = new CatalogueShelf({ load: () => signed(body), save: () => {} })
       const known = shelf.load(stdioConfig())?.tools ?? []
       expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual(made)
     }
@@ -78,15 +93,12 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
   })
 
   it('is nothing where what was kept cannot be read, or is of another shape', () => {
-    const good = JSON.stringify(catalogueOf([]))
+    const good = bodyOf(printCatalogue(catalogueOf(['a'])))
     const texts = [
-      '',
-      '{',
-      'null',
-      '[]',
-      '{}',
-      good.replace('"legacy"', '"other"'),
-      good.replace('"tools":[]', '"tools":{}'),
+      ...['', '\n', '{', JSON.stringify(catalogueOf(['a'])), good, `${createHash('sha256').digest('hex')}\n${good}`],
+      ...['', 'null', '[]', '{}', `${good}\n{}`, good.split('\n')[0] ?? ''].map(signed),
+      signed(good.replace('"legacy"', '"other"')),
+      signed(good.replace('"names":["a"]', '"names":{}')),
     ]
     for (const text of texts) {
       const cache = { load: () => text, save: () => {} }
@@ -94,5 +106,25 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
       expect(shelf.load(stdioConfig()), text).toBeUndefined()
       expect(shelf.lastKnown('hostile')?.era).toBeUndefined()
     }
+  })
+
+  it('is not used where it is not byte for byte what was written', () => {
+    const text = printCatalogue(catalogueOf(['a', 'b']))
+    const load = (stored: string) => new CatalogueShelf({ load: () => stored, save: () => {} }).load(stdioConfig())
+    expect(load(text)).toBeDefined()
+    for (const damaged of [text.replace('"b"', '"b'), `${text} `, text.slice(0, -1), text.slice(1)])
+      expect(load(damaged), damaged).toBeUndefined()
+  })
+
+  it('gives each tool as one object, whoever looks first, and its text only until all were looked into', () => {
+    const cache = createCache()
+    new CatalogueShelf(cache).save(stdioConfig(), catalogueOf(['a', 'b']))
+    const known = new CatalogueShelf(cache).load(stdioConfig()) as ServerCatalogue
+    const kept = keptToolsOf(known)
+    expect(kept?.printed(1, 'x')).toBe('{"name":"x","inputSchema":{"type":"object"}}')
+    const second = kept?.tool(1)
+    expect(known.tools[1]).toBe(second)
+    expect(known.tools).toBe(known.tools)
+    expect(kept?.printed(1, 'x')).toBeUndefined()
   })
 })

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { isJsonObject, type Json, sameJson } from '@sallyport/core'
+import { type Json, sameJson } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
-import { keptPins, recallPins } from '../governance/governance.ts'
 import type { CatalogueCache } from '../store/store.ts'
 import type { LastKnown, ServerCatalogue } from '../upstream/upstream.ts'
+import { printCatalogue, readCatalogue } from './kept-catalogue.ts'
 
 /** What servers offered the last time, kept so that a start need not wait for them. */
 export class CatalogueShelf {
@@ -35,7 +35,7 @@ export class CatalogueShelf {
     const kept = this.#kept.get(config.id)
     this.#kept.set(config.id, { source, catalogue })
     if (kept?.source === source && tellSame(kept.catalogue, catalogue)) return
-    this.#cache.save(config.id, source, JSON.stringify({ ...catalogue, pins: keptPins(catalogue.tools) }))
+    this.#cache.save(config.id, source, printCatalogue(catalogue))
   }
 }
 
@@ -50,26 +50,6 @@ function tellSame(one: ServerCatalogue, other: ServerCatalogue): boolean {
   // How long lists are good for is told anew each time, and a start asks for them in any case.
   parts.delete('freshUntil')
   return [...parts].every((part) => sameJson(one[part] as Json, other[part] as Json))
-}
-
-const LISTS = ['tools', 'resources', 'resourceTemplates', 'prompts', 'leftOut']
-
-/** Another version of ours may have written something else there: then the server is asked, as if nothing were known. */
-function readCatalogue(text: string) {
-  const catalogue = parsed(text)
-  if (!isJsonObject(catalogue) || !isJsonObject(catalogue.capabilities)) return undefined
-  if (catalogue.era !== 'legacy' && catalogue.era !== 'modern') return undefined
-  if (!LISTS.every((list) => Array.isArray(catalogue[list]))) return undefined
-  const { pins, ...known } = catalogue as unknown as ServerCatalogue & { readonly pins: unknown }
-  return { catalogue: known as ServerCatalogue, hasPins: recallPins(known.tools, pins) }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Another program or address is another server, whatever its id; its secrets are no part of that. */

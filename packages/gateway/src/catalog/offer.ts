@@ -16,6 +16,10 @@ export interface Offer {
   readonly original: JsonObject
   /** The same under the name that clients see. */
   readonly definition: JsonObject
+  /** `definition` as it stands in lists, where that is known without looking into it. */
+  readonly printed?: string | undefined
+  /** The pin of `original`, where it was kept. */
+  readonly keptPin?: string | undefined
   /** The output schema that legacy clients are shown in place of one that they could not take. */
   readonly legacyOutput?: JsonObject
   /** The method by which it was asked for, where that has rules besides those of the thing itself. */

@@ -15,11 +15,13 @@ export interface ReplaceOptions {
   readonly mode?: number
   /** Asked at the last moment: a refusal leaves the file as it is. */
   readonly isWanted?: () => Promise<boolean>
+  /** What it outlives. `process`: a power cut may take it back, or leave nothing of it. */
+  readonly durability?: 'process' | 'power'
 }
 
 /**
- * Replaces a file whole or not at all, and durably. A symbolic link stays one: the file it leads to is replaced. False
- * when it was no longer wanted.
+ * Replaces a file whole or not at all, and durably unless told otherwise. A symbolic link stays one: the file it leads to
+ * is replaced. False when it was no longer wanted.
  */
 export async function replaceFile(
   path: string,
@@ -30,14 +32,14 @@ export async function replaceFile(
   try {
     const target = await resolveLink(path)
     temporary = join(dirname(target), temporaryName(target))
-    await writeSynced(temporary, target, { data, ...options })
+    await writeBeside(temporary, target, { data, ...options })
     if (isWanted && !(await isWanted())) {
       await rm(temporary, { force: true })
       return false
     }
     await rename(temporary, target)
     temporary = undefined
-    syncFolder(dirname(target))
+    if (options.durability !== 'process') syncFolder(dirname(target))
     return true
   } catch (cause) {
     if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined)
@@ -73,13 +75,13 @@ interface Content extends ReplaceOptions {
   readonly data: string | Uint8Array
 }
 
-async function writeSynced(temporary: string, target: string, { data, mode }: Content): Promise<void> {
+async function writeBeside(temporary: string, target: string, { data, mode, durability }: Content): Promise<void> {
   const before = await stat(target).catch(() => undefined)
   const file = await open(temporary, 'wx', 0o600)
   try {
     await file.writeFile(data)
     await file.chmod(mode ?? (before === undefined ? 0o600 : before.mode & 0o7777))
-    await file.sync()
+    if (durability !== 'process') await file.sync()
   } finally {
     await file.close()
   }

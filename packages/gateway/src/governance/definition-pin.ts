@@ -5,6 +5,8 @@ export interface Pinnable {
   readonly name: string
   /** As the server defined it. */
   readonly original: JsonObject
+  /** Its pin, where that was kept beside it. */
+  readonly keptPin?: string | undefined
 }
 
 /** What of a tool people review and models read. */
@@ -14,7 +16,7 @@ const pins = new WeakMap<JsonObject, string>()
 
 /** The digest of a definition as its server gives it. */
 export function pinOf(tool: Pinnable): string {
-  const known = pins.get(tool.original)
+  const known = tool.keptPin ?? pins.get(tool.original)
   if (known !== undefined) return known
   const pin = `sha256-${hash('sha256', reviewedText(tool))}`
   pins.set(tool.original, pin)
@@ -37,14 +39,13 @@ export const keptPins = (definitions: readonly JsonObject[]): JsonObject => ({
   pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
 })
 
-/** Takes kept pins for those of the definitions that they were kept beside, if they can be. */
-export function recallPins(definitions: readonly JsonObject[], kept: unknown): boolean {
-  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return false
-  const { pins: made } = kept as { readonly pins: readonly unknown[] }
-  if (made.length !== definitions.length) return false
-  for (const [at, definition] of definitions.entries()) {
-    const pin = made[at]
-    if (typeof pin === 'string') pins.set(definition, pin)
-  }
-  return true
+/** The pins that were kept beside so many definitions, if they can be taken for theirs. */
+export function readPins(kept: unknown, count: number): readonly string[] | undefined {
+  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return undefined
+  return kept.pins.length === count ? (kept.pins as readonly string[]) : undefined
+}
+
+/** Takes a kept pin for that of a definition. */
+export function recallPin(definition: JsonObject, pin: string): void {
+  pins.set(definition, pin)
 }

@@ -164,7 +164,7 @@ export class Listings {
     const known = view.prepared.get(name)
     if (known) return known
     const offers = this.offers(method, principal)
-    const texts = offers.map((offer) => JSON.stringify(this.#shown(era, offer)))
+    const texts = offers.map((offer) => this.#printed(offer) ?? JSON.stringify(this.#shown(era, offer)))
     const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
     const prepared = { items, servers: concernedServers(this.#catalog, offers, LISTS[method]) }
     view.prepared.set(name, prepared)
@@ -191,8 +191,10 @@ export class Listings {
     const policy = this.#policyOf(offer)
     const { choices } = view
     const rules = this.#governedBy(offer.server)
+    const { selection, named, isDockerGateway, place } = rules
     const leavesTools = this.#leavesTools(view, offer.server, rules)
-    const decision = this.#judge({ offer, policy, choices, leavesTools, ...rules }, UNDECIDED)
+    const listed = { offer, policy, choices, leavesTools, selection, named, isDockerGateway, place }
+    const decision = this.#judge(listed, UNDECIDED)
     view.decisions.set(offer, decision)
     return decision
   }
@@ -206,6 +208,14 @@ export class Listings {
   #reviewed(offer: Offer): JsonObject | undefined {
     const broken = brokenPin(offer, this.#policyOf(offer))
     return broken && this.#pinned(broken.value)
+  }
+
+  /** A tool as its server defined it, where that is how it is shown, and known as a text. */
+  #printed(offer: Offer): string | undefined {
+    const { printed } = offer
+    if (printed === undefined || this.#reviewed(offer) !== undefined) return undefined
+    if (this.#policyOf(offer).descriptionOverride !== undefined || this.#returnsOf(offer).takesIntent) return undefined
+    return printed
   }
 
   #shown(era: Era, offer: Offer): JsonObject {

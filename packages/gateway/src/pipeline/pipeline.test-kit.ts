@@ -13,9 +13,11 @@ import {
 import { Catalog, type Offer } from '../catalog/catalog.ts'
 import { DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import { Approvals, REMOTE_PATH_WORLD } from '../governance/governance.ts'
+import { RETURN_ALL } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
+import type { ListingsOptions } from './listings.ts'
 import {
   type Call,
   CallGauge,
@@ -81,6 +83,8 @@ export interface BenchOptions {
   readonly governance?: Partial<GovernanceSettings>
   readonly clientMayApprove?: boolean
   readonly check?: PipelineOptions['check']
+  readonly pinned?: ListingsOptions['pinned']
+  readonly returnsOf?: NonNullable<ListingsOptions['returnsOf']>
 }
 
 /** A pipeline in front of servers that the test plays. */
@@ -107,7 +111,8 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
   })
   const { policyOf, modeState, rulesOf } = book
   const steps = listingSteps(modeState)
-  const listings = new Listings({ catalog, steps, rulesOf: () => rules, policyOf, pinned: () => undefined, now })
+  const { pinned = () => undefined, returnsOf = () => RETURN_ALL } = options
+  const listings = new Listings({ catalog, steps, rulesOf: () => rules, policyOf, pinned, returnsOf, now })
   const gauge = new CallGauge(() => most)
   const log = new MemoryLog()
   const requests: UpstreamRequest[] = []

@@ -10,9 +10,10 @@ import {
   type ToolsFile,
   type WrittenFields,
 } from '@sallyport/core'
-import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
 import { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from '../governance/governance.ts'
+import { EntryIndex } from './entry-index.ts'
 import { methodNames } from './governed-offer.ts'
 import { changesGateway, isDockerInfo } from './meta-tools.ts'
 
@@ -63,7 +64,7 @@ export class Policies {
 
   /** Those that are about nothing else. */
   ownEntriesOf(offer: Offer): readonly ToolEntry[] {
-    return this.#entries.written(this.namesOf(offer)).filter(({ key }) => !GLOB.test(key))
+    return this.#entries.own(this.namesOf(offer))
   }
 
   isWritten(offer: Offer): boolean {
@@ -90,12 +91,21 @@ export class Policies {
 
   #resolve(offer: Offer): ToolPolicy {
     const { file, flaw } = this.#options
+    const policy = this.#isNamedOnce(offer) ? this.#resolveBy(offer, [offer.recordName]) : this.#resolveByAll(offer)
+    const reason = flaw()
+    return reason === undefined ? policy : { ...policy, hidden: closed(reason, file().path) }
+  }
+
+  /** Whether no other name of it than the canonical one can have a rule: it is so for thousands that discovery wrote. */
+  #isNamedOnce(offer: Offer): boolean {
+    return this.#options.settings().patterns.length === 0 && this.#entries.isNamedOnce(offer)
+  }
+
+  #resolveByAll(offer: Offer): ToolPolicy {
     const names = this.namesOf(offer)
     const own = this.#resolveBy(offer, names)
     const shared = this.#sharedNamesOf(offer)
-    const policy = shared.length === 0 ? own : stricterPolicy(own, this.#resolveBy(offer, [...shared, ...names]))
-    const reason = flaw()
-    return reason === undefined ? policy : { ...policy, hidden: closed(reason, file().path) }
+    return shared.length === 0 ? own : stricterPolicy(own, this.#resolveBy(offer, [...shared, ...names]))
   }
 
   #resolveBy(offer: Offer, names: readonly string[]): ToolPolicy {
@@ -187,101 +197,4 @@ const closed = (reason: string, file: string): ToolPolicy['hidden'] => ({
 
 function writtenIn(file: string, { fields, line, lines }: ToolEntry): WrittenFields {
   return { fields, ruleOf: (field: PolicyField) => ({ file, line: lines[field] ?? line }) }
-}
-
-/** Entries by the names that tools can have in them: looked up, never parsed. */
-class EntryIndex {
-  readonly snapshot: CatalogSnapshot
-  readonly #byKey = new Map<string, ToolEntry[]>()
-  readonly #globs: readonly { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[]
-  readonly #neighbours = new Map<string, Neighbours>()
-  #bareNames: ReadonlyMap<string, number> | undefined
-  /** What tools would be called on the wire, had nobody renamed them. */
-  #renamed: ReadonlySet<string> | undefined
-
-  constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
-    this.snapshot = snapshot
-    for (const entry of entries) {
-      const same = this.#byKey.get(entry.key)
-      if (same) same.push(entry)
-      else this.#byKey.set(entry.key, [entry])
-    }
-    this.#globs = entries.filter(({ key }) => GLOB.test(key)).map((entry) => ({ matches: nameGlob(entry.key), entry }))
-  }
-
-  /** All forms in which a person may have written it; a bare one only where it means one tool. */
-  namesOf(offer: Offer): readonly string[] {
-    const { name } = offer
-    const names = fullNamesOf(offer)
-    if (this.#isUnique(name)) for (const bare of bareNamesOf(name)) if (this.#isBare(bare)) names.push(bare)
-    return names
-  }
-
-  /** The bare forms, where they mean several tools. */
-  sharedNamesOf({ name }: Offer): readonly string[] {
-    return this.#isUnique(name) ? NONE : bareNamesOf(name)
-  }
-
-  find(names: readonly string[]): readonly ToolEntry[] {
-    const found: ToolEntry[] = []
-    for (const name of names) for (const entry of this.#byKey.get(name) ?? NONE) addOnce(found, entry)
-    for (const { matches, entry } of this.#globs) if (names.some(matches)) addOnce(found, entry)
-    return found
-  }
-
-  /** Whether one of these is written out. */
-  has(names: readonly string[]): boolean {
-    return names.some((name) => this.#byKey.has(name))
-  }
-
-  /** The entries in which one of these is written out. */
-  written(names: readonly string[]): readonly ToolEntry[] {
-    return names.flatMap((name) => this.#byKey.get(name) ?? [])
-  }
-
-  neighboursOf(server: string): Neighbours {
-    const known = this.#neighbours.get(server)
-    if (known) return known
-    const own = new Set(this.snapshot.tools.filter((offer) => offer.server === server).map(({ name }) => name))
-    const others = this.snapshot.tools.filter((offer) => offer.server !== server && offer.isMcp)
-    const neighbours = {
-      otherServers: [...new Set(others.map((offer) => offer.server))],
-      otherTools: new Set(others.map(({ name }) => name).filter((name) => !own.has(name))),
-    }
-    this.#neighbours.set(server, neighbours)
-    return neighbours
-  }
-
-  /** A server that calls its tool what is written for another's would get the rules of that one. */
-  #isBare(name: string): boolean {
-    this.#renamed ??= new Set(this.snapshot.tools.flatMap(({ usualWire }) => usualWire ?? []))
-    return !LOOKS_FULL.test(name) && this.snapshot.tool(name) === undefined && !this.#renamed.has(name)
-  }
-
-  #isUnique(tool: string): boolean {
-    this.#bareNames ??= countNames(this.snapshot.tools)
-    return this.#bareNames.get(tool) === 1
-  }
-}
-
-function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
-  if (!entries.includes(entry)) entries.push(entry)
-}
-
-const GLOB = /[*?]/
-
-/** With the server in them, which may not be there at the moment. Of the full forms only those on the wire look otherwise. */
-const LOOKS_FULL = /^mcp__|\//
-
-function fullNamesOf({ server, name, wire, usualWire, recordName }: Offer): string[] {
-  const names = [recordName, `${server}/${name}`, wire]
-  return usualWire === undefined ? names : [...names, usualWire]
-}
-
-const bareNamesOf = (name: string): readonly string[] => [name, `mcp_${name}`]
-
-function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
-  for (const { name } of offers) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return counts
 }

@@ -39,7 +39,8 @@ export async function lockState(state: string, options: LockOptions): Promise<St
     const { version, home, now = () => new Date() } = options
     const holder: StateHolder = { pid: process.pid, version, home, started: now().toISOString() }
     const text = `${JSON.stringify(holder)}\n`
-    await replaceFile(info, text, { mode: 0o600 })
+    // It tells of a process: when the power goes, so does that, and the kernel's lock with it.
+    await replaceFile(info, text, { mode: 0o600, durability: 'process' })
     return { held: false, release: releaseOnce(database, { info, text }) }
   } catch (cause) {
     database.close()

@@ -19,10 +19,16 @@ const SPACE = 32
 const HASH = 35
 const TAB = 9
 
-export function createLinedText(text: string): LinedText {
-  const starts: number[] = []
-  const indents: number[] = []
-  let start = text.charCodeAt(0) === 0xfeff ? 1 : 0
+/** The first lines of a text, which are those of another one. */
+export interface SameLines {
+  readonly source: LinedText
+  readonly lines: number
+}
+
+export function createLinedText(text: string, same?: SameLines): LinedText {
+  const starts = same?.source.starts.slice(0, same.lines) ?? []
+  const indents = same?.source.indents.slice(0, same.lines) ?? []
+  let start = same ? startOf(same.source, same.lines) : text.charCodeAt(0) === 0xfeff ? 1 : 0
   while (start < text.length) {
     starts.push(start)
     indents.push(indentAt(text, start))

@@ -1,4 +1,4 @@
-import { BLANK, COMMENT, indentOf, type LinedText, lineText, TABBED } from './lined-text.ts'
+import { BLANK, COMMENT, indentOf, type LinedText, lineText, type SameLines, startOf, TABBED } from './lined-text.ts'
 import { type PlainLine, RESERVED, readPlainLine } from './plain-line.ts'
 import { QUOTED, unquote } from './quoted-text.ts'
 
@@ -72,6 +72,8 @@ interface OpenEntry extends KeyLine {
 interface Scan {
   readonly source: LinedText
   readonly sections: OpenSection[]
+  /** Those that were cut before. */
+  readonly known: readonly EntryCut[]
   readonly entries: OpenEntry[]
   /** Inside of `tools`, if nothing stands on the line of its key. */
   isCutting: boolean
@@ -85,10 +87,10 @@ interface Scan {
  * Whether it is right is for the parser to say: text in quotes that goes on over several lines may hold what looks like
  * a key, and a key may be written in a way that is not known here.
  */
-export function scanOutline(source: LinedText, memo: LineMemo): Outline | undefined {
-  const scan: Scan = { source, sections: [], entries: [], isCutting: false, level: 0 }
+export function scanOutline(source: LinedText, memo: LineMemo, head?: OutlineHead): Outline | undefined {
+  const scan = head ? resumeScan(source, head) : beginScan(source)
   const { indents } = source
-  for (let line = 0; line < indents.length; line++) {
+  for (let line = head?.lines ?? 0; line < indents.length; line++) {
     const indent = indents[line] ?? BLANK
     if (indent === BLANK || indent === COMMENT) continue
     const isCut = indent === 0 ? cutSection(scan, line) : cutEntry(scan, line, indent)
@@ -99,7 +101,42 @@ export function scanOutline(source: LinedText, memo: LineMemo): Outline | undefi
     const fields = alone ? readPlainFields(source, { line, end }, memo) : undefined
     return fields === undefined ? { key, line, end, indent: level } : { key, line, end, indent: level, fields }
   })
-  return { sections, entries }
+  return { sections, entries: [...scan.known, ...entries] }
+}
+
+/** What was cut of the lines of a file before one of its entries. */
+export interface OutlineHead extends SameLines {
+  readonly sections: readonly SectionCut[]
+  readonly entries: readonly EntryCut[]
+  readonly level: number
+}
+
+/**
+ * What the outline of a file has in common with that of any text which is the same up to an offset: everything before
+ * the last entry whose key stands there whole. The scan comes to that key in the same state each time.
+ */
+export function headBefore(offset: number, source: LinedText, outline: Outline): OutlineHead | undefined {
+  const last = outline.entries.findLastIndex(({ line }) => startOf(source, line + 1) <= offset)
+  const entry = outline.entries[last]
+  if (entry === undefined) return undefined
+  return {
+    source,
+    lines: entry.line,
+    sections: outline.sections.filter(({ line }) => line < entry.line),
+    entries: outline.entries.slice(0, last),
+    level: entry.indent,
+  }
+}
+
+const beginScan = (source: LinedText): Scan => ({
+  ...{ source, sections: [], known: [], entries: [], isCutting: false, level: 0 },
+})
+
+function resumeScan(source: LinedText, { sections, entries, level }: OutlineHead): Scan {
+  const open = sections.map((section): OpenSection => ({ ...section }))
+  const last = open.at(-1)
+  if (last !== undefined) last.end = source.starts.length
+  return { source, sections: open, known: entries, entries: [], isCutting: true, level }
 }
 
 /** False where the cuts that were made may be wrong. */

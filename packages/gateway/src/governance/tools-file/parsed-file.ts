@@ -1,5 +1,14 @@
+import type { ToolEntry } from '@sallyport/core'
 import { createLinedText, type LinedText, lineAt } from './lined-text.ts'
-import { type EntryCut, type LineMemo, type Outline, type SectionCut, scanOutline } from './outline.ts'
+import {
+  type EntryCut,
+  headBefore,
+  type LineMemo,
+  type Outline,
+  type OutlineHead,
+  type SectionCut,
+  scanOutline,
+} from './outline.ts'
 import { createResidue } from './residue.ts'
 import { outlineOf } from './tree-outline.ts'
 import { readYaml, type YamlPair, type YamlProblem, type YamlValue } from './yaml-tree.ts'
@@ -25,6 +34,10 @@ export interface ParsedFile {
   originalOffset(offset: number): number
   /** Its lines as they were read: after a change most of them are the same. */
   readonly memo: LineMemo
+  /** How it was cut line by line; nothing where the parser had to read all of it. */
+  readonly outline?: Outline
+  /** What entries that were read line by line were found to say, where nothing is wrong with them. */
+  readonly readings: WeakMap<EntryCut, ToolEntry>
 }
 
 export type Parsing =
@@ -32,16 +45,28 @@ export type Parsing =
   | { readonly ok: false; readonly source: LinedText; readonly problem: YamlProblem }
 
 /** Reads plain entries line by line and gives only the rest to the parser, which is a hundred times slower. */
-export function parseFile(text: string, memo: LineMemo = new Map()): Parsing {
-  const source = createLinedText(text)
-  const alone = findLoneReturn(text)
-  if (alone !== undefined) return { ok: false, source, problem: alone }
-  const outline = scanOutline(source, memo)
-  const file = outline && parseInPart({ source, memo }, outline)
-  return file === undefined ? parseInFull({ source, memo }) : { ok: true, file }
+export const parseFile = (text: string): Parsing => parse(text, { memo: new Map(), readings: new WeakMap() })
+
+/**
+ * Reads a text that is that of a file up to an offset. Of the entries before it only their cuts are taken over, since the
+ * same lines are cut alike; whether the cuts are right is for the parser to say again.
+ */
+export function parseChanged(text: string, { source, outline, memo, readings }: ParsedFile, offset: number): Parsing {
+  return parse(text, { memo, readings }, outline && headBefore(offset, source, outline))
 }
 
-type ReadLines = Pick<ParsedFile, 'source' | 'memo'>
+type Memories = Pick<ParsedFile, 'memo' | 'readings'>
+
+function parse(text: string, memories: Memories, head?: OutlineHead): Parsing {
+  const source = createLinedText(text, head)
+  const alone = findLoneReturn(text)
+  if (alone !== undefined) return { ok: false, source, problem: alone }
+  const outline = scanOutline(source, memories.memo, head)
+  const file = outline && parseInPart({ source, ...memories }, outline)
+  return file === undefined ? parseInFull({ source, ...memories }) : { ok: true, file }
+}
+
+type ReadLines = Pick<ParsedFile, 'source' | 'memo' | 'readings'>
 
 /** For YAML it ends a line, for our parser and for editors it does not: a comment for one is policy for another. */
 function findLoneReturn(text: string): YamlProblem | undefined {
@@ -54,7 +79,7 @@ function findLoneReturn(text: string): YamlProblem | undefined {
  * The parser is also the judge of the cuts: where it finds the same keys in the same lines, no quote and no bracket was
  * open there, so that the entries in between could be left out without another meaning for the rest.
  */
-function parseInPart({ source, memo }: ReadLines, outline: Outline): ParsedFile | undefined {
+function parseInPart({ source, ...memories }: ReadLines, outline: Outline): ParsedFile | undefined {
   const { sections, entries: scanned } = outline
   const { text, originalOffset } = createResidue(source, scanned)
   const reading = readYaml(text)
@@ -69,7 +94,7 @@ function parseInPart({ source, memo }: ReadLines, outline: Outline): ParsedFile 
   if (new Set(scanned.map(({ key }) => key)).size < scanned.length) return undefined
   // Where nothing was cut by line, nothing was left out either.
   const cuts = scanned.length > 0 ? scanned : outlineOf(root, source).entries
-  return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset, memo }
+  return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset, outline, ...memories }
 }
 
 /** A member of a mapping. */
@@ -95,13 +120,13 @@ function isCutAt(
   )
 }
 
-function parseInFull({ source, memo }: ReadLines): Parsing {
+function parseInFull({ source, ...memories }: ReadLines): Parsing {
   const reading = readYaml(source.text)
   if (!reading.ok) return { ok: false, source, problem: reading.problem }
   const { root } = reading
   const { sections, entries: cuts } = outlineOf(root, source)
   const entries = entriesOf(cuts, pairOf(root, 'tools')?.target, ({ at }) => lineAt(source, at))
-  return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset, memo } }
+  return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset, ...memories } }
 }
 
 function entriesOf(

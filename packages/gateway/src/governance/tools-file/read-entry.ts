@@ -25,7 +25,20 @@ interface Draft {
 }
 
 /** What one entry says. Problems go into the log. */
-export function readEntry({ key, line, cut, parsed }: FileEntry, reader: EntryReader): ToolEntry {
+export function readEntry(entry: FileEntry, reader: EntryReader): ToolEntry {
+  const { cut } = entry
+  // What else is read by the parser may mean something else after a change elsewhere.
+  if (cut?.fields === undefined) return readAnew(entry, reader)
+  const { file, log } = reader
+  const known = file.readings.get(cut)
+  if (known !== undefined) return known
+  const issues = log.errors.length + log.warnings.length
+  const read = readAnew(entry, reader)
+  if (log.errors.length + log.warnings.length === issues) file.readings.set(cut, read)
+  return read
+}
+
+function readAnew({ key, line, cut, parsed }: FileEntry, reader: EntryReader): ToolEntry {
   const draft: Draft = { reader, fields: {}, lines: {} }
   if (parsed !== undefined) addParsed(draft, parsed, startOf(reader.file.source, line) + (cut?.indent ?? 0))
   else for (const field of cut?.fields ?? []) addPlain(draft, field)

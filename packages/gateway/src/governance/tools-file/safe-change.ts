@@ -1,5 +1,5 @@
 import { issueAt } from './file-issue.ts'
-import { type ParsedFile, type Parsing, parseFile } from './parsed-file.ts'
+import { type ParsedFile, type Parsing, parseChanged } from './parsed-file.ts'
 import { type Intent, isAsMeant } from './same-meaning.ts'
 import { applySplices, type Change, type Splice } from './splice.ts'
 
@@ -14,7 +14,7 @@ export interface PlannedChange {
 export function changeSafely({ file, intent, attempts }: PlannedChange): Change {
   for (const splices of attempts) {
     const text = applySplices(file.source.text, splices)
-    const parsing = parseFile(text, file.memo)
+    const parsing = parseChanged(text, file, splices[0]?.at ?? 0)
     if (!parsing.ok || !isAsMeant(file, parsing.file, intent)) continue
     return { ok: true, text, splices, skipped: [], parsing }
   }

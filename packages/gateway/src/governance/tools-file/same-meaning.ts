@@ -41,6 +41,7 @@ function sameEntries(before: ParsedFile, after: ParsedFile, { tools }: Intent): 
 function sameEntry(before: FileEntry, after: FileEntry): boolean {
   const was = before.cut?.fields
   const is = after.cut?.fields
+  if (was !== undefined && was === is) return true
   if (was === undefined || is === undefined) return isDeepStrictEqual(entryValue(after), entryValue(before))
   return was.length === is.length && was.every(({ written }, index) => sameLine(written, is[index]?.written))
 }
