@@ -110,6 +110,38 @@ describe('the envelope', () => {
     )
   })
 
+  it('tells where the members of the result stand, however the text is cut', () => {
+    const keys = fc.constantFrom('content', 'resultType', '_meta', 'isError', 'a"b', 'result')
+    fc.assert(
+      fc.property(
+        fc.dictionary(keys, fc.jsonValue()),
+        fc.constantFrom(undefined, 1),
+        fc.array(fc.nat(300)),
+        (result, space, cuts) => {
+          const text = JSON.stringify({ error: { a: 1 }, result, id: [{ b: 2 }] }, null, space)
+          const members = (scan(text, cuts) as Envelope).resultMembers ?? []
+          const at = (from: number, to: number): unknown => JSON.parse(Buffer.from(text).toString('utf8', from, to))
+          const found = members.map(({ key, start, value, end }) => [
+            key,
+            at(start, start + JSON.stringify(key).length),
+            at(value, end),
+          ])
+          expect(found).toEqual(
+            Object.entries(JSON.parse(JSON.stringify(result))).map(([key, value]) => [key, key, value]),
+          )
+        },
+      ),
+    )
+  })
+
+  it('leaves the members of the result out where there are many, or where it is no object', () => {
+    const many = (count: number): string => Array.from({ length: count }, (_, at) => `"${at}":0`).join()
+    expect((scan(`{"result":{${many(32)}}}`) as Envelope).resultMembers).toHaveLength(32)
+    expect((scan(`{"result":{${many(33)}}}`) as Envelope).resultMembers).toBeUndefined()
+    expect((scan(`{"result":[{"a":1}],"params":{"b":1}}`) as Envelope).resultMembers).toEqual([])
+    expect((scan(`[{"result":1}]`) as Envelope).resultMembers).toEqual([])
+  })
+
   it('is not looked for inside texts, nested values or arrays', () => {
     expect(scan('{"a":{"id":1,"method":"x","result":{}},"b":"\\"id\\":2"}')).toMatchObject({
       id: undefined,

@@ -72,11 +72,11 @@ describe('the quick way over a text', () => {
   })
 
   it('does not complete an escape with what an earlier text left behind in memory', () => {
-    for (const escape of ['\\n', '\\u00e9'])
-      for (let cut = 1; cut < escape.length; cut++) {
-        longTextPass()?.(Buffer.from(escape.slice(1).repeat(100) + escape.slice(cut).repeat(100)), 0)
-        longTextPass()?.(Buffer.from(`${'-'.repeat(100 + cut)}${escape.slice(cut)}`), 0)
-        expect(longTextPass()?.(Buffer.from(`${'-'.repeat(100)}${escape.slice(0, cut)}`), 0)).toBe(100)
+    for (const whole of ['\\n', '\\u00e9'])
+      for (let cut = 1; cut < whole.length; cut++) {
+        longTextPass()?.(Buffer.from(whole.slice(1).repeat(100) + whole.slice(cut).repeat(100)), 0)
+        longTextPass()?.(Buffer.from(`${'-'.repeat(100 + cut)}${whole.slice(cut)}`), 0)
+        expect(longTextPass()?.(Buffer.from(`${'-'.repeat(100)}${whole.slice(0, cut)}`), 0)).toBe(100)
       }
   })
 })
