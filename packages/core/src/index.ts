@@ -76,7 +76,7 @@ export {
   traceIdOf,
 } from './protocol.ts'
 export { isRandom } from './random-looking.ts'
-export { redactJson, redactJsonText } from './redact-json.ts'
+export { redactJson, redactJsonInSteps, redactJsonText } from './redact-json.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { sameJson } from './same-json.ts'

@@ -33,13 +33,13 @@ function prepare(): void {
   if (TABLE.isEmpty) for (const anchor of [...anchorsOf(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
 }
 
-/** Every place of a text where a secret may begin, in order. */
-export function anchorPlaces(text: string): readonly AnchorPlace[] {
+/** Every place of a text where a secret may begin, in order; of a part of it where that begins at an even place. */
+export function anchorPlaces(text: string, from = 0, to: number = text.length): readonly AnchorPlace[] {
   prepare()
   const { roles } = TABLE
-  const last = text.length - 1
+  const last = Math.min(to, text.length - 1)
   const places: AnchorPlace[] = []
-  for (let at = 0; at < last; at += 2) {
+  for (let at = from; at < last; at += 2) {
     const pair = ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)
     const role = roles[pair] as number
     if (role !== 0 && hasThreeInText(text, at, role)) addPlaces(text, at, places)
