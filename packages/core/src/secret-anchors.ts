@@ -33,7 +33,7 @@ function prepare(): void {
   if (TABLE.isEmpty) for (const anchor of [...anchorsOf(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
 }
 
-/** Every place of a text where a secret may begin, in order; of a part of it where that begins at an even place. */
+/** Every place where a secret may begin that shows in this part of a text, in order. */
 export function anchorPlaces(text: string, from = 0, to: number = text.length): readonly AnchorPlace[] {
   prepare()
   const { roles } = TABLE
