@@ -28,6 +28,10 @@ const QUOTING = 3
 export const BREAK = 4
 const CONTROL = 5
 
+const TRUE = bytesOf('true')
+const FALSE = bytesOf('false')
+const NULL = bytesOf('null')
+
 export const CLASSES = classesOf()
 export const ESCAPES = escapesOf()
 /** One for what a text cannot hold as it is. */
@@ -86,8 +90,19 @@ export function scalarEnd(chunk: Uint8Array, from: number): number {
   return at
 }
 
-/** A number that every reader takes for the same, told without making a text of it. */
-export function isPlainNumber(chunk: Uint8Array, from: number, end: number): boolean {
+/** A word of JSON, or a number that every reader takes for the same: told without making a text of it. */
+export function isPlainScalar(chunk: Uint8Array, from: number, end: number): boolean {
+  return isPlainNumber(chunk, from, end) || isWord(chunk, from, end)
+}
+
+function isWord(chunk: Uint8Array, from: number, end: number): boolean {
+  const word = chunk[from] === TRUE[0] ? TRUE : chunk[from] === FALSE[0] ? FALSE : NULL
+  if (end - from !== word.length) return false
+  for (let at = 0; at < word.length; at++) if (chunk[from + at] !== word[at]) return false
+  return true
+}
+
+function isPlainNumber(chunk: Uint8Array, from: number, end: number): boolean {
   const first = chunk[from] === MINUS ? from + 1 : from
   const point = digitsEnd(chunk, first, end)
   if (point === first || point - first > EXACT_DIGITS) return false
@@ -126,3 +141,7 @@ function escapesOf(): Uint8Array {
 }
 
 export const latin1 = (bytes: Uint8Array): string => String.fromCharCode.apply(undefined, bytes as unknown as number[])
+
+function bytesOf(word: string): Uint8Array {
+  return Uint8Array.from(word, (char) => char.charCodeAt(0))
+}

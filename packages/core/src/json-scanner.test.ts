@@ -84,6 +84,19 @@ describe('what the scanner takes for JSON', () => {
     expect(parses(text)).toBe(false)
   })
 
+  it('is what JSON.parse takes, for words and numbers with one character changed', () => {
+    const words = fc.constantFrom('true', 'false', 'null', '-0.5e+7', '120', '0', '-1.25', '123456789012345678901')
+    const changes = fc.tuple(words, fc.nat(21), fc.constantFrom('', ...'truefalsn0-1.E+'))
+    fc.assert(
+      fc.property(changes, fc.array(fc.nat(40)), ([word, at, char], cuts) => {
+        const place = at % (word.length + 1)
+        const text = `{"a":[{"b":[${word.slice(0, place) + char + word.slice(place + 1)},1]}]}`
+        expect(typeof scan(text, cuts) === 'object').toBe(parses(text))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
   it('is not nested deeper than 128', () => {
     expect(accepts('['.repeat(128) + ']'.repeat(128))).toBe(true)
     expect(scan('['.repeat(129) + ']'.repeat(129))).toMatch(/nested deeper than 128/)

@@ -8,7 +8,7 @@ import {
   COMMA,
   ESCAPES,
   hexValue,
-  isPlainNumber,
+  isPlainScalar,
   LETTER_U,
   latin1,
   OPEN_ARRAY,
@@ -152,7 +152,7 @@ export class JsonScanner {
 
   #endScalar(chunk: Uint8Array, from: number, end: number): void {
     const noted = this.#depth <= NOTED_DEPTH && this.#parentIsObject()
-    if (noted || this.#scalar !== '' || !isPlainNumber(chunk, from, end)) {
+    if (noted || this.#scalar !== '' || !isPlainScalar(chunk, from, end)) {
       const text = this.#scalar + latin1(chunk.subarray(from, end))
       if (!SCALAR.test(text)) return this.#fail('a value that is no JSON')
       this.#notes.scalar(noted ? this.#depth : 0, text)
