@@ -18,7 +18,7 @@ const WINDOW = 65_536
 /** Of a three, what may stand behind the end of a window. */
 const OVERLAP = 2
 
-/** Whether `isMeant` takes one of the places where a three of the table may stand. */
+/** Whether `isMeant` takes one of the places where a three of the table may stand. It must not search itself: there is one memory. */
 export type ThreeSearch = (bytes: Uint8Array, isMeant: (bytes: Uint8Array, at: number) => boolean) => boolean
 
 /** Undefined where this cannot be; then pairs will do, one after the other. */
