@@ -32,8 +32,11 @@
           (br_if $plain (i32.eqz (local.get $mask)))
           (local.set $place (i32.add (local.get $at) (i32.ctz (local.get $mask))))
           (if (i32.ge_u (local.get $place) (local.get $end)) (then (return (local.get $end))))
-          (local.set $next (i32.add (local.get $place) (call $escape (local.get $place))))
+          (if (i32.ne (i32.load8_u (local.get $place)) (i32.const 0x5c)) (then (return (local.get $place))))
+          (local.set $next (i32.add (local.get $place) (i32.load8_u (i32.load8_u offset=1 (local.get $place)))))
           (if (i32.eq (local.get $next) (local.get $place)) (then (return (local.get $place))))
+          (if (i32.eq (local.get $next) (i32.add (local.get $place) (i32.const 6)))
+            (then (if (i32.eqz (call $has-digits (local.get $place))) (then (return (local.get $place))))))
           (if (i32.gt_u (local.get $next) (local.get $end)) (then (return (local.get $place))))
           (if (i32.ge_u (local.get $next) (i32.add (local.get $at) (i32.const 16)))
             (then
@@ -49,18 +52,10 @@
       (br $block))
     (unreachable))
 
-  ;; How long the escape is that begins there; nothing where none does.
-  (func $escape (param $at i32) (result i32)
-    (local $length i32)
-    (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 0x5c)) (then (return (i32.const 0))))
-    (local.set $length (i32.load8_u (i32.load8_u offset=1 (local.get $at))))
-    (if (i32.ne (local.get $length) (i32.const 6)) (then (return (local.get $length))))
-    (select
-      (i32.const 6)
-      (i32.const 0)
-      (i32.and
-        (i32.and (call $hex (i32.load8_u offset=2 (local.get $at))) (call $hex (i32.load8_u offset=3 (local.get $at))))
-        (i32.and (call $hex (i32.load8_u offset=4 (local.get $at))) (call $hex (i32.load8_u offset=5 (local.get $at)))))))
+  (func $has-digits (param $at i32) (result i32)
+    (i32.and
+      (i32.and (call $hex (i32.load8_u offset=2 (local.get $at))) (call $hex (i32.load8_u offset=3 (local.get $at))))
+      (i32.and (call $hex (i32.load8_u offset=4 (local.get $at))) (call $hex (i32.load8_u offset=5 (local.get $at))))))
 
   (func $hex (param $byte i32) (result i32)
     (i32.load8_u offset=256 (local.get $byte))))
