@@ -23,6 +23,10 @@ export function anchorsOf(shapes: readonly SecretShape[]): readonly Anchor[] {
   return [...byText.values()]
 }
 
+/** What may stand at each of the three characters by which an anchor is looked for: a character, perhaps in two cases. */
+export type ThreeClass = readonly [Cases, Cases, Cases]
+type Cases = readonly [low: number, ...high: number[]]
+
 /** An anchor that a pair of characters is part of, and where in the anchor the pair stands. */
 interface PairUse {
   readonly anchor: Anchor
@@ -41,9 +45,14 @@ export class PairTable {
   /** By `threeHash`: one where these may be the three of some anchor. */
   readonly threes = new Uint8Array(0x10000)
   readonly #uses = new Map<number, Set<PairUse>>()
+  readonly #threeClasses = new Map<string, ThreeClass>()
 
   get isEmpty(): boolean {
     return this.#uses.size === 0
+  }
+
+  get threeClasses(): readonly ThreeClass[] {
+    return [...this.#threeClasses.values()]
   }
 
   usesOf(pair: number): Iterable<PairUse> {
@@ -54,7 +63,9 @@ export class PairTable {
     const place = rarestPlace(anchor.low)
     const first = { anchor, place }
     const last = { anchor, place: place + 1 }
-    for (const [a, b, c] of threesAt(anchor, place)) {
+    const three = threeAt(anchor, place)
+    this.#threeClasses.set(three.join(), three)
+    for (const [a, b, c] of allOf(three)) {
       this.threes[threeHash(a, b, c)] = 1
       this.#note(pairOf(a, b), IS_FIRST, first)
       this.#note(pairOf(b, c), IS_LAST, last)
@@ -79,12 +90,15 @@ const asRead = (pair: number): number => (IS_LITTLE_ENDIAN ? ((pair & 0xff) << 8
 
 export const threeHash = (a: number, b: number, c: number): number => ((a << 10) ^ (b << 5) ^ c) & 0xffff
 
-/** In all cases that will do. */
-function threesAt({ low, high }: Anchor, place: number): readonly (readonly [number, number, number])[] {
-  const codes = (at: number): readonly number[] => [...new Set([low.charCodeAt(at), high.charCodeAt(at)])]
-  const [as, bs, cs] = [codes(place), codes(place + 1), codes(place + 2)]
-  return as.flatMap((a) => bs.flatMap((b) => cs.map((c) => [a, b, c] as const)))
+/** With all cases that will do. */
+function threeAt({ low, high }: Anchor, place: number): ThreeClass {
+  const codes = (at: number): Cases =>
+    low[at] === high[at] ? [low.charCodeAt(at)] : [low.charCodeAt(at), high.charCodeAt(at)]
+  return [codes(place), codes(place + 1), codes(place + 2)]
 }
+
+const allOf = ([as, bs, cs]: ThreeClass): readonly (readonly [number, number, number])[] =>
+  as.flatMap((a) => bs.flatMap((b) => cs.map((c) => [a, b, c] as const)))
 
 /** From the most frequent one on; what is not among them is the rarest. */
 const FREQUENT = ' etaoinshrdlucmfwypvbgkjqxz'

@@ -3,6 +3,16 @@ export interface Span {
   readonly end: number
 }
 
+/** Where one member of an object stands. */
+export interface JsonMember {
+  /** One byte for each character: good enough for names in ASCII. */
+  readonly key: string
+  /** Where its key begins, and where its value begins and ends. */
+  readonly start: number
+  readonly value: number
+  readonly end: number
+}
+
 /** Where the parts of a JSON-RPC message stand in its text, and the little of them that is needed at once. */
 export interface Envelope {
   readonly bytes: number
@@ -19,6 +29,8 @@ export interface Envelope {
   readonly isError: boolean
   /** `result.resultType`, when it is a short text. */
   readonly resultType: string | undefined
+  /** The members of a result that is an object, in order; left out where nobody looked, or where there are many. */
+  readonly resultMembers?: readonly JsonMember[] | undefined
   /** Line breaks between tokens: they must be blanked before the bytes go onto a line-framed stream. */
   readonly hasLineBreaks: boolean
 }
@@ -32,6 +44,7 @@ export interface ScannedEnvelope extends Envelope {
 }
 
 const KEY_LIMIT = 32
+const MOST_MEMBERS = 32
 const ID_LIMIT = 300
 
 const METHOD = 1
@@ -50,6 +63,9 @@ export class EnvelopeNotes {
   #resultKey = ''
   #seen = 0
   #start = 0
+  #memberStart = 0
+  #memberValue = 0
+  #resultMembers: JsonMember[] | undefined = []
   readonly #spans: { id?: Span; result?: Span; error?: Span } = {}
   #numericId: number | undefined
   #textId: string | undefined
@@ -75,8 +91,13 @@ export class EnvelopeNotes {
     return first
   }
 
+  beginKey(depth: number, place: number): void {
+    if (depth === 2) this.#memberStart = place
+  }
+
   beginValue(depth: number, place: number): void {
     if (depth === 1) this.#start = place
+    else if (depth === 2) this.#memberValue = place
   }
 
   beginNested(depth: number): void {
@@ -101,6 +122,16 @@ export class EnvelopeNotes {
     else if (this.#topKey === 'error') this.#spans.error = span
   }
 
+  /** Of an object that is a member of the outermost one. */
+  endMember(place: number): void {
+    if (this.#topKey !== 'result' || this.#resultMembers === undefined) return
+    if (this.#resultMembers.length === MOST_MEMBERS) this.#resultMembers = undefined
+    else {
+      const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: place }
+      this.#resultMembers.push(member)
+    }
+  }
+
   envelope({
     bytes,
     hasLineBreaks,
@@ -119,6 +150,7 @@ export class EnvelopeNotes {
       hasMethod: (this.#seen & METHOD) !== 0,
       isError: this.#isError,
       resultType: this.#resultType,
+      resultMembers: this.#resultMembers,
       hasUnsafeNumber: this.#unsafeNumber,
     }
   }

@@ -16,6 +16,17 @@ export function findSecrets(text: string): readonly FoundSecret[] {
   return merged(new Search(text).all(places))
 }
 
+/** The same, step by step: a large text takes several, and others may have their turn in between. */
+export function* findSecretsInSteps(text: string, length: number): Generator<undefined, readonly FoundSecret[]> {
+  const places: AnchorPlace[] = []
+  for (let from = 0; from < text.length; from += length) {
+    for (const place of anchorPlaces(text, from, from + length)) places.push(place)
+    yield
+  }
+  // One that begins before a step may have been found in it.
+  return merged(new Search(text).all(places.sort((a, b) => a.at - b.at)))
+}
+
 /** The same text with the kind of each secret in the place of the secret. */
 export function redactText(text: string): string {
   const found = findSecrets(text)

@@ -24,7 +24,7 @@ export {
 } from './docker-gateway.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields } from './effective-policy.ts'
-export type { Envelope, Span } from './envelope.ts'
+export type { Envelope, JsonMember, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, ReturnedFacts, SallyportEvent } from './events.ts'
 export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
@@ -76,7 +76,7 @@ export {
   traceIdOf,
 } from './protocol.ts'
 export { isRandom } from './random-looking.ts'
-export { redactJson, redactJsonText } from './redact-json.ts'
+export { redactJson, redactJsonInSteps, redactJsonText } from './redact-json.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { sameJson } from './same-json.ts'

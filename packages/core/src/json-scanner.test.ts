@@ -84,6 +84,19 @@ describe('what the scanner takes for JSON', () => {
     expect(parses(text)).toBe(false)
   })
 
+  it('is what JSON.parse takes, for words and numbers with one character changed', () => {
+    const words = fc.constantFrom('true', 'false', 'null', '-0.5e+7', '120', '0', '-1.25', '123456789012345678901')
+    const changes = fc.tuple(words, fc.nat(21), fc.constantFrom('', ...'truefalsn0-1.E+'))
+    fc.assert(
+      fc.property(changes, fc.array(fc.nat(40)), ([word, at, char], cuts) => {
+        const place = at % (word.length + 1)
+        const text = `{"a":[{"b":[${word.slice(0, place) + char + word.slice(place + 1)},1]}]}`
+        expect(typeof scan(text, cuts) === 'object').toBe(parses(text))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
   it('is not nested deeper than 128', () => {
     expect(accepts('['.repeat(128) + ']'.repeat(128))).toBe(true)
     expect(scan('['.repeat(129) + ']'.repeat(129))).toMatch(/nested deeper than 128/)
@@ -108,6 +121,38 @@ describe('the envelope', () => {
         expect(scan(text, cuts)).toEqual(whole)
       }),
     )
+  })
+
+  it('tells where the members of the result stand, however the text is cut', () => {
+    const keys = fc.constantFrom('content', 'resultType', '_meta', 'isError', 'a"b', 'result')
+    fc.assert(
+      fc.property(
+        fc.dictionary(keys, fc.jsonValue()),
+        fc.constantFrom(undefined, 1),
+        fc.array(fc.nat(300)),
+        (result, space, cuts) => {
+          const text = JSON.stringify({ error: { a: 1 }, result, id: [{ b: 2 }] }, null, space)
+          const members = (scan(text, cuts) as Envelope).resultMembers ?? []
+          const at = (from: number, to: number): unknown => JSON.parse(Buffer.from(text).toString('utf8', from, to))
+          const found = members.map(({ key, start, value, end }) => [
+            key,
+            at(start, start + JSON.stringify(key).length),
+            at(value, end),
+          ])
+          expect(found).toEqual(
+            Object.entries(JSON.parse(JSON.stringify(result))).map(([key, value]) => [key, key, value]),
+          )
+        },
+      ),
+    )
+  })
+
+  it('leaves the members of the result out where there are many, or where it is no object', () => {
+    const many = (count: number): string => Array.from({ length: count }, (_, at) => `"${at}":0`).join()
+    expect((scan(`{"result":{${many(32)}}}`) as Envelope).resultMembers).toHaveLength(32)
+    expect((scan(`{"result":{${many(33)}}}`) as Envelope).resultMembers).toBeUndefined()
+    expect((scan(`{"result":[{"a":1}],"params":{"b":1}}`) as Envelope).resultMembers).toEqual([])
+    expect((scan(`[{"result":1}]`) as Envelope).resultMembers).toEqual([])
   })
 
   it('is not looked for inside texts, nested values or arrays', () => {

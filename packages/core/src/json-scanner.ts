@@ -8,7 +8,7 @@ import {
   COMMA,
   ESCAPES,
   hexValue,
-  isPlainNumber,
+  isPlainScalar,
   LETTER_U,
   latin1,
   OPEN_ARRAY,
@@ -152,7 +152,7 @@ export class JsonScanner {
 
   #endScalar(chunk: Uint8Array, from: number, end: number): void {
     const noted = this.#depth <= NOTED_DEPTH && this.#parentIsObject()
-    if (noted || this.#scalar !== '' || !isPlainNumber(chunk, from, end)) {
+    if (noted || this.#scalar !== '' || !isPlainScalar(chunk, from, end)) {
       const text = this.#scalar + latin1(chunk.subarray(from, end))
       if (!SCALAR.test(text)) return this.#fail('a value that is no JSON')
       this.#notes.scalar(noted ? this.#depth : 0, text)
@@ -188,7 +188,9 @@ export class JsonScanner {
 
   #endValue(place: number): void {
     this.#state = this.#depth === 0 ? DONE : AFTER_VALUE
-    if (this.#depth === 1 && this.#inObject[0]) this.#notes.endValue(place)
+    if (this.#depth > NOTED_DEPTH || !this.#parentIsObject()) return
+    if (this.#depth === 1) this.#notes.endValue(place)
+    else this.#notes.endMember(place)
   }
 
   #beginString(place: number): void {
@@ -199,8 +201,13 @@ export class JsonScanner {
     }
     this.#text = ''
     this.#keep = this.#depth <= NOTED_DEPTH ? this.#notes.keepLimit(this.#depth, this.#isKey) : 0
-    if (!this.#isKey && this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place)
+    if (this.#depth <= NOTED_DEPTH) this.#beginNoted(place)
     this.#state = IN_STRING
+  }
+
+  #beginNoted(place: number): void {
+    if (this.#isKey) this.#notes.beginKey(this.#depth, place)
+    else this.#notes.beginValue(this.#depth, place)
   }
 
   #string(chunk: Uint8Array, from: number): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Json, redactJson, redactJsonText } from './index.ts'
+import { type Json, redactJson, redactJsonInSteps, redactJsonText } from './index.ts'
 import { type MadeSecret, madeSecrets } from './made-secrets.test-kit.ts'
 
 const [github] = madeSecrets() as readonly [MadeSecret]
@@ -33,6 +33,38 @@ function jsonWith(secret: string): fc.Arbitrary<Json> {
     )
   return wrap(fc.oneof(planted, wrap(fc.oneof(planted, wrap(planted)))))
 }
+
+function inSteps(json: string, except: ReadonlySet<string>, length: number): { shown: string; steps: number } {
+  const redaction = redactJsonInSteps(json, except, length)
+  for (let steps = 1; ; steps++) {
+    const { done, value } = redaction.next()
+    if (done) return { shown: value, steps }
+  }
+}
+
+describe('redactJsonInSteps', () => {
+  it('says the same as redactJsonText, however short the steps are', () => {
+    const planted = anySecret.chain(({ secret, text = secret }) => fc.tuple(jsonWith(text), fc.constant(secret)))
+    const lengths = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(100, 1_000))
+    fc.assert(
+      fc.property(planted, fc.nat(300), lengths, ([value, secret], before, length) => {
+        const json = JSON.stringify({ password: `${'x'.repeat(before)} ${secret}`, value, other: [value] })
+        const hiding = JSON.stringify({ outer: `{"a":${hidden(secret)}}`, value })
+        for (const text of [json, hiding])
+          for (const except of [new Set<string>(), new Set(['value'])])
+            expect(inSteps(text, except, length).shown).toBe(redactJsonText(text, except))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('takes a step for each part of a long text, and for many short ones', () => {
+    const nothing = new Set<string>()
+    expect(inSteps(JSON.stringify({ a: 'x'.repeat(1_000) }), nothing, 100).steps).toBeGreaterThan(10)
+    expect(inSteps(JSON.stringify(Array(1_000).fill('x')), nothing, 100).steps).toBeGreaterThan(30)
+    expect(inSteps(JSON.stringify(Array(1_000).fill('x')), nothing, 1_000_000).steps).toBe(1)
+  })
+})
 
 describe('redactJson and redactJsonText', () => {
   it('leave nothing of a secret planted anywhere, and everything else as it was', () => {

@@ -1,14 +1,21 @@
-import { type FoundSecret, findSecrets, redactSpans, redactText } from './find-secrets.ts'
+import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans, redactText } from './find-secrets.ts'
 import type { Json, JsonObject } from './json.ts'
 import { jsonTexts } from './json-texts.ts'
 
 /** Secrets in the text of a member: its name may tell what the text alone does not. */
 export function secretsOfMember(name: string, text: string): readonly FoundSecret[] {
-  if (!TELLS.test(name)) return findSecrets(text)
-  const before = name.length + 1
-  return findSecrets(`${name}:${text}`)
-    .filter(({ end }) => end > before)
-    .map(({ kind, start, end }) => ({ kind, start: Math.max(0, start - before), end: end - before }))
+  const telling = tellingName(name)
+  return behind(telling, findSecrets(telling + text))
+}
+
+/** What stands before a text to tell what it is; empty where the name of its member tells nothing. */
+const tellingName = (name: string): string => (TELLS.test(name) ? `${name}:` : '')
+
+function behind({ length }: string, found: readonly FoundSecret[]): readonly FoundSecret[] {
+  if (length === 0) return found
+  return found
+    .filter(({ end }) => end > length)
+    .map(({ kind, start, end }) => ({ kind, start: Math.max(0, start - length), end: end - length }))
 }
 
 /** A quick look at whether a shape might be announced by such a name. */
@@ -77,17 +84,49 @@ export function mayHideJson(text: string): boolean {
  * outermost object that are named in `except` are left alone.
  */
 export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NAMES): string {
+  const steps = redactJsonInSteps(json, except, Number.POSITIVE_INFINITY)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** The same, step by step, each over about so many characters: others may have their turn in between. */
+export function* redactJsonInSteps(
+  json: string,
+  except: ReadonlySet<string>,
+  length: number = STEP_LENGTH,
+): Generator<undefined, string> {
   const names = new FreshNames()
   let out = ''
   let copied = 0
+  let seen = 0
   for (const { start, end, text, role, name, depth } of jsonTexts(json)) {
+    if (end - seen > length) {
+      seen = end
+      yield
+    }
     if (role === 'value' && depth === 1 && except.has(name)) continue
-    const shown = role === 'name' ? names.redact(text) : redactMember(name, text)
+    const isLarge = text.length > length
+    let shown: string
+    if (role === 'name') shown = names.redact(text)
+    else shown = isLarge ? yield* redactLarge(name, text, length) : redactMember(name, text)
     if (shown === text) continue
     out += json.slice(copied, start) + JSON.stringify(shown)
     copied = end
+    if (isLarge) yield
   }
   return copied === 0 ? json : out + json.slice(copied)
 }
+
+function* redactLarge(name: string, text: string, length: number): Generator<undefined, string> {
+  const telling = tellingName(name)
+  const found = behind(telling, yield* findSecretsInSteps(telling + text, length))
+  const shown = found.length === 0 ? text : redactSpans(text, found)
+  yield
+  return mayHideJson(shown) ? yield* redactJsonInSteps(shown, NO_NAMES, length) : shown
+}
+
+const STEP_LENGTH = 2_000_000
 
 const NO_NAMES: ReadonlySet<string> = new Set()

@@ -1,5 +1,6 @@
 import { type Anchor, anchorsOf, IS_FIRST, IS_LAST, PairTable, pairOf, threeHash } from './anchor-table.ts'
 import { SECRET_SHAPES, type SecretShape } from './secret-shapes.ts'
+import { createThreeSearch, type ThreeSearch } from './three-search.ts'
 
 export interface AnchorPlace {
   readonly at: number
@@ -23,19 +24,22 @@ const ESCAPED: Anchor = {
 }
 
 const TABLE = new PairTable()
+/** So long that it pays to copy it for the quicker search. */
+const LONG = 4_096
+let longSearch: ThreeSearch | undefined | 'unopened' = 'unopened'
 
 /** Filled when it is first needed: not every program looks for secrets. */
 function prepare(): void {
   if (TABLE.isEmpty) for (const anchor of [...anchorsOf(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
 }
 
-/** Every place of a text where a secret may begin, in order. */
-export function anchorPlaces(text: string): readonly AnchorPlace[] {
+/** Every place where a secret may begin that shows in this part of a text, in order. */
+export function anchorPlaces(text: string, from = 0, to: number = text.length): readonly AnchorPlace[] {
   prepare()
   const { roles } = TABLE
-  const last = text.length - 1
+  const last = Math.min(to, text.length - 1)
   const places: AnchorPlace[] = []
-  for (let at = 0; at < last; at += 2) {
+  for (let at = from; at < last; at += 2) {
     const pair = ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)
     const role = roles[pair] as number
     if (role !== 0 && hasThreeInText(text, at, role)) addPlaces(text, at, places)
@@ -81,8 +85,15 @@ export function createSecretSearch(): (part: Uint8Array) => boolean {
   }
 }
 
-/** Four bytes in each look, two looks at a time: this is done to every byte of every answer. */
+/** This is done to every byte of every answer. */
 function hasAnchor(bytes: Uint8Array): boolean {
+  if (bytes.length < LONG) return hasAnchorInWords(bytes)
+  if (longSearch === 'unopened') longSearch = createThreeSearch(TABLE)
+  return longSearch?.(bytes, isAnchored) ?? hasAnchorInWords(bytes)
+}
+
+/** Four bytes in each look, two looks at a time. */
+function hasAnchorInWords(bytes: Uint8Array): boolean {
   const roles = TABLE.wordRoles
   const pad = -bytes.byteOffset & 3
   const count = (bytes.length - pad) >> 3
@@ -169,7 +180,11 @@ function endsBlob(text: string): boolean {
 }
 
 function isWordStart(bytes: Uint8Array, start: number): boolean {
-  const before = latin1(bytes, Math.max(0, start - BLOB_LENGTH), start)
+  const previous = bytes[start - 1]
+  if (start === 0 || previous === undefined) return true
+  // Nearly all stand within a word, and then a few characters tell.
+  const seen = WORD.test(String.fromCharCode(previous)) ? LONGEST_ESCAPE : BLOB_LENGTH
+  const before = latin1(bytes, Math.max(0, start - seen), start)
   return beginsWord(before, before.length)
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createSecretSearch, mayHoldSecret, redactJsonText } from '@sallyport/core'
+import { createSecretSearch, mayHoldSecret, redactJsonInSteps, redactJsonText } from '@sallyport/core'
 import { type Frame, frameOf } from '../upstream/upstream.ts'
 
 /** What the client must give back as it is: the protocol's own words, which no model is shown. */
@@ -26,7 +26,7 @@ async function redactSlowly(frame: Frame): Promise<Frame> {
   const mayHold = createSecretSearch()
   let looked = 0
   for (const part of frame.parts) {
-    if (mayHold(part)) return redacted(frame)
+    if (mayHold(part)) return await redactedSlowly(frame)
     looked += part.length
     if (looked < TURN_BYTES) continue
     looked = 0
@@ -35,12 +35,37 @@ async function redactSlowly(frame: Frame): Promise<Frame> {
   return frame
 }
 
+async function redactedSlowly(frame: Frame): Promise<Frame> {
+  const written = writtenIn(frame)
+  const steps = redactJsonInSteps(written.text, OPAQUE)
+  for (;;) {
+    await nextTurn()
+    const { done, value } = steps.next()
+    if (!done) continue
+    await nextTurn()
+    return shownAs(frame, written, value)
+  }
+}
+
 function redacted(frame: Frame): Frame {
-  const { parts, envelope } = frame
+  const written = writtenIn(frame)
+  return shownAs(frame, written, redactJsonText(written.text, OPAQUE))
+}
+
+interface Written {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+function writtenIn({ parts, envelope }: Frame): Written {
   const { start, end } = envelope.result ?? envelope.error ?? { start: 0, end: 0 }
   const bytes = Buffer.concat(parts)
-  const text = bytes.toString('utf8', start, end)
-  const shown = redactJsonText(text, OPAQUE)
+  return { bytes, start, end, text: bytes.toString('utf8', start, end) }
+}
+
+function shownAs(frame: Frame, { bytes, start, end, text }: Written, shown: string): Frame {
   if (shown === text) return frame
   return frameOf([bytes.subarray(0, start), Buffer.from(shown), bytes.subarray(end)])
 }

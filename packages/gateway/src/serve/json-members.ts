@@ -1,11 +1,4 @@
-export interface JsonMember {
-  /** One byte for each character: good enough for names in ASCII. */
-  readonly key: string
-  /** Where its key begins, and where its value begins and ends. */
-  readonly start: number
-  readonly value: number
-  readonly end: number
-}
+import type { JsonMember } from '@sallyport/core'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

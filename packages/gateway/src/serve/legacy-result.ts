@@ -1,6 +1,12 @@
-import { META } from '@sallyport/core'
-import { type JsonMember, jsonMembers, OPEN_OBJECT } from './json-members.ts'
-import type { Edit } from './spliced.ts'
+import { type JsonMember, META } from '@sallyport/core'
+import { jsonMembers, OPEN_OBJECT } from './json-members.ts'
+import { bytesOf, type Edit } from './spliced.ts'
+
+/** A message, and where in it the members of its result stand. */
+export interface ModernResult {
+  readonly parts: readonly Buffer[]
+  readonly members: Iterable<JsonMember>
+}
 
 export interface LegacyResult {
   readonly edits: readonly Edit[]
@@ -17,30 +23,30 @@ const TOLD_LENGTH = 100
 const MOST_CUTS = 100
 
 /** What makes a modern result one for a legacy client, whatever its size: little is cut out, and nothing is read. */
-export function legacyResult(bytes: Buffer, at: number, wrapping: Wrapping): LegacyResult {
+export function legacyResult({ parts, members }: ModernResult, wrapping: Wrapping): LegacyResult {
   const inner: Edit[] = []
   let foreign: string | undefined
   const isCut = (member: JsonMember): boolean => {
-    if (member.key === 'resultType') foreign ??= foreignType(bytes, member)
+    if (member.key === 'resultType') foreign ??= foreignType(parts, member)
     if (inner.length > 3 * MOST_CUTS) return false
-    if (member.key === 'structuredContent' && isWrapped(bytes, member, wrapping)) inner.push(...wrapped(member))
+    if (member.key === 'structuredContent' && isWrapped(parts, member, wrapping)) inner.push(...wrapped(member))
     if (member.key !== '_meta') return MODERN_ONLY.has(member.key)
-    const meta = metaEdits(bytes, member)
+    const meta = metaEdits(parts, member)
     inner.push(...(meta ?? []))
     return meta === undefined
   }
-  const { edits, isEndless } = cutMembers(jsonMembers(bytes, at), isCut)
+  const { edits, isEndless } = cutMembers(members, isCut)
   if (isEndless || inner.length > 3 * MOST_CUTS) foreign ??= 'the same members over and over'
   return { edits: [...edits, ...inner], foreign }
 }
 
-function foreignType(bytes: Buffer, { value, end }: JsonMember): string | undefined {
-  const text = bytes.toString('utf8', value, Math.min(end, value + TOLD_LENGTH))
+function foreignType(parts: readonly Buffer[], { value, end }: JsonMember): string | undefined {
+  const text = bytesOf(parts, value, Math.min(end, value + TOLD_LENGTH)).toString()
   return text === '"complete"' ? undefined : text
 }
 
-function isWrapped(bytes: Buffer, { value }: JsonMember, wrapping: Wrapping): boolean {
-  return wrapping === 'always' || (wrapping === 'values' && bytes[value] !== OPEN_OBJECT)
+function isWrapped(parts: readonly Buffer[], { value }: JsonMember, wrapping: Wrapping): boolean {
+  return wrapping === 'always' || (wrapping === 'values' && bytesOf(parts, value, value + 1)[0] !== OPEN_OBJECT)
 }
 
 const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
@@ -49,10 +55,12 @@ const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
 ]
 
 /** Nothing when nothing would be left of it, or nothing good. */
-function metaEdits(bytes: Buffer, { value }: JsonMember): readonly Edit[] | undefined {
-  if (bytes[value] !== OPEN_OBJECT) return undefined
-  const { edits, isEmpty, isEndless } = cutMembers(jsonMembers(bytes, value), ({ key }) => key === META.serverInfo)
-  return isEmpty || isEndless ? undefined : edits
+function metaEdits(parts: readonly Buffer[], { value, end }: JsonMember): readonly Edit[] | undefined {
+  const meta = bytesOf(parts, value, end)
+  if (meta[0] !== OPEN_OBJECT) return undefined
+  const { edits, isEmpty, isEndless } = cutMembers(jsonMembers(meta, 0), ({ key }) => key === META.serverInfo)
+  if (isEmpty || isEndless) return undefined
+  return edits.map((edit) => ({ ...edit, start: value + edit.start, end: value + edit.end }))
 }
 
 /** Cuts members out of an object, each with one comma. */

@@ -21,7 +21,18 @@ export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): reado
 const inOrder = (edits: readonly Edit[]): readonly Edit[] =>
   edits.length === 1 ? edits : [...edits].sort((a, b) => a.start - b.start || a.end - b.end)
 
-function copyRange(parts: readonly Buffer[], range: { start: number; end: number }, out: (string | Buffer)[]): void {
+/** What stands between two places, in one piece. */
+export function bytesOf(parts: readonly Buffer[], start: number, end: number): Buffer {
+  const range: Buffer[] = []
+  copyRange(parts, { start, end }, range)
+  return range.length === 1 ? (range[0] as Buffer) : Buffer.concat(range)
+}
+
+function copyRange(
+  parts: readonly Buffer[],
+  range: { start: number; end: number },
+  out: { push(piece: Buffer): unknown },
+): void {
   let offset = 0
   for (const part of parts) {
     const from = Math.max(0, range.start - offset)

@@ -250,6 +250,26 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     expect(textOf(message) === `{"id":"client","result":{"a":"${text}"}}`).toBe(true)
   })
 
+  it('is not copied when it is large', () => {
+    const frame = frameOf(`{"id":1,"result":{"a":"${'x'.repeat(1_000_000)}","resultType":"complete"}}`, 65_536)
+    const memory = new Set(frame.parts.map(({ buffer }) => buffer))
+    const message = relayedMessage(frame, { id: 'client', method: 'tools/call', from: 'modern', to: 'legacy' })
+    for (const piece of message) if (typeof piece !== 'string') expect(memory).toContain(piece.buffer)
+  })
+
+  it('loses the same however many members it has', () => {
+    for (const count of [0, 30, 31, 32, 33, 100]) {
+      const others = Object.fromEntries(Array.from({ length: count }, (_, at) => [`member ${at}`, { at }]))
+      for (const result of [
+        { resultType: 'complete', ...others, ttlMs: 1 },
+        { ...others, cacheScope: 'private' },
+      ]) {
+        const told = JSON.parse(relayed(frameOf(JSON.stringify({ id: 1, result }), 100), way))
+        expect(told).toEqual({ id: 'client', result: others })
+      }
+    }
+  })
+
   it('is an error where a legacy client could not take it', () => {
     for (const type of ['"input_required"', '5', '{"toString":1,"valueOf":2}', `"${'x'.repeat(5_000)}"`]) {
       const text = relayed(frameOf(`{"id":1,"result":{"resultType":${type},"n":12345678901234567890}}`), way)

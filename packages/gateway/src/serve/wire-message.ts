@@ -1,8 +1,8 @@
 import { type Era, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Frame } from '../upstream/upstream.ts'
 import { CLOSE_OBJECT, jsonMembers, OPEN_OBJECT } from './json-members.ts'
-import { legacyResult } from './legacy-result.ts'
-import { type Edit, spliced } from './spliced.ts'
+import { legacyResult, type ModernResult } from './legacy-result.ts'
+import { bytesOf, type Edit, spliced } from './spliced.ts'
 
 /** A JSON-RPC message on one line, in pieces that are written one after the other. */
 export type WireMessage = readonly (string | Buffer)[]
@@ -61,14 +61,21 @@ export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
 /** What the modern era adds to a result means nothing to a legacy client. */
 function retold({ parts, envelope }: Frame, { id, method, hasWrappedOutput }: Relay, renamed: Edit): WireMessage {
   if (!envelope.result) return spliced(parts, [renamed])
-  const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+  const modern = modernResult({ parts, envelope }, envelope.result.start)
   const wrapping = method !== 'tools/call' ? 'never' : hasWrappedOutput ? 'always' : 'values'
-  const { edits, foreign } = legacyResult(bytes, envelope.result.start, wrapping)
-  if (foreign === undefined) return spliced([bytes], [renamed, ...edits])
+  const { edits, foreign } = legacyResult(modern, wrapping)
+  if (foreign === undefined) return spliced(modern.parts, [renamed, ...edits])
   return errorMessage(id, {
     code: -32603,
     message: `The server answered with ${foreign}, which this client cannot take.`,
   })
+}
+
+/** A large result is not gone through again, and stays in the pieces in which it came. */
+function modernResult({ parts, envelope }: Frame, at: number): ModernResult {
+  if (envelope.resultMembers !== undefined) return { parts, members: envelope.resultMembers }
+  const bytes = bytesOf(parts, 0, envelope.bytes)
+  return { parts: [bytes], members: jsonMembers(bytes, at) }
 }
 
 function modernised(frame: Frame, method: string): readonly Edit[] {

@@ -1,0 +1,60 @@
+import type { PairTable, ThreeClass } from './anchor-table.ts'
+import { openWasm } from './open-wasm.ts'
+import { THREE_SCAN } from './three-scan-code.ts'
+
+interface ThreeScan {
+  readonly memory: { readonly buffer: ArrayBuffer }
+  readonly next: (at: number, end: number) => number
+}
+
+// As in three-scan.wat.
+const HASHES = 65_536
+const PLACE = 131_072
+const GROUPS = 16
+const TABLE_BYTES = 16
+const TABLES_OF_EIGHT_GROUPS = 6 * TABLE_BYTES
+
+const WINDOW = 65_536
+/** Of a three, what may stand behind the end of a window. */
+const OVERLAP = 2
+
+/** Whether `isMeant` takes one of the places where a three of the table may stand. It must not search itself: there is one memory. */
+export type ThreeSearch = (bytes: Uint8Array, isMeant: (bytes: Uint8Array, at: number) => boolean) => boolean
+
+/** Undefined where this cannot be; then pairs will do, one after the other. */
+export function createThreeSearch(table: PairTable): ThreeSearch | undefined {
+  const scan = openWasm<ThreeScan>(THREE_SCAN)
+  if (scan === undefined) return undefined
+  const { memory, next } = scan
+  const room = new Uint8Array(memory.buffer)
+  fillGroups(room, table.threeClasses)
+  room.set(table.threes, HASHES)
+  return (bytes, isMeant) => {
+    for (let from = 0; from + OVERLAP < bytes.length; from += WINDOW - OVERLAP) {
+      const length = Math.min(WINDOW, bytes.length - from)
+      room.set(bytes.subarray(from, from + length), PLACE)
+      const end = PLACE + length
+      for (let at = next(PLACE, end); at < end; at = next(at + 1, end))
+        if (isMeant(bytes, from + at - PLACE)) return true
+    }
+    return false
+  }
+}
+
+/** Those alike in the middle share a group: the fewer different halves a group knows, the fewer texts seem to hold one of it. */
+function fillGroups(room: Uint8Array, threes: readonly ThreeClass[]): void {
+  const alike = [...threes].sort((a, b) => a[1][0] - b[1][0] || a[0][0] - b[0][0])
+  for (const [order, three] of alike.entries()) {
+    const group = Math.floor((order * GROUPS) / alike.length)
+    const tables = (group >> 3) * TABLES_OF_EIGHT_GROUPS
+    for (const [place, bytes] of three.entries())
+      for (const byte of bytes) note(room, { table: tables + 2 * place * TABLE_BYTES, byte, bit: 1 << (group & 7) })
+  }
+}
+
+function note(room: Uint8Array, { table, byte, bit }: { table: number; byte: number; bit: number }): void {
+  const low = table + (byte & 0x0f)
+  const high = table + TABLE_BYTES + (byte >> 4)
+  room[low] = (room[low] as number) | bit
+  room[high] = (room[high] as number) | bit
+}

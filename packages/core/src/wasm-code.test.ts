@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import wabt from 'wabt'
+
+const here = (name: string): string => new URL(name, import.meta.url).pathname
+
+/** As the linter wants it. */
+function codeFile(constant: string, source: string, code: Uint8Array): string {
+  const lines =
+    Buffer.from(code)
+      .toString('hex')
+      .match(/.{1,100}/g) ?? []
+  return [
+    `/** ${source}, assembled; its head says how. */`,
+    `export const ${constant} = [`,
+    ...lines.map((line) => `  '${line}',`),
+    "].join('')",
+    '',
+  ].join('\n')
+}
+
+it.each([
+  ['TEXT_SCAN', 'text-scan'],
+  ['THREE_SCAN', 'three-scan'],
+])('has %s as it is written', async (constant, name) => {
+  const source = `${name}.wat`
+  const module = (await wabt()).parseWat(source, readFileSync(here(source), 'utf8'), { simd: true })
+  const { buffer } = module.toBinary({})
+  module.destroy()
+  await expect(codeFile(constant, source, buffer)).toMatchFileSnapshot(`${name}-code.ts`)
+})
