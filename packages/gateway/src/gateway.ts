@@ -169,11 +169,11 @@ export class Gateway {
     this.adopt(BUILT_IN_SERVER, this.builtIns)
   }
 
-  /** Puts the servers to work, in the background. */
+  /** Puts the servers to work, in the background: whoever waits for our doors hears first that they are open. */
   start(): void {
     this.governing.start()
     this.#opened.shelves.start()
-    this.#starting = this.#startServers()
+    this.#starting = new Promise(setImmediate).then(() => this.#startServers())
   }
 
   async #startServers(): Promise<void> {

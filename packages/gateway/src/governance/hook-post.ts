@@ -1,5 +1,4 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { type Agent, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 
 export interface HookPost {
   readonly url: string
@@ -21,17 +20,15 @@ const MOST_SOCKETS = 16
 
 /** Posts to a web hook. Redirects are not followed: what is sent shows what tools are called with. */
 export class HookPoster {
-  readonly #agents = {
-    http: new HttpAgent({ maxSockets: MOST_SOCKETS }),
-    https: new HttpsAgent({ maxSockets: MOST_SOCKETS }),
-  }
+  readonly #plain: Way = { ask: httpRequest, agent: new HttpAgent({ maxSockets: MOST_SOCKETS }) }
+  #encrypted: Promise<Way> | undefined
 
-  post({ url, headers, body, signal }: HookPost): Promise<HookReply> {
-    const isPlain = url.startsWith('http:')
+  async post({ url, headers, body, signal }: HookPost): Promise<HookReply> {
+    const { ask, agent } = url.startsWith('http:') ? this.#plain : await this.#overTls()
     return new Promise((resolve, reject) => {
-      const request = (isPlain ? httpRequest : httpsRequest)(url, {
+      const request = ask(url, {
         method: 'POST',
-        agent: isPlain ? this.#agents.http : this.#agents.https,
+        agent,
         headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
         signal,
       })
@@ -46,10 +43,26 @@ export class HookPoster {
     })
   }
 
-  close(): void {
-    this.#agents.http.destroy()
-    this.#agents.https.destroy()
+  #overTls(): Promise<Way> {
+    this.#encrypted ??= openEncrypted()
+    return this.#encrypted
   }
+
+  close(): void {
+    this.#plain.agent.destroy()
+    void this.#encrypted?.then(({ agent }) => agent.destroy())
+  }
+}
+
+interface Way {
+  readonly ask: typeof httpRequest
+  readonly agent: Agent
+}
+
+/** Loaded when it is needed: few have a web hook, and TLS would cost everybody's start. */
+async function openEncrypted(): Promise<Way> {
+  const { Agent: HttpsAgent, request } = await import('node:https')
+  return { ask: request, agent: new HttpsAgent({ maxSockets: MOST_SOCKETS }) }
 }
 
 async function readReply(response: IncomingMessage): Promise<HookReply> {
