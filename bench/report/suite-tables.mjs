@@ -122,7 +122,7 @@ function sessionTable(run, figures) {
       'gateway',
       'sessions',
       'KB each',
-      'KB each of as many before',
+      'KB each of the first',
       'heap KB each',
       'more processes',
       'streams',

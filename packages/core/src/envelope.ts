@@ -5,7 +5,7 @@ export interface Span {
 
 /** Where one member of an object stands. */
 export interface JsonMember {
-  /** One byte for each character: good enough for names in ASCII. */
+  /** Its name, if that is ASCII and short: of others it may be the bytes, or only the beginning. */
   readonly key: string
   /** Where its key begins, and where its value begins and ends. */
   readonly start: number

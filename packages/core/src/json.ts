@@ -13,6 +13,15 @@ export function isJsonList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value)
 }
 
+/** The value that a text holds; undefined where it holds none. */
+export function jsonIn(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether it is nested deeper than so many levels. It is looked into no further than that. */
 export function isDeeper(value: Json | undefined, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -1,8 +1,8 @@
-import { openWasm } from './open-wasm.ts'
+import { openWasm, type WasmMemory } from './open-wasm.ts'
 import { TEXT_SCAN } from './text-scan-code.ts'
 
 interface TextScan {
-  readonly memory: { readonly buffer: ArrayBuffer }
+  readonly memory: WasmMemory
   readonly pass: (at: number, end: number) => number
 }
 

@@ -1,4 +1,5 @@
-interface WasmMemory {
+/** A memory that does not grow: its buffer is the same all the time. */
+export interface WasmMemory {
   readonly buffer: ArrayBuffer
 }
 

@@ -95,7 +95,7 @@ export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NA
 export function* redactJsonInSteps(
   json: string,
   except: ReadonlySet<string>,
-  length: number = STEP_LENGTH,
+  length: number,
 ): Generator<undefined, string> {
   const names = new FreshNames()
   let out = ''
@@ -126,7 +126,5 @@ function* redactLarge(name: string, text: string, length: number): Generator<und
   yield
   return mayHideJson(shown) ? yield* redactJsonInSteps(shown, NO_NAMES, length) : shown
 }
-
-const STEP_LENGTH = 2_000_000
 
 const NO_NAMES: ReadonlySet<string> = new Set()

@@ -180,10 +180,10 @@ function endsBlob(text: string): boolean {
 }
 
 function isWordStart(bytes: Uint8Array, start: number): boolean {
-  const previous = bytes[start - 1]
-  if (start === 0 || previous === undefined) return true
+  if (start === 0) return true
   // Nearly all stand within a word, and then a few characters tell.
-  const seen = WORD.test(String.fromCharCode(previous)) ? LONGEST_ESCAPE : BLOB_LENGTH
+  const isWithinWord = WORD.test(String.fromCharCode(bytes[start - 1] as number))
+  const seen = isWithinWord ? LONGEST_ESCAPE : BLOB_LENGTH
   const before = latin1(bytes, Math.max(0, start - seen), start)
   return beginsWord(before, before.length)
 }

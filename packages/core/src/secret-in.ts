@@ -43,7 +43,7 @@ function inValue(value: Json | undefined, name: string): Found | undefined {
 function inList(list: readonly Json[]): Found | undefined {
   for (let at = 0; at < list.length; at++) {
     const found = inValue(list[at], '')
-    if (found !== undefined) return behind(`[${at}]`, found)
+    if (found !== undefined) return under(`[${at}]`, found)
   }
   return undefined
 }
@@ -53,7 +53,7 @@ function inObject(object: JsonObject): Found | undefined {
     const [inName] = findSecrets(name)
     if (inName !== undefined) return { kind: inName.kind, way: '', isName: true }
     const found = inValue(object[name], name)
-    if (found !== undefined) return behind(visibleText(cutText(name, 60)), found)
+    if (found !== undefined) return under(visibleText(cutText(name, 60)), found)
   }
   return undefined
 }
@@ -64,7 +64,7 @@ function inText(text: string, name: string): Found | undefined {
   return mayHideJson(text) ? inValue(JSON.parse(text) as Json, '') : undefined
 }
 
-function behind(step: string, { kind, way, isName }: Found): Found {
+function under(step: string, { kind, way, isName }: Found): Found {
   const dot = way === '' || way.startsWith('[') ? '' : '.'
   return { kind, way: `${step}${dot}${way}`, isName }
 }

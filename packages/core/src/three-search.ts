@@ -1,9 +1,9 @@
 import type { PairTable, ThreeClass } from './anchor-table.ts'
-import { openWasm } from './open-wasm.ts'
+import { openWasm, type WasmMemory } from './open-wasm.ts'
 import { THREE_SCAN } from './three-scan-code.ts'
 
 interface ThreeScan {
-  readonly memory: { readonly buffer: ArrayBuffer }
+  readonly memory: WasmMemory
   readonly next: (at: number, end: number) => number
 }
 

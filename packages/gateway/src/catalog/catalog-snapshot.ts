@@ -185,30 +185,31 @@ function namedOffers(entries: readonly CatalogEntry[], plan: NamedPlan): readonl
       const wire = names.wireName({ server, tool: name })
       if (wire === undefined) return []
       const recordName = kind === 'tool' ? canonicalName({ server, tool: name }) : name
-      const common = { kind, server, name, wire, recordName, isMcp: server !== BUILT_IN_SERVER }
+      const named = { kind, server, name, wire, recordName, isMcp: server !== BUILT_IN_SERVER }
       const usualWire = usual === names ? wire : usual.wireName({ server, tool: name })
-      if (usualWire !== undefined && usualWire !== wire) return [{ ...offerAt(common, catalogue, at), usualWire }]
-      return [keptOffer(common, catalogue, at) ?? offerAt(common, catalogue, at)]
+      if (usualWire !== undefined && usualWire !== wire) return [{ ...offerAt(named, catalogue, at), usualWire }]
+      return [keptOffer(named, catalogue, at) ?? offerAt(named, catalogue, at)]
     }),
   )
 }
 
-type Common = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> & Pick<NamedPlan, 'kind'>
+/** Whose it is and what it is called. */
+type NamedItem = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> & Pick<NamedPlan, 'kind'>
 
 /** One that can be listed without a look into it. */
-function keptOffer(common: Common, catalogue: ServerCatalogue, at: number): Offer | undefined {
-  const tools = common.kind === 'tool' ? keptToolsOf(catalogue) : undefined
-  return tools?.isPrintable(at) ? new KeptOffer(common, tools, at) : undefined
+function keptOffer(named: NamedItem, catalogue: ServerCatalogue, at: number): Offer | undefined {
+  const tools = named.kind === 'tool' ? keptToolsOf(catalogue) : undefined
+  return tools?.isPrintable(at) ? new KeptOffer(named, tools, at) : undefined
 }
 
-function offerAt(common: Common, catalogue: ServerCatalogue, at: number): Offer {
-  const isTool = common.kind === 'tool'
+function offerAt(named: NamedItem, catalogue: ServerCatalogue, at: number): Offer {
+  const isTool = named.kind === 'tool'
   const item: JsonObject =
     (isTool ? (keptToolsOf(catalogue)?.tool(at) ?? catalogue.tools[at]) : catalogue.prompts[at]) ?? {}
   return {
-    ...common,
+    ...named,
     original: item,
-    definition: { ...item, name: common.wire },
+    definition: { ...item, name: named.wire },
     ...(isTool && catalogue.era === 'modern' && narrowed(item)),
   }
 }

@@ -100,11 +100,11 @@ export class Catalog {
 
 function changeBetween(before: ServerCatalogue | undefined, after: ServerCatalogue): CatalogChange {
   const differs = (lists: readonly ListKey[]): boolean =>
-    lists.some((list) => (before === undefined ? has(after, list) : !sameJson(before[list], after[list])))
+    lists.some((list) => (before === undefined ? offersAny(after, list) : !sameJson(before[list], after[list])))
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
 }
 
-const has = (catalogue: ServerCatalogue, list: ListKey): boolean =>
+const offersAny = (catalogue: ServerCatalogue, list: ListKey): boolean =>
   (list === 'tools' ? toolNamesOf(catalogue) : catalogue[list]).length > 0
 
 const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts

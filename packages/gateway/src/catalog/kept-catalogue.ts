@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isJsonObject } from '@sallyport/core'
+import { isJsonObject, jsonIn } from '@sallyport/core'
 import { keptPins, readPins } from '../governance/governance.ts'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { KeptTools } from './kept-tools.ts'
@@ -38,7 +38,7 @@ export function readCatalogue(text: string): ReadCatalogue | undefined {
   const body = text.slice(start)
   if (text.slice(0, start) !== `${hash('sha256', body)}\n`) return undefined
   const [head = '', ...texts] = body.split('\n')
-  const known = parsed(head)
+  const known = jsonIn(head)
   if (!isJsonObject(known) || !isJsonObject(known.capabilities)) return undefined
   if (known.era !== 'legacy' && known.era !== 'modern') return undefined
   if (!LISTS.every((list) => Array.isArray(known[list]))) return undefined
@@ -59,12 +59,4 @@ export function readCatalogue(text: string): ReadCatalogue | undefined {
 interface Head {
   readonly names: readonly string[]
   readonly pins: unknown
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isJsonObject, isMode, type Mode } from '@sallyport/core'
+import { isJsonObject, isMode, jsonIn, type Mode } from '@sallyport/core'
 import { causeCode, diskReason, replaceFile } from '../disk/disk.ts'
 
 /** The mode in force, since when, who set it by what means, and why. */
@@ -72,19 +72,11 @@ function readSmall(path: string): string {
 /** The record, or what keeps the text from being one. */
 function recordIn(text: string): ModeRecord | string {
   if (text === '') return 'is empty'
-  const value = parsed(text)
+  const value = jsonIn(text)
   if (!isJsonObject(value)) return 'is not a JSON object'
   const { mode, since, by, via, why } = value
   if (!isMode(mode)) return 'names no mode that is known'
   if (typeof since !== 'string' || Number.isNaN(Date.parse(since))) return 'does not say since when'
   if (typeof by !== 'string' || typeof via !== 'string' || typeof why !== 'string') return 'does not say who and why'
   return { mode, since, by, via, why }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -5,7 +5,7 @@ import { type Frame, frameOf } from '../upstream/upstream.ts'
 /** What the client must give back as it is: the protocol's own words, which no model is shown. */
 const OPAQUE: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
 
-/** So much is looked through in one turn of the event loop. */
+/** So much is looked through, or redacted, in one turn of the event loop. */
 const TURN_BYTES = 2_000_000
 
 /**
@@ -13,20 +13,20 @@ const TURN_BYTES = 2_000_000
  *
  * Nearly all hold none, and pass as bytes after one look at them. What is replaced is the inside of texts alone: the
  * rest stays byte for byte, with the numbers that a parser would change. At once, unless the answer is large: other
- * calls get their turns while that is looked through.
+ * calls get their turns meanwhile.
  */
 export function redactFrame(frame: Frame): Frame | Promise<Frame> {
   const { parts, envelope } = frame
   if (envelope.result === undefined && envelope.error === undefined) return frame
-  if (envelope.bytes > TURN_BYTES) return redactSlowly(frame)
+  if (envelope.bytes > TURN_BYTES) return redactLarge(frame)
   return mayHoldSecret(parts) ? redacted(frame) : frame
 }
 
-async function redactSlowly(frame: Frame): Promise<Frame> {
+async function redactLarge(frame: Frame): Promise<Frame> {
   const mayHold = createSecretSearch()
   let looked = 0
   for (const part of frame.parts) {
-    if (mayHold(part)) return await redactedSlowly(frame)
+    if (mayHold(part)) return await redactedInTurns(frame)
     looked += part.length
     if (looked < TURN_BYTES) continue
     looked = 0
@@ -35,9 +35,9 @@ async function redactSlowly(frame: Frame): Promise<Frame> {
   return frame
 }
 
-async function redactedSlowly(frame: Frame): Promise<Frame> {
+async function redactedInTurns(frame: Frame): Promise<Frame> {
   const written = writtenIn(frame)
-  const steps = redactJsonInSteps(written.text, OPAQUE)
+  const steps = redactJsonInSteps(written.text, OPAQUE, TURN_BYTES)
   for (;;) {
     await nextTurn()
     const { done, value } = steps.next()

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
+import { Cancellation, type JsonObject, type SallyportError } from '@sallyport/core'
 import type { Reply } from './client-request.ts'
 import { type EventStream, openPlainStream, weightOf } from './event-stream.ts'
 import type { LongCall } from './long-calls.ts'
@@ -109,12 +109,6 @@ export function sendRefusal(response: ServerResponse, error: SallyportError, det
   const rpc = { code: error.kind.rpc, message: error.text, data: { code: error.code, ...details.data } }
   sendMessage(response, { message: errorMessage(details.id, rpc), status: error.kind.http }, details.headers)
   if (!response.req.complete) passOver(response.req)
-}
-
-/** What is answered to what went wrong: of a bug no more than its incident. */
-export function refusalOf(error: unknown, onBug: (bug: unknown) => string): SallyportError {
-  if (error instanceof SallyportError) return error
-  return new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${onBug(error)}).`)
 }
 
 export interface RefusalDetails {

@@ -4,9 +4,10 @@ import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
 import { createRequestGuard, type RequestGuard } from '@sallyport/kit/http-intake'
 import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
-import { refusalOf, sendRefusal } from './http-exchange.ts'
+import { sendRefusal } from './http-exchange.ts'
 import type { HttpMcp, WatchCredential } from './http-mcp.ts'
 import { sendProblem } from './problem.ts'
+import { refusalOf } from './refusal-of.ts'
 
 export interface Routes {
   readonly mcp: HttpMcp
@@ -90,10 +91,8 @@ function answer(visit: Visit): Promise<void> | undefined {
 }
 
 function refuse({ request, response, routes }: Visit, error: unknown): void {
-  sendRefusal(
-    response,
-    refusalOf(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`)),
-  )
+  const refusal = refusalOf(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`))
+  sendRefusal(response, refusal)
 }
 
 /** A caller who was seen before is known at once; to wait for that too would cost every call a turn. */

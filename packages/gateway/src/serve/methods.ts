@@ -21,6 +21,7 @@ import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
 import { LegacyClient } from './legacy-client.ts'
 import { paramFlaw } from './param-headers.ts'
+import { refusalOf } from './refusal-of.ts'
 import { type Heard, Subscriptions } from './subscriptions.ts'
 import { printedMessage, resultMessage } from './wire-message.ts'
 
@@ -120,10 +121,8 @@ export class Methods {
   }
 
   #failed(request: ClientRequest, error: unknown): Reply {
-    if (error instanceof SallyportError) return failureReply(request, error)
-    const incident = this.#options.onBug(error, request.method)
-    const message = `Something broke inside the gateway (incident ${incident}).`
-    return failureReply(request, new SallyportError('INTERNAL', message))
+    const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, request.method))
+    return failureReply(request, refusal)
   }
 
   /** Waits for servers of which nothing is known yet: what they want the model to know is asked for only once. */

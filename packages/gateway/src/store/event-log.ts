@@ -172,8 +172,8 @@ export class SegmentedLog implements EventLog {
     this.#nextSeq = seq
     this.#chain = { seq: this.#nextSeq - 1, chain, open: '', isStated: false }
     this.#sync.wrote()
-    this.#grown()
     this.#watchers.tell(bytes)
+    this.#grown()
   }
 
   /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type LoggedEvent } from '@sallyport/core'
+import { isJsonObject, jsonIn, type LoggedEvent } from '@sallyport/core'
 import type { EventText, Recordable } from './records.ts'
 
 export function eventText(event: Recordable): EventText {
@@ -26,17 +26,9 @@ export function createTimePrinter(now: () => Date): () => string {
 
 /** The record that a line holds, or nothing when it is none. */
 export function parseRecord(line: string): LoggedEvent | undefined {
-  const value = parseJson(line)
+  const value = jsonIn(line)
   if (!isJsonObject(value)) return undefined
   if (!Number.isSafeInteger(value.seq) || Number(value.seq) < 1) return undefined
   if (typeof value.time !== 'string' || typeof value.type !== 'string') return undefined
   return value as unknown as LoggedEvent
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

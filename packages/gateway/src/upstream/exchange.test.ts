@@ -13,7 +13,7 @@ describe('the time that a request has', () => {
 
   afterEach(() => void vi.useRealTimers())
 
-  function exchangeOf(timeout: number, maximum: number): void {
+  function beginExchange(timeout: number, maximum: number): void {
     const deadlines = new Deadlines((now) => {
       if (exchange.lateAt > now) return exchange.lateAt
       late.push(exchange.limit)
@@ -28,7 +28,7 @@ describe('the time that a request has', () => {
   }
 
   it('does not pass while a question is open, and begins anew with the answer', () => {
-    exchangeOf(100, 1_000)
+    beginExchange(100, 1_000)
     vi.advanceTimersByTime(90)
     exchange.pause()
     vi.advanceTimersByTime(1_000_000)
@@ -40,7 +40,7 @@ describe('the time that a request has', () => {
   })
 
   it('waits for the last of several answers', () => {
-    exchangeOf(100, 1_000)
+    beginExchange(100, 1_000)
     exchange.pause()
     exchange.pause()
     exchange.resume()
@@ -52,7 +52,7 @@ describe('the time that a request has', () => {
   })
 
   it('is limited in all, however often the server asks or reports', () => {
-    exchangeOf(100, 250)
+    beginExchange(100, 250)
     for (let round = 0; round < 4; round++) {
       vi.advanceTimersByTime(60)
       exchange.pause()
@@ -66,7 +66,7 @@ describe('the time that a request has', () => {
   })
 
   it('is over for good once nobody waits, though an answer still comes', () => {
-    exchangeOf(100, 250)
+    beginExchange(100, 250)
     exchange.pause()
     exchange.stop()
     exchange.resume()

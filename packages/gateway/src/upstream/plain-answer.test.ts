@@ -10,7 +10,7 @@ function scanned(text: string) {
   scanner.feed(Buffer.from(text))
   const envelope = scanner.end()
   if (!envelope) return undefined
-  const { members: _, hasUnsafeNumber: __, ...rest } = envelope
+  const { members: _, hasUnsafeNumber: __, resultMembers: ___, ...rest } = envelope
   return rest
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type Envelope, isJsonObject } from '@sallyport/core'
+import { type Envelope, isJsonObject, jsonIn } from '@sallyport/core'
 
 /** So short that it cannot be nested deeper than anything may be. */
 const MOST_BYTES = 2_000
@@ -39,7 +39,7 @@ interface Places {
 }
 
 function answer(text: string, { id, idStart, start, end }: Places): Envelope | undefined {
-  const result = text.endsWith('}') ? parsed(text.slice(start, end)) : undefined
+  const result = text.endsWith('}') ? jsonIn(text.slice(start, end)) : undefined
   if (!isJsonObject(result)) return undefined
   const { resultType, isError } = result
   return {
@@ -53,13 +53,5 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
     hasMethod: false,
     isError: isError === true,
     resultType: typeof resultType === 'string' ? resultType : undefined,
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

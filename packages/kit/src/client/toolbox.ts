@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
+import { isJsonObject, type JsonObject, jsonIn, SallyportError } from '@sallyport/core'
 import type { ToolResult } from '../tool-result.ts'
 import type { OperationOptions } from './call-clock.ts'
 import { RetryableToolError } from './tool-failure.ts'
@@ -71,10 +71,5 @@ function textForModel(error: unknown): string {
 
 /** Arguments as some providers give them: a text that should be JSON. */
 export function parseArguments(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return text.trim() === '' ? {} : jsonIn(text)
 }

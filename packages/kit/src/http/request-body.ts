@@ -53,7 +53,7 @@ export function receiveBody(
       else chunks?.push(chunk)
     })
     .on('end', () => end(joined(chunks ?? [])))
-    // Its errors are told to whoever listens for them; closing says as much.
+    // Node emits its errors only where somebody listens for them, and closes it in any case.
     .on('close', () => chunks && end(cutOff()))
 }
 

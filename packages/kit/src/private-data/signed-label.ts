@@ -1,5 +1,5 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
-import { isJsonObject } from '@sallyport/core'
+import { isJsonObject, jsonIn } from '@sallyport/core'
 import { type LabelClaim, readLabelClaim } from './label-claim.ts'
 import { checkSecret } from './label-settings.ts'
 
@@ -76,15 +76,7 @@ function encode(value: object): string {
 }
 
 function readPayload(payload: string): SessionClaim | undefined {
-  const value = parse(Buffer.from(payload, 'base64url').toString())
+  const value = jsonIn(Buffer.from(payload, 'base64url').toString())
   if (!isJsonObject(value) || typeof value.session !== 'string') return undefined
   return { session: value.session, ...readLabelClaim(value) }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '@sallyport/core'
+import { isJsonObject, jsonIn } from '@sallyport/core'
 import type { HookAgent, HookCall } from './hook-agent.ts'
 
 /** A tool may be handed a whole file. */
@@ -12,7 +12,7 @@ export async function readHookCall(
   const text = await readAll(stdin)
   if (text === undefined) return `it is larger than ${MOST_BYTES / 1024 ** 2} MB`
   if (text.trim() === '') return 'it is empty'
-  const message = parsed(text)
+  const message = jsonIn(text)
   if (message === undefined) return 'it is not JSON'
   return isJsonObject(message) ? agent.callIn(message) : 'expected an object'
 }
@@ -28,12 +28,4 @@ async function readAll(stdin: AsyncIterable<Buffer | string>): Promise<string | 
     else chunks.push(bytes)
   }
   return length > MOST_BYTES ? undefined : Buffer.concat(chunks).toString('utf8')
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
 }

@@ -128,9 +128,9 @@ export function headBefore(offset: number, source: LinedText, outline: Outline):
   }
 }
 
-const beginScan = (source: LinedText): Scan => ({
-  ...{ source, sections: [], known: [], entries: [], isCutting: false, level: 0 },
-})
+function beginScan(source: LinedText): Scan {
+  return { source, sections: [], known: [], entries: [], isCutting: false, level: 0 }
+}
 
 function resumeScan(source: LinedText, { sections, entries, level }: OutlineHead): Scan {
   const open = sections.map((section): OpenSection => ({ ...section }))

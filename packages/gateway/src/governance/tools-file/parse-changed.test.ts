@@ -32,10 +32,14 @@ function placeIn(whole: string, at: number): number {
   return at % 2 === 0 ? offset : whole.lastIndexOf('\n', offset) + 1
 }
 
-function changed(whole: string, at: number, more: string, removed: number): { readonly now: string; offset: number } {
-  const offset = placeIn(whole, at)
-  return { now: whole.slice(0, offset) + more + whole.slice(offset + removed), offset }
+interface Edit {
+  readonly offset: number
+  readonly more: string
+  readonly removed: number
 }
+
+const edited = (whole: string, { offset, more, removed }: Edit): string =>
+  whole.slice(0, offset) + more + whole.slice(offset + removed)
 
 describe('a file that was changed somewhere', () => {
   it('reads as if nothing had been known of it before', () => {
@@ -45,7 +49,8 @@ describe('a file that was changed somewhere', () => {
         if (!before.ok) return
         // It is read: what was found then must not be what is found now.
         readToolsFile(before, 'tools.yaml')
-        const { now, offset } = changed(whole, at, more, removed)
+        const offset = placeIn(whole, at)
+        const now = edited(whole, { offset, more, removed })
         expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseFile(now)))
       }),
       { numRuns: 300 },
@@ -60,7 +65,7 @@ describe('a file that was changed somewhere', () => {
     for (const offset of breaks.flatMap((at) => [at - 1, at, at + 1]))
       for (const more of ['', 'x', '  ', '\n  mcp__files__d:\n'])
         for (const removed of [0, 30]) {
-          const now = whole.slice(0, offset) + more + whole.slice(offset + removed)
+          const now = edited(whole, { offset, more, removed })
           expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseFile(now)))
         }
   })

@@ -27,7 +27,7 @@ interface Draft {
 /** What one entry says. Problems go into the log. */
 export function readEntry(entry: FileEntry, reader: EntryReader): ToolEntry {
   const { cut } = entry
-  // What else is read by the parser may mean something else after a change elsewhere.
+  // What the parser reads, aliases for one, may mean something else after a change elsewhere.
   if (cut?.fields === undefined) return readAnew(entry, reader)
   const { file, log } = reader
   const known = file.readings.get(cut)
