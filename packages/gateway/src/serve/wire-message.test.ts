@@ -58,6 +58,16 @@ describe('messages of our own', () => {
 })
 
 describe(`the answer of a server (${promise('GW-20')})`, () => {
+  it('is retold with blanks around its result as without', () => {
+    const texts = ['"result": {"ttlMs":1,"a":2} ', '"result":\t{"ttlMs":1,"a":2}', '"result":{"ttlMs":1,"a":2}  ']
+    for (const text of texts)
+      for (const whole of [`{"jsonrpc":"2.0","id":1,${text}}`, `{${text},"jsonrpc":"2.0","id":1}`]) {
+        const { result: legacy } = JSON.parse(relayed(frameOf(whole), { from: 'modern', to: 'legacy' }))
+        const { result: modern } = JSON.parse(relayed(frameOf(whole), { from: 'legacy', to: 'modern' }))
+        expect([legacy, modern]).toEqual([{ a: 2 }, { resultType: 'complete', ttlMs: 1, a: 2 }])
+      }
+  })
+
   it('has the client’s id and is otherwise the very bytes that came, cut however they came', () => {
     fc.assert(
       fc.property(

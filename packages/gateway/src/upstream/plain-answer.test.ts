@@ -57,6 +57,10 @@ describe('a plain answer', () => {
     '{"jsonrpc":"2.0","id":7,"error":{}}',
     '{"jsonrpc":"2.0","id":7,"result":{"a":"\n"}}',
     '{"jsonrpc":"2.0","id":7,\n"result":{}}',
+    '{"jsonrpc":"2.0","id":7,"result": {}}',
+    '{"jsonrpc":"2.0","id":7,"result":{} }',
+    '{"result": {},"jsonrpc":"2.0","id":7}',
+    '{"result":{}\t,"jsonrpc":"2.0","id":7}',
     `{"jsonrpc":"2.0","id":7,"result":{"a":${'['.repeat(1_000)}${']'.repeat(1_000)}}}`,
   ])('is not %s, which is looked at more closely', (text) => {
     expect(look(text)).toBeUndefined()

@@ -39,7 +39,9 @@ interface Places {
 }
 
 function answer(text: string, { id, idStart, start, end }: Places): Envelope | undefined {
-  const result = text.endsWith('}') ? jsonIn(text.slice(start, end)) : undefined
+  // Blanks around the result would be taken for parts of it.
+  if (!text.endsWith('}') || text[start] !== '{' || text[end - 1] !== '}') return undefined
+  const result = jsonIn(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
   const { resultType, isError } = result
   return {
