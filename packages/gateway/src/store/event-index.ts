@@ -26,8 +26,8 @@ interface IndexRow extends RecordPlace {
 /** How long a record may wait for its row when nobody asks, and the pause between two slices of a backlog. */
 const LAG = 250
 const PAUSE = 10
-/** With so many writes since the last look the processor is left to the calls: then a slice comes only so often. */
-const MANY_WRITES = 50
+/** While so many writes come in a second the processor is left to the calls: then a slice comes only so often. */
+const MANY_WRITES = 200
 const BUSY_LAG = 2_000
 const LEAST_PAGE = 256
 
@@ -39,6 +39,7 @@ export class EventIndex {
   readonly #onDamage: () => void
   #timer: NodeJS.Timeout | undefined
   #writes = 0
+  #lookedAt = performance.now()
   #usable = true
 
   constructor({ database, folder, startedAt, onDamage }: EventIndexOptions) {
@@ -82,10 +83,20 @@ export class EventIndex {
     if (!this.#usable) return
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      const writes = this.#writes
-      this.#writes = 0
-      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(pauseAfter(writes))
+      const pause = this.#pause()
+      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(pause)
     }, delay).unref()
+  }
+
+  /** By how fast writes came since the last look: by their number alone a long pause would ask for the next. */
+  #pause(): number {
+    const writes = this.#writes
+    const seconds = (performance.now() - this.#lookedAt) / 1_000
+    this.#writes = 0
+    this.#lookedAt = performance.now()
+    // Whoever asks waits for all of it: what calls may put off has an end.
+    if (writes === 0 || this.#guard(() => this.#writer.isFarBehind()) === true) return PAUSE
+    return writes < MANY_WRITES * seconds ? LAG : BUSY_LAG
   }
 
   /** However far behind it is, other work gets its turn between two slices. */
@@ -147,7 +158,5 @@ export class EventIndex {
     }
   }
 }
-
-const pauseAfter = (writes: number): number => (writes === 0 ? PAUSE : writes < MANY_WRITES ? LAG : BUSY_LAG)
 
 const isSqliteTrouble = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'

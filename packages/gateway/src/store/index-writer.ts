@@ -53,6 +53,11 @@ export class IndexWriter {
     return left.length > 0 ? 'more' : 'done'
   }
 
+  /** Whether there are whole files between it and the one that is written to. */
+  isFarBehind(): boolean {
+    return listSegments(this.#folder).filter(({ firstSeq }) => firstSeq > this.#indexed.file).length > 1
+  }
+
   writeSlice(): 'more' | 'done' {
     const from = this.#present()
     if (from === undefined) return 'done'
