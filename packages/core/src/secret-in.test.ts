@@ -16,6 +16,8 @@ describe('secretIn', () => {
     ['a name in env', { env: { [secret]: 1 } }],
     ['body.a[0]', { body: `{"a":["${escaped}"]}` }],
     ['body', { body: `{"a":["${secret}"]}` }],
+    ['body', { body: `${'['.repeat(100_000)}"${escaped}"${']'.repeat(100_000)}` }],
+    ['body', { body: `{"a":"${escaped}","a":1}` }],
     ['x\\u000ay', { 'x\ny': secret }],
   ])('says that it is at %s', (where, args) => {
     expect(secretIn(args as JsonObject)).toEqual({ kind: 'GitHub token', where })

@@ -1,6 +1,7 @@
 import { ALLOW, type Verdict } from './decide.ts'
 import { findSecrets } from './find-secrets.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { jsonTexts } from './json-texts.ts'
 import { mayHideJson, secretsOfMember } from './redact-json.ts'
 import { cutText, visibleText } from './visible-text.ts'
 
@@ -61,7 +62,24 @@ function inObject(object: JsonObject): Found | undefined {
 function inText(text: string, name: string): Found | undefined {
   const [secret] = secretsOfMember(name, text)
   if (secret !== undefined) return { kind: secret.kind, way: '', isName: false }
-  return mayHideJson(text) ? inValue(JSON.parse(text) as Json, '') : undefined
+  return mayHideJson(text) ? inHidden(text) : undefined
+}
+
+/** How deep the way into JSON within a text is followed. Arguments themselves are no deeper. */
+const MOST_LEVELS = 128
+
+function inHidden(json: string): Found | undefined {
+  const value = JSON.parse(json) as Json
+  return (isDeeper(value, MOST_LEVELS) ? undefined : inValue(value, '')) ?? inTexts(json)
+}
+
+/** However deep it is, and also under a name that stands twice: only the way to it is not told. */
+function inTexts(json: string): Found | undefined {
+  for (const { text, name, role } of jsonTexts(json)) {
+    const found = role === 'name' ? findSecrets(text)[0] : inText(text, name)
+    if (found !== undefined) return { kind: found.kind, way: '', isName: false }
+  }
+  return undefined
 }
 
 function under(step: string, { kind, way, isName }: Found): Found {
