@@ -91,6 +91,12 @@ describe('findSecrets', () => {
     expect(redactText(jwt.slice(0, jwt.lastIndexOf('.') - 9))).toBe('[redacted: JWT]')
   })
 
+  it('takes one of any length for one', () => {
+    const text = `xoxb-${'1a-'.repeat(7_000_000)}`
+    expect(findSecrets(`${text} and so on`)).toEqual([{ kind: 'Slack token', start: 0, end: text.length }])
+    expect(findSecrets(text)).toEqual([{ kind: 'Slack token', start: 0, end: text.length }])
+  })
+
   it('takes no longer for what is made to be slow', () => {
     const starts = ['eyJ-', 'eyJaaaaaaaaaa.', 'password=', 'secret:', '://a:b', '://a:', 'xoxb-', 'sk-ant-', 'bearer x']
     const pem = `-----BEGIN ${'PRIVATE KEY-----'}`

@@ -55,6 +55,11 @@ export function redactSpans(text: string, found: readonly FoundSecret[]): string
 
 export const redactionOf = (kind: string): string => `[redacted: ${kind}]`
 
+/** A pattern takes stack for every character, and more than this is no secret that anybody has. */
+const LONGEST = 1_000_000
+/** What none of those goes on with that are known by themselves. */
+const SECRET_END = /[^\w.+/=~\\-]/g
+
 class Search {
   readonly #text: string
   /** How far each shape has looked: what it was announced by cannot begin within what it looked at already. */
@@ -78,14 +83,20 @@ class Search {
 
   #at(shape: SecretShape, at: number): Found | undefined {
     const { pattern, kind, anchoredBy } = shape
-    pattern.lastIndex = at
-    const match = pattern.exec(this.#text)
+    const isLarge = this.#text.length - at > LONGEST
+    pattern.lastIndex = isLarge ? 0 : at
+    const match = pattern.exec(isLarge ? this.#text.slice(at, at + LONGEST) : this.#text)
     if (match === null) return undefined
     const [whole, before = ''] = match
-    this.#seen.set(shape, at + whole.length)
-    const end = at + whole.length
+    const end = whole.length < LONGEST ? at + whole.length : this.#endBehind(at + whole.length)
+    this.#seen.set(shape, end)
     if (!shape.isReal(whole.slice(before.length), this.#text.charAt(end))) return undefined
     return { kind, start: at + before.length, end, anchoredBy }
+  }
+
+  #endBehind(at: number): number {
+    SECRET_END.lastIndex = at
+    return SECRET_END.exec(this.#text)?.index ?? this.#text.length
   }
 }
 
