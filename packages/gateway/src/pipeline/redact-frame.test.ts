@@ -52,6 +52,13 @@ async function redactAmongOthers(frame: Frame): Promise<{ redacted: Frame; turns
 const answer = (result: unknown): object => ({ jsonrpc: '2.0', id: 7, result })
 
 describe(`${promise('GOV-18')} redactFrame`, () => {
+  it('leaves others their turns also where there is little to redact and much to scan', async () => {
+    const frame = frameOf(`{"id":1,"result":{"n":[${'1,'.repeat(1_500_000)}2],"a":"${github.secret}"}}`)
+    const { redacted, turns } = await redactAmongOthers(frame)
+    expect(textOf(redacted).slice(-50)).toContain(SHOWN)
+    expect(turns).toBeGreaterThan(6)
+  })
+
   it('gives back the very same where there is nothing', () => {
     const plain = frameOf(answer({ content: [{ type: 'text', text: 'See https://a.example:80/b@c\n\u001b[1m' }] }))
     expect(redactNow(plain)).toBe(plain)

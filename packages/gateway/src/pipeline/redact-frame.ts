@@ -1,12 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createSecretSearch, mayHoldSecret, redactJsonInSteps, redactJsonText } from '@sallyport/core'
-import { type Frame, frameOf } from '../upstream/upstream.ts'
+import { type Frame, frameInSteps, frameOf } from '../upstream/upstream.ts'
 
 /** What the client must give back as it is: the protocol's own words, which no model is shown. */
 const OPAQUE: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
 
 /** So much is looked through, or redacted, in one turn of the event loop. */
 const TURN_BYTES = 2_000_000
+/** The same for a scan, which takes far longer for numbers than for texts. */
+const SCAN_BYTES = 500_000
 
 /**
  * An answer without the keys and tokens that it held; the very same where it held none.
@@ -37,19 +39,22 @@ async function redactLarge(frame: Frame): Promise<Frame> {
 
 async function redactedInTurns(frame: Frame): Promise<Frame> {
   const written = writtenIn(frame)
-  const steps = redactJsonInSteps(written.text, OPAQUE, TURN_BYTES)
+  const shown = await inTurns(redactJsonInSteps(written.text, OPAQUE, TURN_BYTES))
+  return shown === written.text ? frame : inTurns(frameInSteps(partsWith(shown, written), SCAN_BYTES))
+}
+
+async function inTurns<Result>(steps: Generator<undefined, Result>): Promise<Result> {
   for (;;) {
     await nextTurn()
     const { done, value } = steps.next()
-    if (!done) continue
-    await nextTurn()
-    return shownAs(frame, written, value)
+    if (done) return value
   }
 }
 
 function redacted(frame: Frame): Frame {
   const written = writtenIn(frame)
-  return shownAs(frame, written, redactJsonText(written.text, OPAQUE))
+  const shown = redactJsonText(written.text, OPAQUE)
+  return shown === written.text ? frame : frameOf(partsWith(shown, written))
 }
 
 interface Written {
@@ -65,7 +70,8 @@ function writtenIn({ parts, envelope }: Frame): Written {
   return { bytes, start, end, text: bytes.toString('utf8', start, end) }
 }
 
-function shownAs(frame: Frame, { bytes, start, end, text }: Written, shown: string): Frame {
-  if (shown === text) return frame
-  return frameOf([bytes.subarray(0, start), Buffer.from(shown), bytes.subarray(end)])
-}
+const partsWith = (shown: string, { bytes, start, end }: Written): readonly Buffer[] => [
+  bytes.subarray(0, start),
+  Buffer.from(shown),
+  bytes.subarray(end),
+]

@@ -8,6 +8,22 @@ const MAX_DEPTH = 1_000
 export function frameOf(parts: readonly Buffer[]): Frame {
   const scanner = new JsonScanner(MAX_DEPTH)
   for (const part of parts) scanner.feed(part)
+  return proven(parts, scanner)
+}
+
+/** The same, step by step, each over so many bytes: others may have their turn in between. */
+export function* frameInSteps(parts: readonly Buffer[], length: number): Generator<undefined, Frame> {
+  const scanner = new JsonScanner(MAX_DEPTH)
+  for (const part of parts) {
+    for (let at = 0; at < part.length; at += length) {
+      scanner.feed(part.subarray(at, at + length))
+      yield
+    }
+  }
+  return proven(parts, scanner)
+}
+
+function proven(parts: readonly Buffer[], scanner: JsonScanner): Frame {
   const envelope = scanner.end()
   if (envelope === undefined)
     throw new SallyportError('INTERNAL', `An answer that was changed is no longer JSON: ${scanner.failure}.`)

@@ -28,7 +28,7 @@ export {
   type StandingClient,
 } from './client.ts'
 export { Fleet } from './fleet.ts'
-export { frameOf } from './frame-of.ts'
+export { frameInSteps, frameOf } from './frame-of.ts'
 export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
