@@ -44,7 +44,7 @@ export function createDeciding(options: DecidingOptions): Deciding {
     log: store.log,
     onEnd: modes.ended,
     audit: () => settings().audit,
-    upstream: (server) => fleet.get(server),
+    upstream: (server) => fleet.find(server),
     observer: telemetry.calls,
     returning: createReturning(options),
   })

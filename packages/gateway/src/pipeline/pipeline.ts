@@ -94,7 +94,8 @@ export interface PipelineOptions
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   /** As much of the arguments as a record keeps. */
   readonly kept: (args: JsonObject) => Json | undefined
-  readonly upstream: (server: string) => Upstream | undefined
+  /** At once, but for one that has been known from before and is not put to work yet. */
+  readonly upstream: (server: string) => Upstream | Promise<Upstream | undefined> | undefined
   /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
   readonly onBug: (error: SallyportError) => void
   /** A call came to its end, whatever that was. */
@@ -184,12 +185,13 @@ export class Pipeline {
     try {
       const unrecorded = this.#grave(await this.#record(startedRecord(trial, this.#kept(trial))))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
+      const found = this.#options.upstream(asked.offer.server)
+      const upstream = found instanceof Promise ? await found : found
       // A lockdown counts from the next dispatch on.
       const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial, watch)
       if (overruled) return overruled
       const syncing = syncRecords(this.#options)
       const startedAt = performance.now()
-      const upstream = this.#options.upstream(asked.offer.server)
       const span = watch?.sent(upstream?.config)
       const sent = withoutSecretsIn(asked, rules)
       const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, rules))

@@ -53,6 +53,26 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+describe('a server that a call is for', () => {
+  it('is waited for until the servers are put to work, and not any more afterwards', async () => {
+    const { fleet } = openFleet()
+    const [coming, unknown] = [fleet.find('a'), fleet.find('nobody')]
+    fleet.arrange(configs('a'), NONE)
+    expect(await coming).toBe(fleet.get('a'))
+    expect(await unknown).toBeUndefined()
+    expect(fleet.find('a')).toBe(fleet.get('a'))
+    expect(fleet.find('nobody')).toBeUndefined()
+    await fleet.close()
+  })
+
+  it('does not come any more once all are closed', async () => {
+    const { fleet } = openFleet()
+    const coming = fleet.find('a')
+    await fleet.close()
+    expect(await coming).toBeUndefined()
+  })
+})
+
 describe(`a changed configuration (${promise('GW-12')})`, () => {
   it('starts what is new, stops what is gone, restarts what changed and touches nothing else', async () => {
     const { fleet, opened, of } = openFleet()

@@ -28,13 +28,26 @@ export class Fleet {
   readonly #unknown = new Map<string, number>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #waiters = new Set<() => void>()
+  /** Until then a server that is not there may only not have come yet. */
+  readonly #arranged: Promise<void>
+  #onArranged: (() => void) | undefined
 
   constructor(options: FleetOptions) {
     this.#options = options
+    this.#arranged = new Promise((resolve) => {
+      this.#onArranged = resolve
+    })
   }
 
   get(server: string): Upstream | undefined {
     return this.#upstreams.get(server)
+  }
+
+  /** For a call, which may come before the servers have been put to work: what they offer is known from before. */
+  find(server: string): Upstream | Promise<Upstream | undefined> | undefined {
+    const upstream = this.#upstreams.get(server)
+    if (upstream !== undefined || this.#onArranged === undefined) return upstream
+    return this.#arranged.then(() => this.#upstreams.get(server))
   }
 
   all(): readonly Upstream[] {
@@ -68,6 +81,7 @@ export class Fleet {
       if (!change.restarted.includes(id)) change.added.push(id)
       this.#begin(id, this.#options.open(config, this.#listenerOf(id)))
     }
+    this.#endWaiting()
     return change
   }
 
@@ -88,8 +102,14 @@ export class Fleet {
   }
 
   async close(): Promise<void> {
+    this.#endWaiting()
     for (const [id, upstream] of [...this.#upstreams]) this.#drop(id, upstream)
     await Promise.all(this.#leaving)
+  }
+
+  #endWaiting(): void {
+    this.#onArranged?.()
+    this.#onArranged = undefined
   }
 
   #begin(id: string, upstream: Upstream): void {
