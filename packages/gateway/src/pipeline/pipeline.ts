@@ -1,42 +1,26 @@
-import {
-  type Decision,
-  type Json,
-  type JsonObject,
-  type ModeState,
-  openGate,
-  SallyportError,
-  type Step,
-} from '@sallyport/core'
+import { type Decision, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
-import { approve } from './approve.ts'
 import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
 import { syncRecords } from './audit-sync.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, isRefusal, tellEnd } from './call-end.ts'
-import type { Case } from './case.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { HandingBack, type HandingBackOptions } from './handing-back.ts'
 import { HeardUpdates } from './heard-updates.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
-import { judgeArguments } from './judge-arguments.ts'
-import { type CallGauge, crowdedOut, limits } from './limits.ts'
-import { modeStep } from './mode-step.ts'
-import { pin } from './pin.ts'
+import { crowdedOut } from './limits.ts'
 import { deniedRecord, type Ending, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
 import { refusalOf, withheld } from './refusal.ts'
-import { type Listed, select } from './select.ts'
-import type { ToolLimits } from './tool-limits.ts'
+import { type CallStepsOptions, callSteps } from './steps.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
-import { validate } from './validate.ts'
 import { WaitingCall } from './waiting-call.ts'
-import { watched } from './watched.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
@@ -51,6 +35,7 @@ export type { ReviewedTool } from './reviewed-tool.ts'
 export { RuleBook } from './rule-book.ts'
 export { serverRules } from './server-rules.ts'
 export { standingApproval } from './standing-approval.ts'
+export { callSteps, listingSteps } from './steps.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
 export { PROBLEM_KINDS } from './tool-problems.ts'
@@ -58,29 +43,6 @@ export { type DefinitionReview, ToolReview } from './tool-review.ts'
 export type { ToolRules } from './tool-rules.ts'
 export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 export { unknownIsolated } from './unknown-isolated.ts'
-
-/** What a list and a call both ask. */
-export const listingSteps = (mode: () => ModeState): readonly Step<Listed>[] => [
-  select,
-  modeStep(mode),
-  watched(pin, ({ policy }) => policy),
-]
-
-/** What only a call asks, after the above. */
-export const callSteps = ({ gauge, tools, approvals }: CallStepsOptions): readonly Step<Case>[] => [
-  validate,
-  openGate('permission'),
-  openGate('label'),
-  watched(judgeArguments, ({ rules }) => rules.policy),
-  limits(gauge, tools),
-  watched(approve(approvals), ({ rules }) => rules.policy),
-]
-
-interface CallStepsOptions {
-  readonly gauge: CallGauge
-  readonly tools: ToolLimits
-  readonly approvals: Pick<Approvals, 'grantFor'>
-}
 
 export interface PipelineOptions
   extends Omit<JudgeOptions, 'steps'>,
