@@ -1,9 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
-import { receiveBody } from '@sallyport/kit/http-intake'
+import { type BodyLimit, bodyTooLarge, receiveBody } from '@sallyport/kit/http-intake'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
-import { acceptsJson, acceptsStream, HttpExchange, sendMessage, sendRefusal } from './http-exchange.ts'
+import type { HttpAnswer } from './http-answer.ts'
+import { acceptsJson, acceptsStream, HttpExchange, type HttpRequest, sendRefusal } from './http-exchange.ts'
 import { type Incoming, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
@@ -14,6 +15,7 @@ import { flawData, isModern, requestFlaw } from './modern-envelope.ts'
 import { refusalOf } from './refusal-of.ts'
 import { readOpening } from './session-opening.ts'
 import { UnreadAnswers } from './unread-answers.ts'
+import { WholeRequest } from './whole-request.ts'
 import { resultMessage } from './wire-message.ts'
 
 export interface HttpMcpOptions {
@@ -30,8 +32,8 @@ export interface HttpMcpOptions {
 export type WatchCredential = (authorization: string, onEnd: () => void) => () => void
 
 interface Visit {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: IncomingMessage | WholeRequest
+  readonly answer: HttpAnswer
   readonly principal: Principal
   readonly watch: WatchCredential
 }
@@ -62,8 +64,9 @@ export class HttpMcp {
   }
 
   #receive(visit: Visit): void {
-    checkMedia(visit.request)
-    receiveBody(visit.request, { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }, (body) => {
+    const { request } = visit
+    checkMedia(request)
+    receive(request, { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }, (body) => {
       if (body instanceof SallyportError) this.#fail(visit, body)
       else this.#attempt(visit, () => this.#take(visit, body))
     })
@@ -89,17 +92,17 @@ export class HttpMcp {
     }
   }
 
-  #fail({ request, response }: Visit, error: unknown): void {
+  #fail({ request, answer }: Visit, error: unknown): void {
     const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, `${request.method} /mcp`))
     const isVerb = refusal.code === 'VERB_REFUSED'
-    sendRefusal(response, refusal, isVerb ? { headers: { allow: 'POST, GET, DELETE' } } : {})
+    sendRefusal(answer, refusal, isVerb ? { headers: { allow: 'POST, GET, DELETE' } } : {})
   }
 
   /** What a message asks for; undefined when it has been answered already. */
   #read(visit: Visit, bytes: Buffer): Asked | Promise<void> | undefined {
     const message = readMessage(bytes)
     if ('error' in message) {
-      sendRefusal(visit.response, message.error, { id: message.id as string | number | undefined })
+      sendRefusal(visit.answer, message.error, { id: message.id as string | number | undefined })
       return undefined
     }
     if (message.kind !== 'response' && isModern(message, visit.request.headers)) return this.#modern(visit, message)
@@ -116,20 +119,20 @@ export class HttpMcp {
   }
 
   #modern(visit: Visit, message: Exclude<Incoming, { kind: 'response' }>): Asked | undefined {
-    const { request, response, principal } = visit
+    const { request, answer, principal } = visit
     const flaw = requestFlaw(message, request.headers)
     if (flaw) {
       const id = message.kind === 'request' ? message.id : undefined
-      sendRefusal(response, flaw, { id, data: flawData(flaw, message) })
+      sendRefusal(answer, flaw, { id, data: flawData(flaw, message) })
       return undefined
     }
-    if (message.kind === 'notification') return accepted(response)
+    if (message.kind === 'notification') return accepted(answer)
     const { id, method, params } = message
     if (method === 'subscriptions/listen') {
       requireStream(request)
       endWithCredential(visit)
     }
-    const exchange = new HttpExchange(request, response)
+    const exchange = new HttpExchange(request, answer)
     exchange.cancelOnClose()
     const client = new ModernClient(params, exchange)
     const { cancellation } = exchange
@@ -138,25 +141,25 @@ export class HttpMcp {
   }
 
   #legacy(visit: Visit, message: Incoming): Asked | Promise<void> | undefined {
-    const { request, response, principal } = visit
+    const { request, answer, principal } = visit
     checkLegacyVersion(request)
     if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(visit, message)
     const session = this.#sessionOf(visit)
-    if (message.kind === 'notification') return this.#notified(session, message, response)
+    if (message.kind === 'notification') return this.#notified(session, message, answer)
     if (message.kind === 'response') {
       session.client.answered(message.id, message.message)
-      return accepted(response)
+      return accepted(answer)
     }
     const { id, method, params } = message
     if (session.inFlight.has(id))
       throw new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)
     const { streams, subscriptions } = session
-    const exchange = new HttpExchange(request, response, { streams, requestId: id })
+    const exchange = new HttpExchange(request, answer, { streams, requestId: id })
     const { cancellation } = exchange
     session.inFlight.set(id, cancellation)
     this.#long.add(exchange)
     const client = new CallingClient(session.client, exchange)
-    const isAwaited = (): boolean => exchange.connection?.destroyed === false
+    const isAwaited = (): boolean => exchange.isAwaited
     // Written out: to add to a copied object costs more than all else here.
     const asked = {
       id,
@@ -173,24 +176,24 @@ export class HttpMcp {
     return { exchange, session, request: asked }
   }
 
-  async #initialize({ response, principal }: Visit, message: ClientCall): Promise<void> {
+  async #initialize({ answer, principal }: Visit, message: ClientCall): Promise<void> {
     const result = await this.#options.methods.initializeResult(principal, message.params.protocolVersion)
     const opening = readOpening(message.params, String(result.protocolVersion))
     const session = this.#options.sessions.open(principal, opening)
-    sendMessage(response, { message: resultMessage(message.id, result), status: 200 }, { 'mcp-session-id': session.id })
+    answer.send({ message: resultMessage(message.id, result), status: 200 }, { 'mcp-session-id': session.id })
   }
 
   #notified(
     session: LegacySession,
     { method, params }: Extract<Incoming, { kind: 'notification' }>,
-    response: ServerResponse,
+    answer: HttpAnswer,
   ): undefined {
     const id = isJsonObject(params) ? params.requestId : undefined
     if (method === 'notifications/cancelled' && (typeof id === 'string' || typeof id === 'number')) {
       session.inFlight.get(id)?.cancel('the client cancelled it')
     }
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(session.id, method)
-    return accepted(response)
+    return accepted(answer)
   }
 
   #openStream(visit: Visit): void {
@@ -198,13 +201,14 @@ export class HttpMcp {
     requireStream(visit.request)
     const lastEventId = visit.request.headers['last-event-id']
     endWithCredential(visit)
-    session.streams.listen(visit.response, typeof lastEventId === 'string' ? lastEventId : undefined)
-    this.#unread.watch(visit.response)
+    const response = visit.answer.open()
+    session.streams.listen(response, typeof lastEventId === 'string' ? lastEventId : undefined)
+    this.#unread.watch(response)
   }
 
   #endSession(visit: Visit): void {
     this.#options.sessions.end(this.#sessionOf(visit), 'the client ended the session')
-    visit.response.writeHead(204).end()
+    visit.answer.open().writeHead(204).end()
   }
 
   #sessionOf({ request, principal }: Visit): LegacySession {
@@ -234,16 +238,26 @@ interface Asked {
 }
 
 /** Other requests prove anew who makes them; a stream was let in once, and may stay for days. */
-function endWithCredential({ request, response, watch }: Visit): void {
+function endWithCredential({ request, answer, watch }: Visit): void {
   const { authorization } = request.headers
   if (authorization === undefined) return
+  const response = answer.open()
   response.once(
     'close',
     watch(authorization, () => response.destroy()),
   )
 }
 
-function checkMedia(request: IncomingMessage): void {
+function receive(
+  request: IncomingMessage | WholeRequest,
+  limit: BodyLimit,
+  done: (body: Buffer | SallyportError) => void,
+): void {
+  if (!(request instanceof WholeRequest)) return receiveBody(request, limit, done)
+  done(request.body.length > limit.limit ? bodyTooLarge(limit) : request.body)
+}
+
+function checkMedia(request: HttpRequest): void {
   const { 'content-type': type = '', accept } = request.headers
   // As the SDKs write it, and so nearly everybody.
   if (type === 'application/json' && accept === 'application/json, text/event-stream') return
@@ -256,7 +270,7 @@ function checkMedia(request: IncomingMessage): void {
     )
 }
 
-function checkLegacyVersion(request: IncomingMessage): void {
+function checkLegacyVersion(request: HttpRequest): void {
   const version = request.headers['mcp-protocol-version']
   if (version === undefined || LEGACY_VERSIONS.includes(String(version))) return
   throw new SallyportError(
@@ -268,7 +282,7 @@ function checkLegacyVersion(request: IncomingMessage): void {
   )
 }
 
-function requireStream(request: IncomingMessage): void {
+function requireStream(request: HttpRequest): void {
   if (acceptsStream(request)) return
   throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
 }
@@ -276,6 +290,6 @@ function requireStream(request: IncomingMessage): void {
 const wrongVerb = (): SallyportError =>
   new SallyportError('VERB_REFUSED', 'This endpoint takes POST; GET and DELETE only with a session.')
 
-function accepted(response: ServerResponse): undefined {
-  response.writeHead(202, { 'content-length': 0 }).end()
+function accepted(answer: HttpAnswer): undefined {
+  if (!answer.isSpent) answer.open().writeHead(202, { 'content-length': 0 }).end()
 }

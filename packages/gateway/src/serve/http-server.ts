@@ -4,10 +4,14 @@ import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
 import { createRequestGuard, type RequestGuard } from '@sallyport/kit/http-intake'
 import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
+import type { HttpAnswer } from './http-answer.ts'
+import { HttpConnections } from './http-connections.ts'
 import { sendRefusal } from './http-exchange.ts'
 import type { HttpMcp, WatchCredential } from './http-mcp.ts'
+import { NodeAnswer } from './node-answer.ts'
 import { sendProblem } from './problem.ts'
 import { refusalOf } from './refusal-of.ts'
+import type { WholeRequest } from './whole-request.ts'
 
 export interface Routes {
   readonly mcp: HttpMcp
@@ -42,6 +46,13 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 5_000,
 }
 
+/** The same for the connections that node does not see. */
+const PATIENCE = {
+  toAsk: TIMEOUTS.headersTimeout,
+  toAskAgain: TIMEOUTS.keepAliveTimeout,
+  lookEvery: TIMEOUTS.connectionsCheckingInterval,
+}
+
 const HINTS = {
   host: 'add the exact Host value to gateway.allowed_hosts.',
   origin: 'add its exact origin to gateway.allowed_origins.',
@@ -52,47 +63,56 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
   const answers = new WeakMap<Duplex, ServerResponse>()
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
     answers.set(request.socket, response)
+    const answer = new NodeAnswer(request, response)
     const refused = guard?.(request)
-    if (refused) return sendRefusal(response, refused)
-    route({ request, response, routes: options })
+    if (refused) sendRefusal(answer, refused)
+    else route({ request, answer, routes: options }, (visit) => enter(visit, response))
   })
   refuseNonsense(server, answers)
+  const connections = new HttpConnections(server, PATIENCE, (request, answer) => {
+    const refused = guard?.(request)
+    if (refused) sendRefusal(answer, refused)
+    else route({ request, answer, routes: options }, (visit) => routeMcp(request.url, visit))
+  })
   const { port } = await listen(server, options)
   const { host, allowedHosts, allowedOrigins } = options
   guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
-  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, close: () => closeServer(server) }
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    close: () => closeServer(server, connections),
+  }
 }
 
-interface Visit {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+interface Visit<Request extends IncomingMessage | WholeRequest = IncomingMessage | WholeRequest> {
+  readonly request: Request
+  readonly answer: HttpAnswer
   readonly routes: Routes
 }
 
 /** A bug is an answer, whether it shows at once or later: nobody above catches what is thrown here. */
-function route(visit: Visit): void {
+function route<Asked extends Visit>(visit: Asked, enter: (visit: Asked) => Promise<void> | undefined): void {
   try {
-    answer(visit)?.catch((error: unknown) => refuse(visit, error))
+    enter(visit)?.catch((error: unknown) => refuse(visit, error))
   } catch (error) {
     refuse(visit, error)
   }
 }
 
 /** Every path that the gateway answers on. */
-function answer(visit: Visit): Promise<void> | undefined {
-  const { request, response, routes } = visit
+function enter(visit: Visit<IncomingMessage>, response: ServerResponse): Promise<void> | undefined {
+  const { request, routes } = visit
   const path = pathOf(request)
   if (path === '/mcp' || path.startsWith('/mcp/')) return routeMcp(path, visit)
-  if (path !== '/healthz' && path !== '/readyz') return routeAdmin(visit)
+  if (path !== '/healthz' && path !== '/readyz') return routeAdmin(request, response, routes)
   if (path === '/healthz') sendWord(response, 200, 'ok')
   else if (routes.isReady()) sendWord(response, 200, 'ready')
   else sendWord(response, 503, 'starting')
   return undefined
 }
 
-function refuse({ request, response, routes }: Visit, error: unknown): void {
+function refuse({ request, answer, routes }: Visit, error: unknown): void {
   const refusal = refusalOf(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`))
-  sendRefusal(response, refusal)
+  sendRefusal(answer, refusal)
 }
 
 /** A caller who was seen before is known at once; to wait for that too would cost every call a turn. */
@@ -104,14 +124,14 @@ function routeMcp(path: string, visit: Visit): Promise<void> | undefined {
 }
 
 function enterMcp(path: string, caller: Authentication, visit: Visit): void {
-  const { request, response, routes } = visit
-  if (isRefusal(caller)) return sendRefusal(response, caller.refused, { headers: challengeOf(caller) })
+  const { request, answer, routes } = visit
+  if (isRefusal(caller)) return sendRefusal(answer, caller.refused, { headers: challengeOf(caller) })
   const principal = atPath(caller, path, routes)
-  if (principal instanceof SallyportError) sendRefusal(response, principal)
-  else routes.mcp.handle({ request, response, principal, watch: routes.watch })
+  if (principal instanceof SallyportError) sendRefusal(answer, principal)
+  else routes.mcp.handle({ request, answer, principal, watch: routes.watch })
 }
 
-async function routeAdmin({ request, response, routes }: Visit): Promise<void> {
+async function routeAdmin(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
   const caller = await adminCallerOf(request, routes)
   if (caller && isRefusal(caller)) return sendProblem(response, caller.refused, challengeOf(caller))
   await routes.admin(request, response, caller)
@@ -137,7 +157,7 @@ function atPath(principal: Principal, path: string, { narrow }: Routes): Princip
   return narrow(principal, agent, variant)
 }
 
-export function pathOf(request: IncomingMessage): string {
+export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
   // A proxy may ask in absolute form; the guard has compared its authority with the Host already.
   const asked = request.url ?? '/'
   const url = asked.startsWith('/') ? asked : asked.replace(/^https?:\/\/[^/?#]*/i, '') || '/'
@@ -195,11 +215,15 @@ function refuseNonsense(server: Server, answers: WeakMap<Duplex, ServerResponse>
 
 const plainRefusal = (status: string): string => `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
 
-function closeServer(server: Server): Promise<void> {
+function closeServer(server: Server, connections: HttpConnections): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
     server.closeIdleConnections()
+    connections.closeIdle()
     // Calls under way have been answered or cancelled by now; what is left is idle streams.
-    setTimeout(() => server.closeAllConnections(), 200).unref()
+    setTimeout(() => {
+      server.closeAllConnections()
+      connections.closeAll()
+    }, 200).unref()
   })
 }

@@ -13,6 +13,13 @@ export function messageBytes(message: WireMessage): number {
   return bytes
 }
 
+/** The bytes of a piece, one character each. */
+export function asLatin1(piece: string | Buffer): string {
+  if (typeof piece !== 'string') return piece.toString('latin1')
+  // Most are an id between two of our own words.
+  return Buffer.byteLength(piece) === piece.length ? piece : Buffer.from(piece).toString('latin1')
+}
+
 export function resultMessage(id: Json, result: JsonObject): WireMessage {
   return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`]
 }

@@ -1,3 +1,3 @@
 export { headerText, readHeaderText } from './header-text.ts'
-export { type BodyLimit, readBody, receiveBody } from './request-body.ts'
+export { type BodyLimit, bodyTooLarge, readBody, receiveBody } from './request-body.ts'
 export { createRequestGuard, type RequestGuard } from './request-guard.ts'

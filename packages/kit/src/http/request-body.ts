@@ -31,14 +31,13 @@ export function readBody(request: IncomingMessage, limit: BodyLimit): Promise<Bu
 /** Tells once: the whole body, or why it cannot be had. Without a promise, which every call would pay for. */
 export function receiveBody(
   request: IncomingMessage,
-  { limit, hint }: BodyLimit,
+  bounds: BodyLimit,
   done: (body: Buffer | SallyportError) => void,
 ): void {
-  const tooLarge = (): SallyportError =>
-    new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, { hint })
+  const { limit } = bounds
   // Whoever left while the credentials were looked at will not say so again.
   if (request.destroyed && !request.complete) return done(cutOff())
-  if (Number(request.headers['content-length'] ?? 0) > limit) return done(tooLarge())
+  if (Number(request.headers['content-length'] ?? 0) > limit) return done(bodyTooLarge(bounds))
   let chunks: Buffer[] | undefined = []
   let bytes = 0
   const end = (body: Buffer | SallyportError): void => {
@@ -49,13 +48,16 @@ export function receiveBody(
   request
     .on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > limit) end(tooLarge())
+      if (bytes > limit) end(bodyTooLarge(bounds))
       else chunks?.push(chunk)
     })
     .on('end', () => end(joined(chunks ?? [])))
     // Node emits its errors only where somebody listens for them, and closes it in any case.
     .on('close', () => chunks && end(cutOff()))
 }
+
+export const bodyTooLarge = ({ limit, hint }: BodyLimit): SallyportError =>
+  new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, { hint })
 
 const joined = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)

@@ -1,0 +1,18 @@
+import type { ServerResponse } from 'node:http'
+import type { Reply } from './client-request.ts'
+
+/** The way back to whoever made a request over HTTP: one whole message, or whatever node's own response can say. */
+export interface HttpAnswer {
+  /** The connection is not there any more. */
+  readonly isGone: boolean
+  /** It has been begun, or nobody is left to take it. */
+  readonly isSpent: boolean
+  /** What the answer goes over, where that is a response of node's. */
+  readonly response: ServerResponse | undefined
+  /** Nothing happens where it is spent. */
+  send(reply: Reply, headers?: Readonly<Record<string, string>>): void
+  /** For all that is no whole message: a stream, a status alone. */
+  open(): ServerResponse
+  /** Calls back when the client leaves before the answer is whole. */
+  onLeave(told: () => void): void
+}

@@ -1,0 +1,52 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts'
+
+export interface HttpPatience {
+  /** For the first request of a connection, in milliseconds. */
+  readonly toAsk: number
+  /** For the next one. */
+  readonly toAskAgain: number
+  readonly lookEvery: number
+}
+
+/** The connections of a server that come before node:http: their whole requests need none of its work. */
+export class HttpConnections {
+  readonly #open = new Set<HttpConnection>()
+  readonly #patience: HttpPatience
+  readonly #timer: NodeJS.Timeout
+
+  constructor(server: Server, patience: HttpPatience, onRequest: HttpConnectionOptions['onRequest']) {
+    this.#patience = patience
+    // Giving node a connection by its own listener is what emitting `connection` is documented for; emitted, it would come back to us.
+    const byNode = server.listeners('connection')
+    server.removeAllListeners('connection')
+    const options: HttpConnectionOptions = {
+      onRequest,
+      handOver: (socket) => {
+        for (const listener of byNode) listener.call(server, socket)
+      },
+      onClose: (connection) => this.#open.delete(connection),
+    }
+    server.on('connection', (socket: Socket) => this.#open.add(new HttpConnection(socket, options)))
+    this.#timer = setInterval(() => this.#look(), patience.lookEvery).unref()
+  }
+
+  /** Calls under way are answered yet. */
+  closeIdle(): void {
+    clearInterval(this.#timer)
+    for (const connection of [...this.#open]) if (connection.isIdle) connection.end()
+  }
+
+  closeAll(): void {
+    for (const connection of [...this.#open]) connection.destroy()
+  }
+
+  #look(): void {
+    const { toAsk, toAskAgain, lookEvery } = this.#patience
+    for (const connection of [...this.#open]) {
+      const quietFor = connection.look() * lookEvery
+      if (quietFor > (connection.hasAsked ? toAskAgain : toAsk)) connection.end()
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Reply } from './client-request.ts'
+import type { HttpAnswer } from './http-answer.ts'
+import { sendWhole } from './node-answer.ts'
+import { asLatin1, messageBytes, type WireMessage } from './wire-message.ts'
+
+/** A longer message is written in its pieces, as node does it. */
+const MOST_JOINED = 32_768
+
+/** The answer to a request that came whole: a small message leaves in one write, all else by a response of node's. */
+export class WholeAnswer implements HttpAnswer {
+  readonly #socket: Socket
+  readonly #done: () => void
+  #response: ServerResponse | undefined
+  #isSent = false
+  #left: (() => void) | undefined
+
+  constructor(socket: Socket, done: () => void) {
+    this.#socket = socket
+    this.#done = done
+  }
+
+  get isGone(): boolean {
+    return this.#socket.destroyed
+  }
+
+  get isSpent(): boolean {
+    return this.#isSent || this.#socket.destroyed || this.#response?.headersSent === true
+  }
+
+  get response(): ServerResponse | undefined {
+    return this.#response
+  }
+
+  send(reply: Reply, headers?: Readonly<Record<string, string>>): void {
+    if (this.isSpent) return
+    const { status, message } = reply
+    const bytes = messageBytes(message)
+    if (headers !== undefined || bytes > MOST_JOINED) return sendWhole(this.open(), reply, headers)
+    this.#isSent = true
+    this.#socket.write(headOf(status, bytes) + joined(message), 'latin1')
+    this.#done()
+  }
+
+  open(): ServerResponse {
+    this.#response ??= this.#openResponse()
+    return this.#response
+  }
+
+  onLeave(told: () => void): void {
+    this.#left = told
+  }
+
+  /** The connection closed before all was said. */
+  leave(): void {
+    this.#left?.()
+  }
+
+  #openResponse(): ServerResponse {
+    const socket = this.#socket
+    const request = Object.assign(new IncomingMessage(socket), { complete: true, httpVersionMajor: 1, httpVersionMinor: 1 })
+    const response = new ServerResponse(request)
+    response.assignSocket(socket)
+    response.once('finish', () => {
+      response.detachSocket(socket)
+      response.destroyed = true
+      response.emit('close')
+      this.#done()
+    })
+    return response
+  }
+}
+
+/** Read from the clock once a second. */
+let second = 0
+let dateLine = ''
+
+function dateAt(now: number): string {
+  const current = Math.floor(now / 1_000)
+  if (current !== second) {
+    second = current
+    dateLine = new Date(now).toUTCString()
+  }
+  return dateLine
+}
+
+function headOf(status: number, bytes: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${dateAt(Date.now())}\r\nconnection: keep-alive\r\n\r\n`
+}
+
+function joined(message: WireMessage): string {
+  let text = ''
+  for (const piece of message) text += asLatin1(piece)
+  return text
+}
