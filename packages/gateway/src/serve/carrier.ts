@@ -1,8 +1,11 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject, traceIdOf } from '@sallyport/core'
 
 /** The HTTP request that a message came in, as far as its headers concern what is done with it. */
-export type Carrier = Pick<IncomingMessage, 'headers' | 'headersDistinct'>
+export interface Carrier {
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
+}
 
 /** The W3C trace context of the transport, as far as the message itself has none. */
 export function traceOf(carrier: Carrier | undefined, params: JsonObject): JsonObject | undefined {

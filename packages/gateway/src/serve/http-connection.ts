@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { WholeAnswer } from './whole-answer.ts'
-import { readWholeRequest, type WholeRequest } from './whole-request.ts'
+import { type RequestHead, readWholeRequest, type WholeRequest } from './whole-request.ts'
 
 export interface HttpConnectionOptions {
   readonly onRequest: (request: WholeRequest, answer: WholeAnswer) => void
@@ -18,7 +18,7 @@ export class HttpConnection {
   readonly #options: HttpConnectionOptions
   #answer: WholeAnswer | undefined
   #held: Buffer | undefined
-  #hasAsked = false
+  #lastHead: RequestHead | undefined
   #quietLooks = 0
 
   constructor(socket: Socket, options: HttpConnectionOptions) {
@@ -33,7 +33,7 @@ export class HttpConnection {
 
   /** Whether something was asked over it before. */
   get hasAsked(): boolean {
-    return this.#hasAsked
+    return this.#lastHead !== undefined
   }
 
   /** Call from time to time: tells how often it was, this time included, since something was asked or answered. */
@@ -57,9 +57,9 @@ export class HttpConnection {
   }
 
   #read(bytes: Buffer): void {
-    const request = readWholeRequest(bytes)
+    const request = readWholeRequest(bytes, this.#lastHead)
     if (request === undefined) return this.#handOver(bytes)
-    this.#hasAsked = true
+    this.#lastHead = request.head
     this.#quietLooks = 0
     this.#answer = new WholeAnswer(this.#socket, this.#onAnswered)
     this.#options.onRequest(request, this.#answer)

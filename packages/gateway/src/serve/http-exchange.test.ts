@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { SallyportError } from '@sallyport/core'
 import { readBody } from '@sallyport/kit/http-intake'
@@ -7,10 +7,13 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { beginEventStream } from './event-stream.ts'
-import { HttpExchange, sendMessage, sendRefusal } from './http-exchange.ts'
+import type { HttpAnswer } from './http-answer.ts'
+import { HttpConnections } from './http-connections.ts'
+import { HttpExchange, type HttpRequest, sendRefusal } from './http-exchange.ts'
+import { NodeAnswer } from './node-answer.ts'
 import { printedMessage, resultMessage } from './wire-message.ts'
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void
+type Handler = (request: HttpRequest, answer: HttpAnswer) => void
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -18,16 +21,39 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
-async function listen(handler: Handler): Promise<number> {
-  const server = createServer(handler).listen(0, '127.0.0.1')
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  return (server.address() as { port: number }).port
+}
+
+async function listenByNode(handler: (request: IncomingMessage, answer: NodeAnswer) => void): Promise<number> {
+  const server = createServer((request, response) => handler(request, new NodeAnswer(request, response)))
   closers.push(async () => {
     server.close()
     server.closeAllConnections()
     await once(server, 'close')
   })
-  return (server.address() as { port: number }).port
+  return listen(server)
 }
+
+async function listenForWhole(handler: Handler): Promise<number> {
+  const server = createServer((_request, response) => response.writeHead(500).end('it did not come whole'))
+  const connections = new HttpConnections(server, { toAsk: 1e6, toAskAgain: 1e6, lookEvery: 1e6 }, handler)
+  closers.push(async () => {
+    server.close()
+    connections.closeIdle()
+    connections.closeAll()
+    await once(server, 'close')
+  })
+  return listen(server)
+}
+
+/** Both ways in which a request is read have to be answered alike. */
+const READERS = [
+  ['by node:http', listenByNode],
+  ['whole', listenForWhole],
+] as const
 
 interface Asked {
   readonly body?: string
@@ -35,13 +61,13 @@ interface Asked {
 }
 
 async function ask(port: number, { body = '{}', accept = 'application/json, text/event-stream' }: Asked = {}) {
-  const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body, headers: { accept } })
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', body, headers: { accept } })
   return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
 }
 
 const ANSWER = { message: resultMessage(1, { text: 'grüße' }), status: 200 }
 
-describe('the answer to a POST', () => {
+describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen) => {
   it('is plain JSON where there is nothing to say before it, however many pieces it has', async () => {
     const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
     for (const message of [
@@ -49,9 +75,7 @@ describe('the answer to a POST', () => {
       printedMessage(1, [Buffer.from('{"a":"ü"}')]),
       printedMessage(1, [large]),
     ]) {
-      const port = await listen((request, response) =>
-        new HttpExchange(request, response).reply({ message, status: 200 }),
-      )
+      const port = await listen((request, answer) => new HttpExchange(request, answer).reply({ message, status: 200 }))
       const { type, text } = await ask(port)
       expect(type).toBe('application/json')
       expect(text).toBe(Buffer.concat(message.map((piece) => Buffer.from(piece))).toString())
@@ -59,8 +83,8 @@ describe('the answer to a POST', () => {
   })
 
   it('is a stream of events from the first notice on', async () => {
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
       exchange.notify({ method: 'n', params: { text: 'one\ntwo' } })
       exchange.reply(ANSWER)
       exchange.notify({ method: 'too late' })
@@ -75,8 +99,8 @@ describe('the answer to a POST', () => {
   })
 
   it('leaves the notices out for a client that takes no streams', async () => {
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
       exchange.notify({ method: 'n' })
       exchange.reply(ANSWER)
     })
@@ -84,8 +108,8 @@ describe('the answer to a POST', () => {
   })
 
   it('is a stream for a client that expects one, where the call took long', async () => {
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
       exchange.beginStream()
       exchange.beginStream()
       exchange.reply(ANSWER)
@@ -96,19 +120,19 @@ describe('the answer to a POST', () => {
   })
 
   it('is written once', async () => {
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
       exchange.reply(ANSWER)
       exchange.reply(ANSWER)
       exchange.notify({ method: 'too late' })
-      sendRefusal(response, new SallyportError('INTERNAL', 'too late'))
+      sendRefusal(answer, new SallyportError('INTERNAL', 'too late'))
     })
     expect((await ask(port)).text).toBe('{"jsonrpc":"2.0","id":1,"result":{"text":"grüße"}}')
   })
 
   it('is a refusal with the status of its kind', async () => {
-    const port = await listen((_request, response) =>
-      sendRefusal(response, new SallyportError('SESSION_UNKNOWN', 'None.'), { id: 7, headers: { allow: 'POST' } }),
+    const port = await listen((_request, answer) =>
+      sendRefusal(answer, new SallyportError('SESSION_UNKNOWN', 'None.'), { id: 7, headers: { allow: 'POST' } }),
     )
     const { status, text } = await ask(port)
     expect(status).toBe(404)
@@ -116,17 +140,17 @@ describe('the answer to a POST', () => {
   })
 })
 
-describe(`a client that leaves before its answer (${promise('GW-6')})`, () => {
+describe.each(READERS)(`a client read %s that leaves before its answer (${promise('GW-6')})`, (_reader, listen) => {
   it('cancels the call where that is what leaving means', async () => {
     const cancelled = deferred<string>()
     const arrived = deferred<undefined>()
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
       exchange.cancelOnClose()
       exchange.cancellation.onCancel(cancelled.resolve)
       arrived.resolve(undefined)
     })
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST' }).on('error', () => {})
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
     asked.end('{}')
     await arrived.promise
     asked.destroy()
@@ -134,28 +158,33 @@ describe(`a client that leaves before its answer (${promise('GW-6')})`, () => {
   })
 
   it('does not cancel an answer that was given', async () => {
-    const closed = deferred<HttpExchange>()
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
+    const answered = deferred<HttpExchange>()
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
       exchange.cancelOnClose()
-      response.once('close', () => closed.resolve(exchange))
       exchange.reply(ANSWER)
+      answered.resolve(exchange)
     })
-    await ask(port)
-    expect((await closed.promise).cancellation.reason).toBeUndefined()
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' })
+    asked.end('{}')
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    response.resume()
+    await once(response, 'end')
+    asked.destroy()
+    expect((await answered.promise).cancellation.reason).toBeUndefined()
   })
 
   it('leaves no timer behind when a notice comes after it', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const left = deferred<HttpExchange>()
     const arrived = deferred<undefined>()
-    const port = await listen((request, response) => {
-      const exchange = new HttpExchange(request, response)
-      response.once('close', () => left.resolve(exchange))
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      answer.onLeave(() => left.resolve(exchange))
       arrived.resolve(undefined)
     })
     const before = vi.getTimerCount()
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST' }).on('error', () => {})
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
     asked.end('{}')
     await arrived.promise
     asked.destroy()
@@ -168,14 +197,15 @@ describe(`a client that leaves before its answer (${promise('GW-6')})`, () => {
   it('takes the timer of its stream with it', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const closed = deferred<undefined>()
-    const port = await listen((_request, response) => {
+    const port = await listen((_request, answer) => {
+      const response = answer.open()
       beginEventStream(response)
       beginEventStream(response)
       response.once('close', () => closed.resolve(undefined))
     })
     const before = vi.getTimerCount()
-    const asked = httpRequest({ port, host: '127.0.0.1' }).on('error', () => {})
-    asked.end()
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+    asked.end('{}')
     await once(asked, 'response')
     expect(vi.getTimerCount()).toBe(before + 1)
     asked.destroy()
@@ -189,14 +219,14 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
   async function bodies(limit: number) {
     const outcomes: Promise<string>[] = []
     const waiting: (() => void)[] = []
-    const port = await listen((request, response) => {
+    const port = await listenByNode((request, answer) => {
       const outcome = readBody(request, { limit, hint: '' }).then(
         (bytes) => bytes.toString(),
         (error: unknown) => (error instanceof SallyportError ? error.code : `not an expected error: ${String(error)}`),
       )
       outcomes.push(outcome)
       for (const wake of waiting.splice(0)) wake()
-      void outcome.then(() => sendMessage(response, ANSWER))
+      void outcome.then(() => answer.send(ANSWER))
     })
     const first = async (): Promise<string> => {
       if (outcomes.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
@@ -235,7 +265,7 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
 
   it('of somebody who left before it was looked at is a refusal too', async () => {
     const outcome = deferred<string>()
-    const port = await listen((request) => {
+    const port = await listenByNode((request) => {
       request.once('close', () =>
         readBody(request, { limit: 1_000, hint: '' }).then(
           () => outcome.resolve('read'),

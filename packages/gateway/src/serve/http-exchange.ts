@@ -8,7 +8,7 @@ import type { SessionStreams } from './session-streams.ts'
 import { errorMessage, notificationMessage } from './wire-message.ts'
 
 /** What the MCP path looks at of a request, whoever read it. */
-export type HttpRequest = Pick<IncomingMessage, 'method' | 'headers' | 'headersDistinct'>
+export type HttpRequest = Pick<IncomingMessage, 'method' | 'headers'>
 
 /** Where a call of the legacy era can be resumed. */
 export interface Resumption {

@@ -24,7 +24,7 @@ describe(`asking for what is not there (${promise('GOV-24')})`, () => {
     const { methods, log, requests } = createMethodsBench({ catalogues: { files: catalogueOf(['read']) } })
     const answer = async (sent: JsonObject, traceparent?: string): Promise<string> => {
       const { request } = requestOf(method, sent, {
-        carrier: { headers: { traceparent }, headersDistinct: {} },
+        carrier: { headers: { traceparent }, rawHeaders: [] },
         subscriptions: new ClientSubscriptions(() => {}),
       })
       expect(JSON.stringify(messageOf(await methods.answer(request)))).toContain(error)

@@ -19,7 +19,7 @@ export function paramFlaw(offer: Offer, params: JsonObject, carrier: Carrier): S
   const args = isJsonObject(params.arguments) ? params.arguments : {}
   for (const param of repeated) {
     const expected = paramText(param, args)
-    const [given, another] = carrier.headersDistinct[param.header] ?? []
+    const [given, another] = valuesOf(carrier, param.header)
     if (given === undefined && expected === undefined) continue
     if (given === undefined) return mismatch(param, 'is missing')
     if (another !== undefined) return mismatch(param, 'stands twice')
@@ -30,15 +30,25 @@ export function paramFlaw(offer: Offer, params: JsonObject, carrier: Carrier): S
   return undefined
 }
 
+function valuesOf({ rawHeaders }: Carrier, header: string): readonly string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === header)
+}
+
 /** Headers of that kind that mean nothing to us; the protocol wants them passed on. */
-export function foreignParamHeaders(offer: Offer, { headers }: Carrier): readonly string[] | undefined {
-  const foreign: string[] = []
-  for (const name in headers) {
+export function foreignParamHeaders(offer: Offer, { rawHeaders }: Carrier): readonly string[] | undefined {
+  let foreign: string[] | undefined
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const given = rawHeaders[at] as string
+    // Nearly none is as long.
+    if (given.length <= PARAM_PREFIX.length) continue
+    const name = given.toLowerCase()
     if (!name.startsWith(PARAM_PREFIX) || repeatedParams(offer).some(({ header }) => header === name)) continue
-    const value = headers[name]
-    if (typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value)) foreign.push(name, value)
+    const value = rawHeaders[at + 1] as string
+    if (!/^[\t\x20-\x7e]*$/.test(value)) continue
+    foreign ??= []
+    foreign.push(name, value)
   }
-  return foreign.length > 0 ? foreign : undefined
+  return foreign
 }
 
 /** Neither value is told: arguments may be secrets. */

@@ -59,7 +59,11 @@ export class WholeAnswer implements HttpAnswer {
 
   #openResponse(): ServerResponse {
     const socket = this.#socket
-    const request = Object.assign(new IncomingMessage(socket), { complete: true, httpVersionMajor: 1, httpVersionMinor: 1 })
+    const request = Object.assign(new IncomingMessage(socket), {
+      complete: true,
+      httpVersionMajor: 1,
+      httpVersionMinor: 1,
+    })
     const response = new ServerResponse(request)
     response.assignSocket(socket)
     response.once('finish', () => {

@@ -4,45 +4,71 @@ import type { IncomingHttpHeaders } from 'node:http'
 const MOST_HEAD = 16_384
 const MOST_HEADERS = 100
 /** Nothing but what every reader of HTTP understands alike: no folded lines, no blanks before a colon, no bytes beyond ASCII. */
-const HEAD = /^POST (?:\/mcp|\/mcp\/[\w.-]{1,130}) HTTP\/1\.1\r\n(?:[!#$%&'*+.^`|~\w-]+:[\t\x20-\x7e]*\r\n)+$/
+const HEAD = /^POST (?:\/mcp|\/mcp\/[\w.-]{1,130}) HTTP\/1\.1\r\n(?:[!#$%&'*+.^`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n)+$/
 const LENGTH = /^(?:0|[1-9]\d{0,7})$/
 /** What these ask for concerns the connection, or says where the body ends in another way. */
 const BEYOND_US = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection', 'set-cookie'] as const
 
-/** A POST to the MCP endpoint that came in one piece, with all its body: what nearly every call is. */
-export class WholeRequest {
-  readonly method = 'POST'
+/** What stands before a body, and how long that is. */
+export interface RequestHead {
+  /** With the empty line at its end. */
+  readonly bytes: Buffer
   readonly url: string
   readonly rawHeaders: readonly string[]
   readonly headers: IncomingHttpHeaders
+  readonly bodyBytes: number
+}
+
+/** A POST to the MCP endpoint that came in one piece, with all its body: what nearly every call is. */
+export class WholeRequest {
+  readonly method = 'POST'
+  readonly head: RequestHead
   readonly body: Buffer
 
-  constructor(url: string, rawHeaders: readonly string[], headers: IncomingHttpHeaders, body: Buffer) {
-    this.url = url
-    this.rawHeaders = rawHeaders
-    this.headers = headers
+  constructor(head: RequestHead, body: Buffer) {
+    this.head = head
     this.body = body
   }
 
-  /** No header stands here twice. */
-  get headersDistinct(): NodeJS.Dict<string[]> {
-    return Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [String(value)]]))
+  get url(): string {
+    return this.head.url
+  }
+
+  get rawHeaders(): readonly string[] {
+    return this.head.rawHeaders
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.head.headers
   }
 }
 
-/** The request, where these bytes are exactly one that can be read in one way only. All else is for node:http to judge. */
-export function readWholeRequest(bytes: Buffer): WholeRequest | undefined {
+/**
+ * The request, where these bytes are exactly one that can be read in one way only. All else is for node:http to judge.
+ * Clients say much the same before every body: a head that is byte for byte the one before it is not read again.
+ */
+export function readWholeRequest(bytes: Buffer, before?: RequestHead): WholeRequest | undefined {
+  const head = before && beginsWith(bytes, before.bytes) ? before : readHead(bytes)
+  if (head === undefined || bytes.length !== head.bytes.length + head.bodyBytes) return undefined
+  return new WholeRequest(head, bytes.subarray(head.bytes.length))
+}
+
+const beginsWith = (bytes: Buffer, beginning: Buffer): boolean =>
+  bytes.length >= beginning.length && bytes.compare(beginning, 0, beginning.length, 0, beginning.length) === 0
+
+function readHead(bytes: Buffer): RequestHead | undefined {
   const end = bytes.indexOf('\r\n\r\n', 0, 'latin1')
   if (end < 0 || end > MOST_HEAD) return undefined
-  const head = bytes.toString('latin1', 0, end + 2)
-  if (!HEAD.test(head)) return undefined
-  const first = head.indexOf('\r\n')
-  const url = head.slice('POST '.length, first - ' HTTP/1.1'.length)
+  const text = bytes.toString('latin1', 0, end + 2)
+  if (!HEAD.test(text)) return undefined
+  const first = text.indexOf('\r\n')
+  const url = text.slice('POST '.length, first - ' HTTP/1.1'.length)
   const rawHeaders: string[] = []
-  const headers = readHeaders(head, first + 2, rawHeaders)
-  const body = bytes.subarray(end + 4)
-  if (headers === undefined || !isWhole(headers, body.length)) return undefined
-  return new WholeRequest(url, rawHeaders, headers, body)
+  const headers = readHeaders(text, first + 2, rawHeaders)
+  const bodyBytes = headers && bodyBytesOf(headers)
+  if (headers === undefined || bodyBytes === undefined) return undefined
+  // A copy: the body need not be kept for as long as the head is.
+  return { bytes: Buffer.from(bytes.subarray(0, end + 4)), url, rawHeaders, headers, bodyBytes }
 }
 
 function readHeaders(head: string, from: number, raw: string[]): IncomingHttpHeaders | undefined {
@@ -61,9 +87,10 @@ function readHeaders(head: string, from: number, raw: string[]): IncomingHttpHea
   return headers
 }
 
-function isWhole(headers: IncomingHttpHeaders, bodyBytes: number): boolean {
+/** Nothing where the headers ask for more than a body of a known length. */
+function bodyBytesOf(headers: IncomingHttpHeaders): number | undefined {
   const { 'content-length': length, connection } = headers
-  if (length === undefined || !LENGTH.test(length) || Number(length) !== bodyBytes) return false
-  if (connection !== undefined && connection.toLowerCase() !== 'keep-alive') return false
-  return BEYOND_US.every((name) => headers[name] === undefined)
+  if (length === undefined || !LENGTH.test(length)) return undefined
+  if (connection !== undefined && connection.toLowerCase() !== 'keep-alive') return undefined
+  return BEYOND_US.some((name) => headers[name] !== undefined) ? undefined : Number(length)
 }
