@@ -12,6 +12,10 @@ export interface HttpConnectionOptions {
 /** So much that came while an answer was under way is held before the client has to wait. */
 const MOST_HELD = 65_536
 
+/** How a request begins, whatever it asks for. */
+const BEGINNING = /^[A-Z]{3,7} /
+const BEGINNING_BYTES = 8
+
 /** A connection whose requests came whole so far. The first one that does not makes it one of node's. */
 export class HttpConnection {
   readonly #socket: Socket
@@ -67,8 +71,11 @@ export class HttpConnection {
 
   /** Paused from the first byte on, it would not notice that the client leaves. */
   #hold(chunk: Buffer): void {
-    this.#held = this.#held ? Buffer.concat([this.#held, chunk]) : chunk
-    if (this.#held.length > MOST_HELD) this.#socket.pause()
+    const held = this.#held ? Buffer.concat([this.#held, chunk]) : chunk
+    this.#held = held
+    // A stream may last for days; nonsense need not wait for its end.
+    if (held.length >= BEGINNING_BYTES && !BEGINNING.test(held.toString('latin1', 0, BEGINNING_BYTES))) this.destroy()
+    else if (held.length > MOST_HELD) this.#socket.pause()
   }
 
   readonly #onAnswered = (): void => {
