@@ -20,7 +20,6 @@ export default defineConfig({
     noExternal: ['@sallyport/core', '@sallyport/kit', '@stricli/core', 'yaml'],
     external: [
       'libsql',
-      'undici',
       'jose',
       'hono',
       '@hono/node-server',

@@ -1,16 +1,17 @@
+import { connect, isIP } from 'node:net'
 import { SallyportError } from '@sallyport/core'
-import type { Pool } from 'undici'
 import { type HttpServerConfig, isTransportHeader, secretsOf } from '../../config/config.ts'
+import { ConnectionPool, type ConnectionPoolOptions } from './connection-pool.ts'
 import type { Peer } from './http-failure.ts'
 import { urlRefusal } from './url-policy.ts'
 
 /** Calls may all wait on an answer of ours to a question of the server, so those answers need connections of their own. */
 export type Lane = 'calls' | 'side'
 
-const CONNECTIONS = { calls: 128, side: 32 } as const
+/** A stream may be silent for hours, and its other end gone. */
+const SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 
-/** All of undici is a hundred files, most of them for `fetch`: to load them takes three times as long as to load what we use. */
-const POOL_FILE: string = 'undici/lib/dispatcher/pool.js'
+const CONNECTIONS = { calls: 128, side: 32 } as const
 
 /** Where a server is, what to say to it on every request, and the connections to it. */
 export class HttpEndpoint {
@@ -21,34 +22,60 @@ export class HttpEndpoint {
   readonly maxMessageBytes: number
   /** What must not be shown, whoever says it. */
   readonly secrets: readonly string[]
-  readonly #pools: Readonly<Record<Lane, Pool>>
+  readonly #pools: Readonly<Record<Lane, ConnectionPool>>
 
-  constructor(config: HttpServerConfig, pools: (origin: string) => Readonly<Record<Lane, Pool>>) {
+  constructor(config: HttpServerConfig, pools: Readonly<Record<Lane, ConnectionPool>>) {
     this.url = endpointUrl(config)
     this.path = this.url.pathname + this.url.search
     this.peer = { server: config.id, origin: this.url.origin }
     this.maxMessageBytes = config.maxMessageBytes
     this.headers = ownHeaders(config)
     this.secrets = secretsOf(config)
-    this.#pools = pools(this.url.origin)
+    this.#pools = pools
   }
 
-  pool(lane: Lane): Pool {
+  pool(lane: Lane): ConnectionPool {
     return this.#pools[lane]
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#pools.calls.destroy(), this.#pools.side.destroy()])
+    this.#pools.calls.close()
+    this.#pools.side.close()
   }
 }
 
 export async function openHttpEndpoint(config: HttpServerConfig): Promise<HttpEndpoint> {
-  // Who has no HTTP server never pays for it.
-  const { default: ConnectionPool } = (await import(POOL_FILE)) as { default: typeof Pool }
-  // The caller times calls; a stream may be silent for as long as it likes.
-  const open = (origin: string, lane: Lane): Pool =>
-    new ConnectionPool(origin, { connections: CONNECTIONS[lane], pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
-  return new HttpEndpoint(config, (origin) => ({ calls: open(origin, 'calls'), side: open(origin, 'side') }))
+  const url = endpointUrl(config)
+  const dial = url.protocol === 'https:' ? await securely(url) : plainly(url)
+  const open = (lane: Lane): ConnectionPool => new ConnectionPool({ ...dial, most: CONNECTIONS[lane] })
+  return new HttpEndpoint(config, { calls: open('calls'), side: open('side') })
+}
+
+type Dialling = Pick<ConnectionPoolOptions, 'connect' | 'connected'>
+
+function placeOf({ hostname, port, protocol }: URL) {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  return { host, port: Number(port) || (protocol === 'https:' ? 443 : 80), ...SOCKET }
+}
+
+function plainly(url: URL): Dialling {
+  const place = placeOf(url)
+  return { connect: () => connect(place), connected: 'connect' }
+}
+
+/** Who has no server behind TLS never pays for it. A session that a server gave makes the next connection to it cheaper. */
+async function securely(url: URL): Promise<Dialling> {
+  const { connect: connectSecurely } = await import('node:tls')
+  const place = placeOf(url)
+  const name = isIP(place.host) ? {} : { servername: place.host }
+  let session: Buffer | undefined
+  const dial = () => {
+    const socket = connectSecurely({ ...place, ...name, ALPNProtocols: ['http/1.1'], ...(session && { session }) })
+    return socket.on('session', (given: Buffer) => {
+      session = given
+    })
+  }
+  return { connect: dial, connected: 'secureConnect' }
 }
 
 function endpointUrl(config: HttpServerConfig): URL {

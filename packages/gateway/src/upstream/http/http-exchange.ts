@@ -1,9 +1,8 @@
 import type { SallyportError } from '@sallyport/core'
-import type { Dispatcher } from 'undici'
+import type { ClientConnection, Sending, WireRequest } from './client-connection.ts'
 import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { networkFailure, redirectFailure } from './http-failure.ts'
-
-export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
+import type { ResponseHead, ResponseHeaders } from './response-head.ts'
 
 export interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -21,12 +20,13 @@ export interface ExchangeListener {
   onError(error: SallyportError): void
 }
 
-/** One HTTP request and its response. A handler of undici's own interface: streams and promises would cost more than the rest of a call. */
-export class HttpExchange implements Dispatcher.DispatchHandler {
+/** One HTTP request and its response. Told by calls: streams and promises would cost more than the rest of a call. */
+export class HttpExchange implements Sending {
+  wire: WireRequest
+  connection: ClientConnection | undefined
   readonly #endpoint: HttpEndpoint
   readonly #request: ExchangeRequest
   #listener: ExchangeListener | undefined
-  #controller: Dispatcher.DispatchController | undefined
   #redirect: { status: number; target: URL | undefined } | undefined
   #redirected = false
 
@@ -34,33 +34,26 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#endpoint = endpoint
     this.#request = request
     this.#listener = listener
-    this.#dispatch(request.path)
+    this.wire = wireOf(endpoint.url.host, request, request.path)
+    endpoint.pool(request.lane).send(this)
   }
 
   /** Ends it wherever it stands. The listener hears no more. */
   cancel(): void {
     this.#listener = undefined
-    this.#controller?.abort(new Error('cancelled'))
+    this.#endpoint.pool(this.#request.lane).cancel(this)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    // It was still waiting for a connection when it was cancelled.
-    if (this.#listener === undefined) controller.abort(new Error('cancelled'))
-  }
-
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
-    if (status < 200) return
-    const location = headers.location
+  onHead({ status, headers }: ResponseHead): void {
     if (status < 300 || status >= 400 || status === 304) this.#listener?.onHead(status, headers)
-    else this.#redirect = { status, target: targetOf(location, this.#endpoint.url) }
+    else this.#redirect = { status, target: targetOf(headers.location, this.#endpoint.url) }
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onBody(chunk: Buffer): void {
     if (this.#redirect === undefined) this.#listener?.onBody(chunk)
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     if (this.#redirect !== undefined) {
       this.#follow(this.#redirect)
       return
@@ -70,13 +63,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     listener?.onEnd()
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#fail(networkFailure(error, this.#endpoint.peer, this.#controller === undefined ? 'unsent' : 'sent'))
-  }
-
-  #dispatch(path: string): void {
-    const { method, headers, body, lane } = this.#request
-    this.#endpoint.pool(lane).dispatch({ method, path, headers: headers as string[], body: body ?? null }, this)
+  onFailure(cause: Error, reach: 'sent' | 'unsent'): void {
+    this.#fail(networkFailure(cause, this.#endpoint.peer, reach))
   }
 
   /** Once, on the same origin, and only where method and body stay what they are: credentials never go elsewhere. */
@@ -89,8 +77,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     }
     this.#redirected = true
     this.#redirect = undefined
-    this.#controller = undefined
-    this.#dispatch(target.pathname + target.search)
+    this.wire = wireOf(this.#endpoint.url.host, this.#request, target.pathname + target.search)
+    this.#endpoint.pool(this.#request.lane).send(this)
   }
 
   #fail(error: SallyportError): void {
@@ -102,4 +90,18 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
 
 function targetOf(location: string | string[] | undefined, base: URL): URL | undefined {
   return typeof location === 'string' && URL.canParse(location, base.href) ? new URL(location, base) : undefined
+}
+
+/** The lines of a head are ended by us alone: `headerValue` lets no other end of a line pass. */
+function wireOf(host: string, { method, headers, body }: ExchangeRequest, path: string): WireRequest {
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headerValue(headers[at + 1] as string)}\r\n`
+  if (body === undefined) return { head: `${head}\r\n`, body: '' }
+  return { head: `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`, body }
+}
+
+/** Servers choose the ids of their events and sessions: what is no plain text goes as UTF-8 (HTML, 9.2.4), without what would end the line. */
+function headerValue(value: string): string {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
+  return Buffer.from(value.replaceAll(/[^\t\x20-\x7e\u0080-\u{10ffff}]/gu, ''), 'utf8').toString('latin1')
 }

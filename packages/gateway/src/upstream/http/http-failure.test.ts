@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { brokenHttp } from './broken-http.ts'
 import { networkFailure, quotable, redirectFailure, statusFailure } from './http-failure.ts'
 
 const PEER = { server: 'weather', origin: 'https://weather.example' }
@@ -28,7 +29,7 @@ describe('a failure of the network', () => {
   })
 
   it('tells broken HTTP from a broken connection', () => {
-    expect(networkFailure(withCode('UND_ERR_HEADERS_OVERFLOW'), PEER, 'sent').code).toBe('UPSTREAM_PROTOCOL')
+    expect(networkFailure(brokenHttp('its head is too long'), PEER, 'sent').code).toBe('UPSTREAM_PROTOCOL')
   })
 })
 

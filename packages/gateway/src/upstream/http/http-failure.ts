@@ -1,4 +1,5 @@
 import { cutText, maskSecrets, SallyportError, visibleText } from '@sallyport/core'
+import { isBrokenHttp } from './broken-http.ts'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
 export interface Peer {
@@ -26,9 +27,9 @@ const HINTS: readonly (readonly [codes: RegExp, what: string, hint: string])[] =
 export function networkFailure(cause: Error, peer: Peer, reach: 'sent' | 'unsent'): SallyportError {
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   if (reach === 'unsent') return unreachable(cause, code, peer)
-  if (cause.name === 'HTTPParserError' || /^UND_ERR_(HEADERS|RES)_/.test(code)) {
+  if (isBrokenHttp(cause)) {
     const hint = `Check that the url of "${peer.server}" leads to an MCP server.`
-    return new SallyportError('UPSTREAM_PROTOCOL', `${peer.origin} answered with broken HTTP (${code}).`, {
+    return new SallyportError('UPSTREAM_PROTOCOL', `${peer.origin} answered with broken HTTP (${cause.message}).`, {
       hint,
       cause,
     })

@@ -2,9 +2,10 @@ import type { SallyportError } from '@sallyport/core'
 import { type FrameOutcome, FrameReader } from '../frame-reader.ts'
 import type { Frame } from '../transport.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
-import type { ExchangeListener, ResponseHeaders } from './http-exchange.ts'
+import type { ExchangeListener } from './http-exchange.ts'
 import { quotable, statusFailure, strangeBody } from './http-failure.ts'
 import { type ReplyKind, replyKind } from './reply-kind.ts'
+import type { ResponseHeaders } from './response-head.ts'
 import { SseParser } from './sse-parser.ts'
 
 /** How a response came to its end. */

@@ -1,4 +1,4 @@
-import type { ResponseHeaders } from './http-exchange.ts'
+import type { ResponseHeaders } from './response-head.ts'
 
 /** How the body of a response to a message is to be read. */
 export type ReplyKind =

@@ -1,0 +1,93 @@
+import type { Socket } from 'node:net'
+import { ClientConnection, type ClientConnectionOwner, type Sending } from './client-connection.ts'
+
+export interface ConnectionPoolOptions {
+  readonly connect: () => Socket
+  /** What its sockets say when they are ready. */
+  readonly connected: 'connect' | 'secureConnect'
+  readonly most: number
+}
+
+/** The connections to one origin. A request takes the one that was used last, or a new one, or waits for one. */
+export class ConnectionPool implements ClientConnectionOwner {
+  readonly #options: ConnectionPoolOptions
+  readonly #all = new Set<ClientConnection>()
+  readonly #free: ClientConnection[] = []
+  readonly #waiting = new Set<Sending>()
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(options: ConnectionPoolOptions) {
+    this.#options = options
+  }
+
+  send(sending: Sending): void {
+    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(new Error('closed'), 'unsent'))
+    const connection = this.#take()
+    if (connection) connection.send(sending)
+    else this.#waiting.add(sending)
+  }
+
+  /** Whoever waits hears nothing more. */
+  cancel(sending: Sending): void {
+    this.#waiting.delete(sending)
+    sending.connection?.destroy()
+  }
+
+  /** Who is still waiting is told. */
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const connection of [...this.#all]) connection.close()
+    for (const sending of waiting) sending.onFailure(new Error('closed'), 'unsent')
+  }
+
+  onFree(connection: ClientConnection): void {
+    const next = this.#nextWaiting()
+    if (next) return connection.send(next)
+    this.#free.push(connection)
+    this.#timer ??= setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+  }
+
+  /** One that waits gets another. */
+  onGone(connection: ClientConnection): void {
+    this.#all.delete(connection)
+    const at = this.#free.indexOf(connection)
+    if (at >= 0) this.#free.splice(at, 1)
+    const next = this.#isClosed ? undefined : this.#nextWaiting()
+    if (next) this.send(next)
+  }
+
+  #take(): ClientConnection | undefined {
+    const now = performance.now()
+    for (let last = this.#free.pop(); last; last = this.#free.pop()) {
+      if (last.isFresh(now)) return last
+      last.destroy()
+    }
+    return this.#all.size < this.#options.most ? this.#open() : undefined
+  }
+
+  #open(): ClientConnection {
+    const { connect, connected } = this.#options
+    const connection = new ClientConnection(connect(), this, connected)
+    this.#all.add(connection)
+    return connection
+  }
+
+  #nextWaiting(): Sending | undefined {
+    const [next] = this.#waiting
+    if (next) this.#waiting.delete(next)
+    return next
+  }
+
+  #closeOutdated(): void {
+    this.#timer = undefined
+    const now = performance.now()
+    for (const connection of [...this.#free]) if (!connection.isFresh(now)) connection.destroy()
+    if (this.#free.length > 0) this.#timer = setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+  }
+}
+
+const LOOK_EVERY = 1_000

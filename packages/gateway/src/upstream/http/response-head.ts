@@ -1,0 +1,71 @@
+import { brokenHttp } from './broken-http.ts'
+
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/** How the end of a body is told (RFC 9112, 6.3). */
+export type BodyFraming =
+  | { readonly kind: 'sized'; readonly bytes: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'until closed' }
+
+export interface ResponseHead {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  readonly framing: BodyFraming
+  /** Whether another request may follow over the same connection. */
+  readonly keepsAlive: boolean
+  /** Where the body begins. */
+  readonly end: number
+}
+
+const MOST_HEAD = 65_536
+const BEGINNING = 'HTTP/1.'
+const HEAD =
+  /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/
+const NO_BODY: BodyFraming = { kind: 'sized', bytes: 0 }
+const CHUNKED: BodyFraming = { kind: 'chunked' }
+const UNTIL_CLOSED: BodyFraming = { kind: 'until closed' }
+
+/** Nothing where it has not come whole. Throws what is wrong with it. */
+export function readResponseHead(bytes: Buffer, at: number): ResponseHead | undefined {
+  const end = bytes.indexOf('\r\n\r\n', at, 'latin1')
+  if ((end < 0 ? bytes.length : end) - at > MOST_HEAD) throw brokenHttp('its head is too long')
+  // Something else may talk for ever.
+  if (!BEGINNING.startsWith(bytes.toString('latin1', at, at + BEGINNING.length))) throw brokenHttp('it is no response')
+  if (end < 0) return undefined
+  const text = bytes.toString('latin1', at, end + 2)
+  if (!HEAD.test(text)) throw brokenHttp('its head cannot be read')
+  const status = Number(text.slice(9, 12))
+  if (status < 100 || status === 101) throw brokenHttp(`it has the status ${text.slice(9, 12)}`)
+  const headers = readHeaders(text)
+  const framing = framingOf(status, headers)
+  const keepsAlive =
+    text[7] === '1' && framing.kind !== 'until closed' && !/\bclose\b/i.test(String(headers.connection))
+  return { status, headers, framing, keepsAlive, end: end + 4 }
+}
+
+function readHeaders(head: string): ResponseHeaders {
+  const headers = Object.create(null) as Record<string, string | string[]>
+  for (let at = head.indexOf('\r\n') + 2; at < head.length; ) {
+    const colon = head.indexOf(':', at)
+    const end = head.indexOf('\r\n', colon)
+    const name = head.slice(at, colon).toLowerCase()
+    const value = head.slice(colon + 1, end).trim()
+    const before = headers[name]
+    headers[name] = before === undefined ? value : [before, value].flat()
+    at = end + 2
+  }
+  return headers
+}
+
+function framingOf(status: number, headers: ResponseHeaders): BodyFraming {
+  const { 'transfer-encoding': coding, 'content-length': length } = headers
+  if (status < 200 || status === 204 || status === 304) return NO_BODY
+  if (coding !== undefined) {
+    if (length !== undefined) throw brokenHttp('it has a length and a transfer coding')
+    return /(?:^|,)[\t ]*chunked$/i.test(String(coding)) ? CHUNKED : UNTIL_CLOSED
+  }
+  if (length === undefined) return UNTIL_CLOSED
+  if (typeof length !== 'string' || !/^\d{1,15}$/.test(length)) throw brokenHttp('its length cannot be read')
+  return { kind: 'sized', bytes: Number(length) }
+}

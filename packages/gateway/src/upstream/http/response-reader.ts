@@ -1,0 +1,144 @@
+import { brokenHttp } from './broken-http.ts'
+import { type BodyFraming, type ResponseHead, readResponseHead } from './response-head.ts'
+
+export interface ResponseListener {
+  onHead(head: ResponseHead): void
+  onBody(chunk: Buffer): void
+  /** It is whole. `isClean`: nothing that nobody asked for came behind it. */
+  onEnd(isClean: boolean): void
+}
+
+type Stage = 'head' | BodyFraming['kind'] | 'chunk' | 'after chunk' | 'trailers' | 'over'
+
+/** No line of these is longer, but for one that wants our memory. */
+const MOST_LINE = 4_096
+const MOST_TRAILERS = 16_384
+const NOTHING = Buffer.alloc(0)
+
+/** Reads the responses of one connection, one after the other, as far as they have come. */
+export class ResponseReader {
+  #listener: ResponseListener | undefined
+  #stage: Stage = 'over'
+  /** Of a body, or of one of its chunks. */
+  #left = 0
+  /** A line, or a head, that has not come whole. */
+  #held: Buffer = NOTHING
+
+  /** The next response goes to this one. */
+  begin(listener: ResponseListener): void {
+    this.#listener = listener
+    this.#stage = 'head'
+  }
+
+  /** Nobody is told anything more. */
+  stop(): void {
+    this.#listener = undefined
+    this.#stage = 'over'
+  }
+
+  get isOver(): boolean {
+    return this.#stage === 'over'
+  }
+
+  /** Throws what is wrong with it. */
+  feed(chunk: Buffer): void {
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    this.#held = NOTHING
+    let at = 0
+    while (at < bytes.length && this.#stage !== 'over') {
+      const next = this.#step(bytes, at)
+      if (next === undefined) {
+        this.#held = bytes.subarray(at)
+        return
+      }
+      at = next
+    }
+    if (this.#stage === 'over') this.#tellEnd(at === bytes.length)
+  }
+
+  /** The connection has ended. False when that was too soon. */
+  finish(): boolean {
+    if (this.#stage !== 'until closed') return false
+    this.#stage = 'over'
+    this.#tellEnd(true)
+    return true
+  }
+
+  /** How far it has read; nothing where it needs more to go on. */
+  #step(bytes: Buffer, at: number): number | undefined {
+    switch (this.#stage) {
+      case 'head':
+        return this.#head(bytes, at)
+      case 'chunked':
+        return this.#chunkSize(bytes, at)
+      case 'after chunk':
+        return this.#afterChunk(bytes, at)
+      case 'trailers':
+        return this.#trailers(bytes, at)
+      default:
+        return this.#body(bytes, at)
+    }
+  }
+
+  #head(bytes: Buffer, at: number): number | undefined {
+    const head = readResponseHead(bytes, at)
+    if (head === undefined) return undefined
+    // What comes before the response proper tells nothing that is asked for here.
+    if (head.status < 200) return head.end
+    const { framing } = head
+    this.#stage = framing.kind
+    this.#left = framing.kind === 'sized' ? framing.bytes : 0
+    if (framing.kind === 'sized' && framing.bytes === 0) this.#stage = 'over'
+    this.#listener?.onHead(head)
+    return head.end
+  }
+
+  #body(bytes: Buffer, at: number): number {
+    const isEndless = this.#stage === 'until closed'
+    const end = isEndless ? bytes.length : Math.min(bytes.length, at + this.#left)
+    if (!isEndless) this.#left -= end - at
+    this.#listener?.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+    // Whoever heard it may have had enough.
+    if (isEndless || this.#left > 0 || this.#stage === 'over') return end
+    this.#stage = this.#stage === 'chunk' ? 'after chunk' : 'over'
+    return end
+  }
+
+  #chunkSize(bytes: Buffer, at: number): number | undefined {
+    const end = lineEnd(bytes, at, MOST_LINE)
+    if (end === undefined) return undefined
+    const size = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(bytes.toString('latin1', at, end))?.[1]
+    if (size === undefined) throw brokenHttp('the size of a chunk cannot be read')
+    this.#left = Number.parseInt(size, 16)
+    this.#stage = this.#left === 0 ? 'trailers' : 'chunk'
+    return end + 2
+  }
+
+  #afterChunk(bytes: Buffer, at: number): number | undefined {
+    if (bytes.length - at < 2) return undefined
+    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) throw brokenHttp('a chunk is longer than its size')
+    this.#stage = 'chunked'
+    return at + 2
+  }
+
+  /** They are passed over, to the empty line at their end. */
+  #trailers(bytes: Buffer, at: number): number | undefined {
+    const end = lineEnd(bytes, at, MOST_TRAILERS)
+    if (end === undefined) return undefined
+    if (end === at) this.#stage = 'over'
+    return end + 2
+  }
+
+  #tellEnd(isClean: boolean): void {
+    const listener = this.#listener
+    this.#listener = undefined
+    listener?.onEnd(isClean)
+  }
+}
+
+function lineEnd(bytes: Buffer, at: number, most: number): number | undefined {
+  const end = bytes.indexOf('\r\n', at, 'latin1')
+  if (end >= 0 && end - at <= most) return end
+  if (end >= 0 || bytes.length - at > most) throw brokenHttp('a line is too long')
+  return undefined
+}
