@@ -109,7 +109,7 @@ const PACKAGES: readonly Trial[] = [
 /** The path of a call carries no schema library and no web-standard requests: this part of `GW-22`. */
 const DEPENDENCIES: readonly Trial[] = [
   ...['hono', '@hono/node-server', 'zod'].map((source) => refused(`${GATEWAY}/serve/probe.ts`, source)),
-  ...['hono', 'zod', 'undici'].map((source) => refused(`${GATEWAY}/pipeline/probe.ts`, source)),
+  ...['hono', 'zod', 'jose'].map((source) => refused(`${GATEWAY}/pipeline/probe.ts`, source)),
   ...['zod', 'hono'].map((source) => refused(`${GATEWAY}/upstream/probe.ts`, source)),
   refused(`${GATEWAY}/config/probe.ts`, 'zod'),
   trial('serve/api may use hono and zod', `${GATEWAY}/serve/api/probe.ts`, {

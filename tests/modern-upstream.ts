@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { SelfSigned } from './self-signed.ts'
 
 type Message = Record<string, any>
 
@@ -28,21 +30,25 @@ export interface ModernUpstreamOptions {
   readonly answers?: Readonly<Record<string, (params: Message) => object>>
   /** `server/discover` is answered with this status and a legacy handshake is possible. */
   readonly discoverStatus?: () => number
+  /** It is reached by TLS. */
+  readonly tls?: SelfSigned
 }
 
 /** A server of the modern era over HTTP that keeps what it hears. It is as strict with headers as the protocol is. */
 export async function openModernUpstream(options: ModernUpstreamOptions = {}): Promise<ModernUpstream> {
   const heard: HeardRequest[] = []
-  const server = createServer(async (request, response) => {
+  const hear = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const message = JSON.parse(await bodyOf(request)) as Message
     heard.push({ headers: request.headers, message })
     answer(response, message, options)
-  })
+  }
+  const { tls } = options
+  const server = tls ? createSecureServer(tls, hear) : createServer(hear)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     heard,
     of: (method) => heard.filter(({ message }) => message.method === method),
     close: async () => {

@@ -9,7 +9,7 @@ describe('a failure of the network', () => {
   it.each([
     ['ECONNREFUSED', 'refused the connection'],
     ['ENOTFOUND', 'by name'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'in time'],
+    ['CONNECT_TIMEOUT', 'in time'],
     ['EHOSTUNREACH', 'cannot be reached'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'TLS'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS'],

@@ -50,13 +50,24 @@ function readHeaders(head: string): ResponseHeaders {
     const colon = head.indexOf(':', at)
     const end = head.indexOf('\r\n', colon)
     const name = head.slice(at, colon).toLowerCase()
-    const value = head.slice(colon + 1, end).trim()
+    const value = withoutBlanks(head, colon + 1, end)
     const before = headers[name]
     headers[name] = before === undefined ? value : [before, value].flat()
     at = end + 2
   }
   return headers
 }
+
+/** Blanks and tabs alone: `trim` takes the no-break space of latin1 too. */
+function withoutBlanks(text: string, from: number, to: number): string {
+  let start = from
+  let end = to
+  while (start < end && isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 function framingOf(status: number, headers: ResponseHeaders): BodyFraming {
   const { 'transfer-encoding': coding, 'content-length': length } = headers

@@ -1,0 +1,212 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { ClientConnection, Sending } from './client-connection.ts'
+import { ConnectionPool } from './connection-pool.ts'
+
+/** Answers each request of a connection as the script says; what is read is one request, since pools send no two at once. */
+type Script = (socket: Socket, text: string) => void
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const answerOk: Script = (socket) => socket.write(OK)
+
+async function open(script: Script, most = 10) {
+  const sockets: Socket[] = []
+  const requests: string[] = []
+  const server: Server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {}).setEncoding('latin1')
+    socket.on('data', (text: string) => {
+      requests.push(text)
+      script(socket, text)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const pool = new ConnectionPool({ connect: () => connect(port, '127.0.0.1'), connected: 'connect', most })
+  onTestFinished(async () => {
+    pool.close()
+    for (const socket of sockets) socket.destroy()
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  })
+  return { pool, sockets, requests, server }
+}
+
+class Exchange implements Sending {
+  readonly wire
+  connection: ClientConnection | undefined
+  readonly outcome: Promise<string>
+  #tell: (outcome: string) => void = () => {}
+  #said = ''
+
+  constructor(body: string) {
+    const length = Buffer.byteLength(body)
+    this.wire = { head: `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`, body }
+    this.outcome = new Promise((resolve) => {
+      this.#tell = resolve
+    })
+  }
+
+  onHead({ status }: { readonly status: number }): void {
+    this.#said = `${status} `
+  }
+
+  onBody(chunk: Buffer): void {
+    this.#said += chunk.toString('latin1')
+  }
+
+  onEnd(): void {
+    this.#tell(this.#said)
+  }
+
+  onFailure(cause: Error, reach: 'sent' | 'unsent'): void {
+    this.#tell(`${reach}: ${'code' in cause ? cause.code : cause.message}`)
+  }
+}
+
+function send(pool: ConnectionPool, body = '{}'): Exchange {
+  const exchange = new Exchange(body)
+  pool.send(exchange)
+  return exchange
+}
+
+describe('the connections to a server', () => {
+  it('carry one request after the other', async () => {
+    const { pool, sockets, requests } = await open(answerOk)
+    for (let time = 0; time < 5; time++) expect(await send(pool).outcome).toBe('200 ok')
+    expect([sockets.length, requests.length]).toEqual([1, 5])
+  })
+
+  it('are as many as requests at once, up to the most there may be; further requests wait', async () => {
+    const waiting: Socket[] = []
+    const { pool, sockets } = await open((socket) => waiting.push(socket), 3)
+    const exchanges = Array.from({ length: 8 }, () => send(pool))
+    for (const _ of exchanges) {
+      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0))
+      waiting.shift()?.write(OK)
+    }
+    expect(await Promise.all(exchanges.map(({ outcome }) => outcome))).toEqual(exchanges.map(() => '200 ok'))
+    expect(sockets.length).toBe(3)
+  })
+
+  it('take bytes as UTF-8, and say how many', async () => {
+    const { pool, requests } = await open(answerOk)
+    await send(pool, '{"a":"grüße"}').outcome
+    expect(requests[0]).toContain('content-length: 15\r\n\r\n')
+    expect(Buffer.from(requests[0] as string, 'latin1').toString('utf8')).toContain('{"a":"grüße"}')
+  })
+
+  it('are not used again where more came than was asked for', async () => {
+    const { pool, sockets } = await open((socket) => socket.write(OK + OK))
+    for (let time = 0; time < 3; time++) expect(await send(pool).outcome).toBe('200 ok')
+    expect(sockets.length).toBe(3)
+  })
+
+  it('are not used again where something came that nobody asked for', async () => {
+    const { pool, sockets } = await open(answerOk)
+    await send(pool).outcome
+    const closed = once(sockets[0] as Socket, 'close')
+    sockets[0]?.write('HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n')
+    await closed
+    expect(await send(pool).outcome).toBe('200 ok')
+    expect(sockets.length).toBe(2)
+  })
+
+  it.each([
+    ['wants to close them', 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'],
+    ['is about to close them', 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok'],
+    ['speaks an older version', 'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok'],
+  ])('are not used again where the server %s', async (_what, answer) => {
+    const { pool, sockets } = await open((socket) => socket.write(answer))
+    for (let time = 0; time < 3; time++) expect(await send(pool).outcome).toBe('200 ok')
+    expect(sockets.length).toBe(3)
+  })
+
+  it('are closed when they have not been used for a while', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { pool, sockets } = await open(answerOk)
+    await send(pool).outcome
+    const closed = once(sockets[0] as Socket, 'close')
+    vi.advanceTimersByTime(2_000)
+    await send(pool).outcome
+    vi.advanceTimersByTime(3_500)
+    await send(pool).outcome
+    expect(sockets.length).toBe(1)
+    vi.advanceTimersByTime(6_000)
+    await closed
+  })
+
+  it('that the server closed are replaced', async () => {
+    const { pool, sockets } = await open(answerOk)
+    await send(pool).outcome
+    const first = sockets[0] as Socket
+    first.end()
+    await once(first, 'close')
+    expect(await send(pool).outcome).toBe('200 ok')
+    expect(sockets.length).toBe(2)
+  })
+})
+
+describe('a request that gets no answer', () => {
+  it('says that nobody was there', async () => {
+    const { pool, server } = await open(answerOk, 1)
+    await new Promise((resolve) => server.close(resolve))
+    const exchanges = [send(pool), send(pool)]
+    for (const { outcome } of exchanges) expect(await outcome).toBe('unsent: ECONNREFUSED')
+  })
+
+  it.each([
+    ['was closed', (socket: Socket) => socket.end(), 'sent: closed'],
+    ['was reset', (socket: Socket) => socket.resetAndDestroy(), 'sent: ECONNRESET'],
+    [
+      'was closed in its middle',
+      (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok'),
+      'sent: closed',
+    ],
+    ['spoke nonsense', (socket: Socket) => socket.write('220 smtp.example ESMTP\r\n'), 'sent: BROKEN_HTTP'],
+  ])('says that its connection %s', async (_what, script, outcome) => {
+    const { pool } = await open(script)
+    expect(await send(pool).outcome).toBe(outcome)
+  })
+
+  it('because it was cancelled is not told, and keeps no other from being sent', async () => {
+    const waiting: Socket[] = []
+    const { pool, requests } = await open(
+      (socket, text) => (text.endsWith('last') ? socket.write(OK) : waiting.push(socket)),
+      1,
+    )
+    const [running, queued, last] = [send(pool, 'first'), send(pool, 'queued'), send(pool, 'last')]
+    const told = vi.fn()
+    void Promise.race([running.outcome, queued.outcome]).then(told)
+    await vi.waitFor(() => expect(waiting).toHaveLength(1))
+    pool.cancel(queued)
+    pool.cancel(running)
+    expect(await last.outcome).toBe('200 ok')
+    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'last'])
+    expect(told).not.toHaveBeenCalled()
+  })
+
+  it('that is cancelled when it was answered harms nobody', async () => {
+    const { pool, sockets } = await open(answerOk)
+    const first = send(pool)
+    await first.outcome
+    const second = send(pool)
+    pool.cancel(first)
+    expect(await second.outcome).toBe('200 ok')
+    expect(sockets.length).toBe(1)
+  })
+
+  it('because all was closed is told, wherever it stood', async () => {
+    const { pool, requests } = await open(() => {}, 1)
+    const exchanges = [send(pool), send(pool)]
+    await vi.waitFor(() => expect(requests).toHaveLength(1))
+    pool.close()
+    exchanges.push(send(pool))
+    expect(await Promise.all(exchanges.map(({ outcome }) => outcome))).toEqual([
+      'sent: closed',
+      'unsent: closed',
+      'unsent: closed',
+    ])
+  })
+})
