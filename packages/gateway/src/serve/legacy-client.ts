@@ -1,5 +1,11 @@
 import type { JsonObject, LogLevel } from '@sallyport/core'
-import type { Client, Question, QuestionAnswer, StandingClient } from '../upstream/upstream.ts'
+import {
+  type Client,
+  introductionOf,
+  type Question,
+  type QuestionAnswer,
+  type StandingClient,
+} from '../upstream/upstream.ts'
 import { ClientQuestions, type SendToClient } from './client-questions.ts'
 import type { WayToClient } from './client-request.ts'
 import type { SessionOpening } from './session-opening.ts'
@@ -16,8 +22,9 @@ export class LegacyClient implements StandingClient {
   readonly answersInCall = true
   readonly conversation: string
   readonly opening: SessionOpening
-  logLevel: LogLevel | undefined
   readonly #way: StandingWay
+  #logLevel: LogLevel | undefined
+  #introduction: string | undefined
   /** Most are never asked anything. */
   #questions: ClientQuestions | undefined
 
@@ -37,6 +44,20 @@ export class LegacyClient implements StandingClient {
 
   get clientInfo(): JsonObject {
     return this.opening.clientInfo
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.#logLevel
+  }
+
+  set logLevel(level: LogLevel | undefined) {
+    this.#logLevel = level
+    this.#introduction = undefined
+  }
+
+  get introduction(): string {
+    this.#introduction ??= introductionOf(this)
+    return this.#introduction
   }
 
   ask(question: Question): Promise<QuestionAnswer> {
@@ -92,6 +113,10 @@ export class CallingClient implements Client {
 
   get logLevel(): LogLevel | undefined {
     return this.standing.logLevel
+  }
+
+  get introduction(): string {
+    return this.standing.introduction
   }
 
   /** A client that takes no stream as the answer to its call may have another one open. */

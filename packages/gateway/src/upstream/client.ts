@@ -22,6 +22,8 @@ export interface Client {
   readonly conversation: string | undefined
   /** From which level on it wants to hear log messages. Unset means all to a legacy client, none to a modern one. */
   readonly logLevel: LogLevel | undefined
+  /** What a modern server is told of it with every call, printed once; one that says so itself has none. */
+  readonly introduction?: string | undefined
   /** Whether a question gets its answer while the call goes on; else the call ends with the question. */
   readonly answersInCall: boolean
   ask(question: Question): Promise<QuestionAnswer>

@@ -1,4 +1,5 @@
 import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION } from '@sallyport/core'
+import type { Client } from './client.ts'
 import type { LinkRequest } from './link-request.ts'
 
 /**
@@ -19,17 +20,49 @@ export interface Sender {
 
 /** A request as it goes out. */
 export function requestText(id: number, request: LinkRequest, sender: Sender): string {
-  const { method, params } = request
+  const params = introducedParams(id, request, sender) ?? paramsText(id, request, sender)
+  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)},"params":${params}}`
+}
+
+/** What a modern server is told of a client, as members of `_meta`: one that began with `initialize` does not repeat it. */
+export function introductionOf({ clientInfo, capabilities, logLevel }: Introduced): string {
+  const members =
+    member(META.protocolVersion, MODERN_VERSION) +
+    member(META.clientInfo, clientInfo) +
+    member(META.clientCapabilities, capabilities) +
+    member(META.logLevel, logLevel)
+  return members.slice(1)
+}
+
+type Introduced = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
+
+/** With what was printed once of a legacy client; undefined where more has to be said than that. */
+function introducedParams(id: number, request: LinkRequest, { era }: Sender): string | undefined {
+  const { params, client, onProgress, trace, span } = request
+  const introduction = client?.introduction
+  if (introduction === undefined || era !== 'modern' || trace || span) return undefined
+  let theirs = ''
+  for (const key in params._meta as JsonObject | undefined) {
+    if (MODERN_ENVELOPE.has(key)) return undefined
+    if (key !== 'progressToken') theirs += member(key, (params._meta as JsonObject)[key])
+  }
+  const members = theirs === '' ? introduction : `${theirs.slice(1)},${introduction}`
+  return paramsWith(params, `{${members}${onProgress ? member('progressToken', id) : ''}}`)
+}
+
+function paramsText(id: number, request: LinkRequest, sender: Sender): string {
+  const { params } = request
   const meta = metaOf(id, request, sender)
-  const printed = meta === params._meta ? JSON.stringify(params) : `{${membersOf(params, meta).slice(1)}}`
-  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${printed}}`
+  if (meta === params._meta) return JSON.stringify(params)
+  return paramsWith(params, meta && JSON.stringify(meta))
 }
 
 /** Piece by piece: to copy the parameters first would cost as much again. */
-function membersOf(params: JsonObject, meta: JsonObject | undefined): string {
+function paramsWith(params: JsonObject, meta: string | undefined): string {
   let members = ''
   for (const key in params) if (key !== '_meta') members += member(key, params[key])
-  return members + member('_meta', meta)
+  if (meta !== undefined) members += `,"_meta":${meta}`
+  return `{${members.slice(1)}}`
 }
 
 function member(key: string, value: unknown): string {
