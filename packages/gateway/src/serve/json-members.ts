@@ -10,58 +10,67 @@ const CLOSE_ARRAY = 0x5d
 /** A longer key is nobody's that is looked for. */
 const KEY_LIMIT = 256
 
-/** Goes through the members of an object, one level deep. `bytes` must be proven JSON; `at` is where its brace stands. */
-export function* jsonMembers(bytes: Buffer, at: number): Generator<JsonMember> {
-  let place = skipSpace(bytes, at + 1)
-  while (bytes[place] === QUOTE) {
-    const keyEnd = textEnd(bytes, place)
-    const value = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1)
-    const end = valueEnd(bytes, value)
-    yield { key: keyOf(bytes, place, keyEnd), start: place, value, end }
-    const next = skipSpace(bytes, end)
-    place = bytes[next] === COMMA ? skipSpace(bytes, next + 1) : next
+/**
+ * Goes through the members of an object, one level deep. `text` must be proven JSON, one character for each byte, so
+ * that places in it are places in the bytes; `at` is where its brace stands.
+ */
+export function* jsonMembers(text: string, at: number): Generator<JsonMember> {
+  let place = skipSpace(text, at + 1)
+  while (text.charCodeAt(place) === QUOTE) {
+    const keyEnd = textEnd(text, place)
+    const value = skipSpace(text, skipSpace(text, keyEnd) + 1)
+    const end = valueEnd(text, value)
+    yield { key: keyOf(text, place, keyEnd), start: place, value, end }
+    const next = skipSpace(text, end)
+    place = text.charCodeAt(next) === COMMA ? skipSpace(text, next + 1) : next
   }
 }
 
-function keyOf(bytes: Buffer, start: number, end: number): string {
+function keyOf(text: string, start: number, end: number): string {
   if (end - start > KEY_LIMIT) return ''
-  const written = bytes.toString('latin1', start + 1, end - 1)
-  return written.includes('\\') ? (JSON.parse(bytes.toString('utf8', start, end)) as string) : written
+  const written = text.slice(start + 1, end - 1)
+  return written.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : written
 }
 
-function skipSpace(bytes: Buffer, from: number): number {
+/** What is not there is no number, and so no space either. */
+function skipSpace(text: string, from: number): number {
   let at = from
-  while (at < bytes.length && (bytes[at] as number) <= 0x20) at++
+  while (text.charCodeAt(at) <= 0x20) at++
   return at
 }
 
-/** After the quote that ends the text which begins here. */
-function textEnd(bytes: Buffer, from: number): number {
-  let at = from + 1
-  // Faster than to search for quotes: a text that holds JSON is full of them.
-  for (let byte = bytes[at]; byte !== QUOTE && byte !== undefined; byte = bytes[at]) at += byte === BACKSLASH ? 2 : 1
-  return at + 1
+/** After the quote that ends the text which begins here: the first one with an even number of backslashes before it. */
+function textEnd(text: string, from: number): number {
+  let at = text.indexOf('"', from + 1)
+  while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1)
+  return at < 0 ? text.length : at + 1
 }
 
-function valueEnd(bytes: Buffer, from: number): number {
-  const first = bytes[from]
-  if (first === QUOTE) return textEnd(bytes, from)
-  if (first === OPEN_OBJECT || first === OPEN_ARRAY) return nestedEnd(bytes, from)
+function isEscaped(text: string, at: number): boolean {
+  let before = at - 1
+  while (text.charCodeAt(before) === BACKSLASH) before--
+  return (at - before) % 2 === 0
+}
+
+function valueEnd(text: string, from: number): number {
+  const first = text.charCodeAt(from)
+  if (first === QUOTE) return textEnd(text, from)
+  if (first === OPEN_OBJECT || first === OPEN_ARRAY) return nestedEnd(text, from)
   let at = from
-  while (at < bytes.length && !endsScalar(bytes[at] as number)) at++
+  while (at < text.length && !endsScalar(text.charCodeAt(at))) at++
   return at
 }
 
-function nestedEnd(bytes: Buffer, from: number): number {
+function nestedEnd(text: string, from: number): number {
   let depth = 0
-  for (let at = from; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (byte === QUOTE) at = textEnd(bytes, at) - 1
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
-    else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && --depth === 0) return at + 1
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = textEnd(text, at) - 1
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++
+    else if ((code === CLOSE_OBJECT || code === CLOSE_ARRAY) && --depth === 0) return at + 1
   }
-  return bytes.length
+  return text.length
 }
 
-const endsScalar = (byte: number): boolean =>
-  byte <= 0x20 || byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY
+const endsScalar = (code: number): boolean =>
+  code <= 0x20 || code === COMMA || code === CLOSE_OBJECT || code === CLOSE_ARRAY

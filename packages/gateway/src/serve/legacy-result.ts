@@ -1,14 +1,16 @@
 import { type JsonMember, META } from '@sallyport/core'
 import { jsonMembers, OPEN_OBJECT } from './json-members.ts'
-import { bytesOf, type Edit } from './spliced.ts'
+import type { Edit } from './spliced.ts'
 
 /** A message, and where in it the members of its result stand. */
 export interface ModernResult {
-  readonly parts: readonly Buffer[]
   readonly members: Iterable<JsonMember>
+  /** What stands between two places, one character for each byte. */
+  readonly read: (start: number, end: number) => string
 }
 
 export interface LegacyResult {
+  /** In the order of their places. */
   readonly edits: readonly Edit[]
   /** What a legacy client cannot take: a `resultType`, as it was written. */
   readonly foreign: string | undefined
@@ -17,36 +19,36 @@ export interface LegacyResult {
 /** Which values of `structuredContent` are put into an object: those that are none, all of them, or none at all. */
 export type Wrapping = 'values' | 'always' | 'never'
 
+/** What becomes of a member: it goes, or places in it are rewritten. */
+type Treatment = 'cut' | readonly Edit[]
+
 const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
+const AS_IT_IS: readonly Edit[] = []
 const TOLD_LENGTH = 100
-/** Only a key that stands many times can be cut so often, and only to keep us busy. */
-const MOST_CUTS = 100
+/** Only a key that stands many times can be treated so often, and only to keep us busy. */
+const MOST_EDITS = 100
 
 /** What makes a modern result one for a legacy client, whatever its size: little is cut out, and nothing is read. */
-export function legacyResult({ parts, members }: ModernResult, wrapping: Wrapping): LegacyResult {
-  const inner: Edit[] = []
+export function legacyResult(result: ModernResult, wrapping: Wrapping): LegacyResult {
   let foreign: string | undefined
-  const isCut = (member: JsonMember): boolean => {
-    if (member.key === 'resultType') foreign ??= foreignType(parts, member)
-    if (inner.length > 3 * MOST_CUTS) return false
-    if (member.key === 'structuredContent' && isWrapped(parts, member, wrapping)) inner.push(...wrapped(member))
-    if (member.key !== '_meta') return MODERN_ONLY.has(member.key)
-    const meta = metaEdits(parts, member)
-    inner.push(...(meta ?? []))
-    return meta === undefined
+  const treat = (member: JsonMember): Treatment => {
+    if (member.key === 'resultType') foreign ??= foreignType(result, member)
+    if (MODERN_ONLY.has(member.key)) return 'cut'
+    if (member.key === '_meta') return treatMeta(result, member)
+    return member.key === 'structuredContent' && isWrapped(result, member, wrapping) ? wrapped(member) : AS_IT_IS
   }
-  const { edits, isEndless } = cutMembers(members, isCut)
-  if (isEndless || inner.length > 3 * MOST_CUTS) foreign ??= 'the same members over and over'
-  return { edits: [...edits, ...inner], foreign }
+  const { edits, isEndless } = editMembers(result.members, treat)
+  if (isEndless) foreign ??= 'the same members over and over'
+  return { edits, foreign }
 }
 
-function foreignType(parts: readonly Buffer[], { value, end }: JsonMember): string | undefined {
-  const text = bytesOf(parts, value, Math.min(end, value + TOLD_LENGTH)).toString()
-  return text === '"complete"' ? undefined : text
+function foreignType({ read }: ModernResult, { value, end }: JsonMember): string | undefined {
+  const text = read(value, Math.min(end, value + TOLD_LENGTH))
+  return text === '"complete"' ? undefined : Buffer.from(text, 'latin1').toString()
 }
 
-function isWrapped(parts: readonly Buffer[], { value }: JsonMember, wrapping: Wrapping): boolean {
-  return wrapping === 'always' || (wrapping === 'values' && bytesOf(parts, value, value + 1)[0] !== OPEN_OBJECT)
+function isWrapped({ read }: ModernResult, { value }: JsonMember, wrapping: Wrapping): boolean {
+  return wrapping === 'always' || (wrapping === 'values' && read(value, value + 1).charCodeAt(0) !== OPEN_OBJECT)
 }
 
 const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
@@ -54,27 +56,30 @@ const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
   { start: end, end, text: '}' },
 ]
 
-/** Nothing when nothing would be left of it, or nothing good. */
-function metaEdits(parts: readonly Buffer[], { value, end }: JsonMember): readonly Edit[] | undefined {
-  const meta = bytesOf(parts, value, end)
-  if (meta[0] !== OPEN_OBJECT) return undefined
-  const { edits, isEmpty, isEndless } = cutMembers(jsonMembers(meta, 0), ({ key }) => key === META.serverInfo)
-  if (isEmpty || isEndless) return undefined
+/** It goes when nothing would be left of it, or nothing good. */
+function treatMeta({ read }: ModernResult, { value, end }: JsonMember): Treatment {
+  const meta = read(value, end)
+  if (meta.charCodeAt(0) !== OPEN_OBJECT) return 'cut'
+  const treat = ({ key }: JsonMember): Treatment => (key === META.serverInfo ? 'cut' : AS_IT_IS)
+  const { edits, isEmpty, isEndless } = editMembers(jsonMembers(meta, 0), treat)
+  if (isEmpty || isEndless) return 'cut'
   return edits.map((edit) => ({ ...edit, start: value + edit.start, end: value + edit.end }))
 }
 
-/** Cuts members out of an object, each with one comma. */
-function cutMembers(members: Iterable<JsonMember>, isCut: (member: JsonMember) => boolean) {
+/** Treats the members of an object; each that is cut goes with one comma. */
+function editMembers(members: Iterable<JsonMember>, treat: (member: JsonMember) => Treatment) {
   const edits: Edit[] = []
   let kept: JsonMember | undefined
   let run: { readonly start: number; readonly end: number } | undefined
   for (const member of members) {
-    if (edits.length > MOST_CUTS) return { edits, isEmpty: false, isEndless: true }
-    if (isCut(member)) {
+    if (edits.length > MOST_EDITS) return { edits, isEmpty: false, isEndless: true }
+    const treatment = treat(member)
+    if (treatment === 'cut') {
       run = { start: run?.start ?? member.start, end: member.end }
       continue
     }
     if (run) edits.push({ start: run.start, end: member.start, text: '' })
+    edits.push(...treatment)
     run = undefined
     kept = member
   }

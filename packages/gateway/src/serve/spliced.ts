@@ -17,9 +17,13 @@ export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): reado
   return out
 }
 
-/** Most often there is one: the id. */
-const inOrder = (edits: readonly Edit[]): readonly Edit[] =>
-  edits.length === 1 ? edits : [...edits].sort((a, b) => a.start - b.start || a.end - b.end)
+/** Nearly always they are: only an id that stands behind the result is not. */
+function inOrder(edits: readonly Edit[]): readonly Edit[] {
+  for (let at = 1; at < edits.length; at++)
+    if ((edits[at - 1] as Edit).start > (edits[at] as Edit).start)
+      return [...edits].sort((a, b) => a.start - b.start || a.end - b.end)
+  return edits
+}
 
 /** What stands between two places, in one piece. */
 export function bytesOf(parts: readonly Buffer[], start: number, end: number): Buffer {

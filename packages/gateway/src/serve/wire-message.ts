@@ -1,4 +1,4 @@
-import { type Era, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { type Era, type Json, type JsonMember, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Frame } from '../upstream/upstream.ts'
 import { CLOSE_OBJECT, jsonMembers, OPEN_OBJECT } from './json-members.ts'
 import { legacyResult, type ModernResult } from './legacy-result.ts'
@@ -66,23 +66,49 @@ export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
 }
 
 /** What the modern era adds to a result means nothing to a legacy client. */
-function retold({ parts, envelope }: Frame, { id, method, hasWrappedOutput }: Relay, renamed: Edit): WireMessage {
-  if (!envelope.result) return spliced(parts, [renamed])
-  const modern = modernResult({ parts, envelope }, envelope.result.start)
+function retold(frame: Frame, { id, method, hasWrappedOutput }: Relay, renamed: Edit): WireMessage {
+  const { result, resultMembers } = frame.envelope
+  if (!result) return spliced(frame.parts, [renamed])
+  const { parts, begin, modern } = resultMembers
+    ? inPieces(frame, resultMembers, renamed)
+    : inOnePiece(frame, result.start, renamed)
   const wrapping = method !== 'tools/call' ? 'never' : hasWrappedOutput ? 'always' : 'values'
   const { edits, foreign } = legacyResult(modern, wrapping)
-  if (foreign === undefined) return spliced(modern.parts, [renamed, ...edits])
+  if (foreign === undefined) return spliced(parts, [begin, ...edits])
   return errorMessage(id, {
     code: -32603,
     message: `The server answered with ${foreign}, which this client cannot take.`,
   })
 }
 
+interface Retold {
+  readonly parts: readonly Buffer[]
+  readonly modern: ModernResult
+  /** Gives it the client's id. */
+  readonly begin: Edit
+}
+
 /** A large result is not gone through again, and stays in the pieces in which it came. */
-function modernResult({ parts, envelope }: Frame, at: number): ModernResult {
-  if (envelope.resultMembers !== undefined) return { parts, members: envelope.resultMembers }
+function inPieces({ parts }: Frame, members: readonly JsonMember[], begin: Edit): Retold {
+  const read = (start: number, end: number): string => bytesOf(parts, start, end).toString('latin1')
+  return { parts, modern: { members, read }, begin }
+}
+
+function inOnePiece({ parts, envelope }: Frame, at: number, renamed: Edit): Retold {
   const bytes = bytesOf(parts, 0, envelope.bytes)
-  return { parts: [bytes], members: jsonMembers(bytes, at) }
+  const text = bytes.toString('latin1')
+  const modern = { members: jsonMembers(text, at), read: (start: number, end: number) => text.slice(start, end) }
+  return { parts: [bytes], modern, begin: usualHead(text, at, renamed) ?? renamed }
+}
+
+const BEFORE_ID = '{"jsonrpc":"2.0","id":'
+const BEFORE_RESULT = ',"result":{'
+
+/** What nearly every server writes before the members of a result is one text with the client's id, not three pieces. */
+function usualHead(text: string, at: number, { start, end, text: id }: Edit): Edit | undefined {
+  if (start !== BEFORE_ID.length || end + BEFORE_RESULT.length !== at + 1) return undefined
+  if (!text.startsWith(BEFORE_ID) || !text.startsWith(BEFORE_RESULT, end)) return undefined
+  return { start: 0, end: at + 1, text: BEFORE_ID + id + BEFORE_RESULT }
 }
 
 function modernised(frame: Frame, method: string): readonly Edit[] {
@@ -93,10 +119,10 @@ function modernised(frame: Frame, method: string): readonly Edit[] {
 
 /** The legacy era has a code of its own for a resource that is not there. */
 function unknownResource({ parts }: Frame, at: number): readonly Edit[] {
-  const bytes = Buffer.concat(parts)
-  if (bytes[at] !== OPEN_OBJECT) return []
-  return [...jsonMembers(bytes, at)]
-    .filter(({ key, value, end }) => key === 'code' && bytes.toString('latin1', value, end) === '-32002')
+  const text = Buffer.concat(parts).toString('latin1')
+  if (text.charCodeAt(at) !== OPEN_OBJECT) return []
+  return [...jsonMembers(text, at)]
+    .filter(({ key, value, end }) => key === 'code' && text.slice(value, end) === '-32002')
     .map(({ value, end }) => ({ start: value, end, text: '-32602' }))
 }
 
