@@ -1,4 +1,4 @@
-import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION } from '@sallyport/core'
+import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION, printJson } from '@sallyport/core'
 import type { LinkRequest } from './link-request.ts'
 
 /**
@@ -20,16 +20,15 @@ export interface Sender {
 /** A request as it goes out. */
 export function requestText(id: number, request: LinkRequest, sender: Sender): string {
   const { method, params } = request
-  const meta = metaOf(id, request, sender)
-  const printed = meta === params._meta ? JSON.stringify(params) : `{${membersOf(params, meta).slice(1)}}`
-  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${printed}}`
+  const printed = membersOf(params, metaOf(id, request, sender)).slice(1)
+  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{${printed}}}`
 }
 
-/** Piece by piece: to copy the parameters first would cost as much again. */
+/** Piece by piece: what is printed already need not be printed again, and nothing is copied first. */
 function membersOf(params: JsonObject, meta: JsonObject | undefined): string {
   let members = ''
   for (const key in params) if (key !== '_meta') members += member(key, params[key])
-  return members + member('_meta', meta)
+  return meta === undefined ? members : `${members},"_meta":${printJson(meta)}`
 }
 
 function member(key: string, value: unknown): string {
