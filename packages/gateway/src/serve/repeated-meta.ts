@@ -1,59 +1,59 @@
+import { randomUUID } from 'node:crypto'
 import { isDeeper, isJsonObject, type Json, type JsonObject, jsonIn, keepPrinted, MAX_DEPTH } from '@sallyport/core'
 
-/** What a message ends with that says `_meta` last, as its own serialisation would. */
-interface Ending {
+interface KnownMeta {
   readonly text: string
   readonly meta: JsonObject
 }
 
-const MEMBER = ',"_meta":'
-const CLOSE = '}}'
+const MEMBER = '"_meta":'
 const MOST_LENGTH = 2_000
 /** As many kinds of client as call at once; one more takes the place of the oldest. */
-const MOST_ENDINGS = 8
+const MOST_KNOWN = 8
+
+/** Stands where a known `_meta` was. No message holds it: nobody is told. */
+const PLACEHOLDER = randomUUID()
+const PRINTED_PLACEHOLDER = `"${PLACEHOLDER}"`
 
 /**
  * Modern clients say who they are with every request, in the same words and in more of them than the rest of the
  * message has. What comes again is neither parsed nor printed again.
  */
 export class RepeatedMeta {
-  readonly #known: Ending[] = []
-  /** How the last message ended whose ending is not known: only what comes twice in a row is worth keeping. */
+  readonly #known: KnownMeta[] = []
+  /** The last one that was not known: only what comes twice in a row is worth keeping. */
   #seen = ''
 
   /**
-   * The message, where it ends with what is known and printing it would give the very same text; undefined where it has
-   * to be read as a whole. What stands before the ending is compared with its print as all of a message is; that the
-   * ending is its own print was seen when it was kept.
+   * The message, where its `_meta` is known and printing it would give the very same text; undefined where it has to be
+   * read as a whole. What stands around the `_meta` is compared with its print, as all of a message is; that the `_meta`
+   * is its own print was seen when it was kept.
    */
   read(text: string): JsonObject | undefined {
-    for (const { text: ending, meta } of this.#known) {
-      if (text.endsWith(ending)) return withMeta(text.slice(0, -ending.length) + CLOSE, meta)
+    const member = this.#known.length === 0 ? -1 : text.indexOf(MEMBER)
+    if (member < 0) return undefined
+    const at = member + MEMBER.length
+    for (const { text: printed, meta } of this.#known) {
+      if (!text.startsWith(printed, at)) continue
+      return withMeta(text.slice(0, at) + PRINTED_PLACEHOLDER + text.slice(at + printed.length), meta)
     }
     return undefined
   }
 
-  /** Keeps the ending of a message that was read as a whole and is its own print, when it comes again. */
-  note(text: string, message: Json): void {
-    const at = text.indexOf(MEMBER, text.length - MOST_LENGTH)
-    if (at < 0) return
-    const ending = text.slice(at)
-    if (ending !== this.#seen) {
-      this.#seen = ending
-      return
-    }
+  /** Keeps the `_meta` of a message that was read as a whole and is its own print, when it comes again. */
+  note(message: Json): void {
     const meta = isJsonObject(message) && isJsonObject(message.params) ? message.params._meta : undefined
-    if (isJsonObject(meta)) this.#keep(ending, meta)
+    // A token is another one each time.
+    if (!isJsonObject(meta) || meta.progressToken !== undefined) return
+    const text = JSON.stringify(meta)
+    if (text === this.#seen) this.#keep({ text, meta })
+    this.#seen = text.length > MOST_LENGTH ? '' : text
   }
 
-  #keep(ending: string, meta: JsonObject): void {
-    const printed = JSON.stringify(meta)
-    const text = MEMBER + printed + CLOSE
-    if (text !== ending) return
-    keepPrinted(meta, printed)
-    if (this.#known.length === MOST_ENDINGS) this.#known.shift()
-    // Not the ending itself: that is a part of the message, and would keep all of it.
-    this.#known.push({ text, meta })
+  #keep(known: KnownMeta): void {
+    keepPrinted(known.meta, known.text)
+    if (this.#known.length === MOST_KNOWN) this.#known.shift()
+    this.#known.push(known)
   }
 }
 
@@ -61,15 +61,8 @@ function withMeta(text: string, meta: JsonObject): JsonObject | undefined {
   const message = jsonIn(text)
   if (!isJsonObject(message) || JSON.stringify(message) !== text || isDeeper(message, MAX_DEPTH)) return undefined
   const { params } = message as { readonly params?: { _meta?: Json } }
-  // Only there does the ending go on with what stands before it; and a second `_meta` would be a key that stands twice.
-  if (lastKey(message) !== 'params' || !isJsonObject(params)) return undefined
-  if (lastKey(params) === undefined || Object.hasOwn(params, '_meta')) return undefined
+  // It may have stood in an argument, or in a text.
+  if (!isJsonObject(params) || params._meta !== PLACEHOLDER) return undefined
   params._meta = meta
   return message
-}
-
-function lastKey(object: JsonObject): string | undefined {
-  let last: string | undefined
-  for (const key in object) last = key
-  return last
 }

@@ -23,7 +23,7 @@ function readPlainJson(text: string): StrictJson | undefined {
   try {
     const value = JSON.parse(text) as Json
     if (JSON.stringify(value) !== text || isDeeper(value, MAX_DEPTH)) return undefined
-    repeated.note(text, value)
+    repeated.note(value)
     return { value }
   } catch {
     return undefined
