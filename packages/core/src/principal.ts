@@ -17,11 +17,22 @@ export interface Principal {
   readonly tools?: readonly string[]
 }
 
+type Owner = Pick<Principal, 'user' | 'session'>
+
+/** A caller is asked several times with each call, and calls again and again. */
+const owners = new WeakMap<Owner, string>()
+
 /** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */
-export const ownerOf = ({ user, session }: Pick<Principal, 'user' | 'session'>): string => `${user}\n${session}`
+export function ownerOf(principal: Owner): string {
+  const known = owners.get(principal)
+  if (known !== undefined) return known
+  const owner = `${principal.user}\n${principal.session}`
+  owners.set(principal, owner)
+  return owner
+}
 
 /** The user and the session of such a text. */
-export function readOwner(owner: string): Pick<Principal, 'user' | 'session'> {
+export function readOwner(owner: string): Owner {
   const [user = '', session = ''] = owner.split('\n')
   return { user, session }
 }

@@ -25,7 +25,7 @@ const ESCAPED: Anchor = {
 
 const TABLE = new PairTable()
 /** So long that it pays to copy it for the quicker search. */
-const LONG = 4_096
+const LONG = 256
 let longSearch: ThreeSearch | undefined | 'unopened' = 'unopened'
 
 /** Filled when it is first needed: not every program looks for secrets. */

@@ -32,7 +32,7 @@ export function createThreeSearch(table: PairTable): ThreeSearch | undefined {
   return (bytes, isMeant) => {
     for (let from = 0; from + OVERLAP < bytes.length; from += WINDOW - OVERLAP) {
       const length = Math.min(WINDOW, bytes.length - from)
-      room.set(bytes.subarray(from, from + length), PLACE)
+      room.set(length === bytes.length ? bytes : bytes.subarray(from, from + length), PLACE)
       const end = PLACE + length
       for (let at = next(PLACE, end); at < end; at = next(at + 1, end))
         if (isMeant(bytes, from + at - PLACE)) return true

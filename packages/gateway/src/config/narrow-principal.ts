@@ -9,6 +9,11 @@ export interface AskedProfile {
   readonly variant: string
 }
 
+/** By what they were made of and for. The same caller is the same object, by which others know what it may do. */
+const narrowed = new WeakMap<Profiles, WeakMap<Principal, Map<string, Principal>>>()
+/** Whoever calls may name any agent. */
+const MOST_NARROWED = 100
+
 /**
  * The same caller, held to a profile that it chose. A credential that was made for one can choose no other, and a
  * misspelt profile is an error: taken for one without a selection it would give everything.
@@ -26,8 +31,25 @@ export function narrowPrincipal(
   if (!isOwnVariant && !isDefaultVariant(principal.profile)) return notFor(principal, wanted)
   if (isOwnAgent && isOwnVariant) return principal
   if (!isDefaultVariant(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
+  return narrowedTo(knownOf(profiles, principal), principal, { agent, variant: asked.variant })
+}
+
+function knownOf(profiles: Profiles, principal: Principal): Map<string, Principal> {
+  const ofProfiles = narrowed.get(profiles) ?? new WeakMap<Principal, Map<string, Principal>>()
+  const known = ofProfiles.get(principal) ?? new Map<string, Principal>()
+  narrowed.set(profiles, ofProfiles.set(principal, known))
+  return known
+}
+
+function narrowedTo(known: Map<string, Principal>, principal: Principal, { agent, variant }: AskedProfile): Principal {
+  const name = `${agent}\n${variant}`
+  const before = known.get(name)
+  if (before) return before
+  if (known.size >= MOST_NARROWED) known.clear()
   const madeFor = { agent: principal.agent, profile: principal.profile }
-  return { ...principal, agent, profile: asked.variant, isClaimed: true, madeFor }
+  const held: Principal = { ...principal, agent, profile: variant, isClaimed: true, madeFor }
+  known.set(name, held)
+  return held
 }
 
 const notFor = ({ agent, profile }: Principal, wanted: string): SallyportError =>

@@ -16,7 +16,15 @@ import { HandingBack, type HandingBackOptions } from './handing-back.ts'
 import { HeardUpdates } from './heard-updates.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { crowdedOut } from './limits.ts'
-import { deniedRecord, type Ending, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
+import {
+  deniedRecord,
+  type Ending,
+  endRecord,
+  factsText,
+  startedRecord,
+  type UnknownCall,
+  unknownRecord,
+} from './record.ts'
 import { refusalOf, withheld } from './refusal.ts'
 import { type CallStepsOptions, callSteps } from './steps.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
@@ -145,7 +153,8 @@ export class Pipeline {
     gauge.enter(call.principal)
     tools.enter(rules.name, rules.policy)
     try {
-      const unrecorded = this.#grave(await this.#record(startedRecord(trial, this.#kept(trial))))
+      const facts = factsText(call)
+      const unrecorded = this.#grave(await this.#record(startedRecord(trial, facts, this.#kept(trial))))
       if (unrecorded) return { kind: 'failure', error: unrecorded }
       const found = this.#options.upstream(asked.offer.server)
       const upstream = found instanceof Promise ? await found : found
@@ -162,12 +171,13 @@ export class Pipeline {
       const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
       const shown = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
       const whole = shown instanceof Promise ? await shown : shown
-      const returned = this.#returns.handBack(asked, trial, whole)
-      const { answer, facts } = returned === undefined ? { answer: whole } : await returned
-      if (facts !== undefined) watch?.returned(facts)
+      const handing = this.#returns.handBack(asked, trial, whole)
+      const { answer, facts: returned } = handing === undefined ? { answer: whole } : await handing
+      if (returned !== undefined) watch?.returned(returned)
       const unsynced = syncing && (await syncing)
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
-      const unfinished = this.#grave(await this.#record(this.#end(call, answer, { latency, facts }))) ?? unsynced
+      const unfinished =
+        this.#grave(await this.#record(this.#end(call, answer, { facts, latency, returned }))) ?? unsynced
       return unfinished ? withheld(unfinished) : answer
     } finally {
       gauge.leave(call.principal)

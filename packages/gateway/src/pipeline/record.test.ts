@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import type { Call } from './call.ts'
 import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
-import { completedRecord, startedRecord } from './record.ts'
+import { completedRecord, factsText, startedRecord } from './record.ts'
 
 const DECISION: Decision = {
   outcome: 'allow',
@@ -17,7 +17,7 @@ const offers = catalog.snapshot.tools
 const started = (call: Call, kept?: Json) => {
   const { principal, params, offer } = call
   const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined }
-  return startedRecord({ case: subject, decision: DECISION, epoch: 0 }, kept)
+  return startedRecord({ case: subject, decision: DECISION, epoch: 0 }, factsText(call), kept)
 }
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
 const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
@@ -41,8 +41,8 @@ describe('the records of a call', () => {
         const risk = { risk: expect.stringMatching(/low|medium/), risk_reason: expect.stringMatching(/./) }
         const governed = { steps, mode: 'NORMAL', ...risk }
         expect(parsed(started(call))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, ...governed })
-        const completion = { success: false, latency: 1.23456, bytes: 7 }
-        expect(parsed(completedRecord(call, completion))).toEqual({
+        const completion = { facts: factsText(call), success: false, latency: 1.23456, bytes: 7 }
+        expect(parsed(completedRecord(completion))).toEqual({
           type: 'TOOL_CALL_COMPLETED',
           ...facts,
           success: false,

@@ -41,10 +41,10 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-/** `kept`: as much of the arguments as a record keeps. */
-export function startedRecord(trial: Trial, kept?: Json): EventText {
+/** `facts`: the text of the call's own; `kept`: as much of the arguments as a record keeps. */
+export function startedRecord(trial: Trial, facts: string, kept?: Json): EventText {
   const given = kept === undefined ? '' : `,"arguments":${JSON.stringify(kept)}`
-  return { members: `"type":"TOOL_CALL_STARTED",${factsText(trial.case.call)},${decidedText(trial)}${given}` }
+  return { members: `"type":"TOOL_CALL_STARTED",${facts},${decidedText(trial)}${given}` }
 }
 
 export function deniedRecord(trial: Trial, error: SallyportError, kept?: Json): SallyportEvent {
@@ -58,15 +58,17 @@ const BYTES_OF_TOKEN = 4
 
 /** How a call came to its end, besides its answer. */
 export interface Ending {
+  /** The text of the call's own. */
+  readonly facts: string
   readonly latency: number
   /** What of the result went back, where that was not all. */
-  readonly facts?: ReturnFacts | undefined
+  readonly returned?: ReturnFacts | undefined
 }
 
-export function endRecord(call: Call, answer: Answer, { latency, facts }: Ending): Recordable {
+export function endRecord(call: Call, answer: Answer, { facts, latency, returned }: Ending): Recordable {
   if (answer.kind === 'failure') return failedRecord(call, answer.error, latency)
-  const bytes = facts?.bytesIn ?? answer.frame.envelope.bytes
-  return completedRecord(call, { success: succeeded(answer), latency, bytes, facts })
+  const bytes = returned?.bytesIn ?? answer.frame.envelope.bytes
+  return completedRecord({ facts, success: succeeded(answer), latency, bytes, returned })
 }
 
 export interface Completion extends Ending {
@@ -74,14 +76,14 @@ export interface Completion extends Ending {
   readonly bytes: number
 }
 
-export function completedRecord(call: Call, { success, latency, bytes, facts }: Completion): EventText {
+export function completedRecord({ facts, success, latency, bytes, returned }: Completion): EventText {
   const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_OF_TOKEN)}`
   const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
-  const returned = facts === undefined ? '' : `,"returned":${JSON.stringify(returnedText(facts))}`
-  return { members: `"type":"TOOL_CALL_COMPLETED",${factsText(call)},${outcome}${returned}` }
+  const back = returned === undefined ? '' : `,"returned":${JSON.stringify(returnedFacts(returned))}`
+  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}` }
 }
 
-function returnedText({ strategy, turns, handle, fellBack, ...figures }: ReturnFacts): ReturnedFacts {
+function returnedFacts({ strategy, turns, handle, fellBack, ...figures }: ReturnFacts): ReturnedFacts {
   return {
     strategy,
     bytes: figures.bytesOut,
@@ -136,8 +138,8 @@ interface CommonFacts {
 /** What all calls of one caller to one offer say alike: printing it anew would cost most of their records. */
 const commonFacts = new WeakMap<Principal, WeakMap<Offer, CommonFacts>>()
 
-/** As `factsOf` prints, without the braces. */
-function factsText(call: Call): string {
+/** What all records of a call say of it: as `factsOf` prints, without the braces. */
+export function factsText(call: Call): string {
   return `"call_id":${JSON.stringify(call.id)},"trace_id":${JSON.stringify(call.traceId)},${commonText(call)}`
 }
 

@@ -4,8 +4,19 @@ import type { Principal } from '@sallyport/core'
 const numbers = new WeakMap<readonly string[], number>()
 let lastNumber = 0
 
-/** The same for all who see the same. Agents and profiles hold no line break: see isClaimText. */
-export function viewName({ agent, profile, madeFor, tools }: Principal): string {
+const names = new WeakMap<Principal, string>()
+
+/** The same for all who see the same. */
+export function viewName(principal: Principal): string {
+  const known = names.get(principal)
+  if (known !== undefined) return known
+  const name = printedView(principal)
+  names.set(principal, name)
+  return name
+}
+
+/** Agents and profiles hold no line break: see isClaimText. */
+function printedView({ agent, profile, madeFor, tools }: Principal): string {
   const plain = `${agent}\n${profile}`
   if (madeFor === undefined && tools === undefined) return plain
   return `${plain}\n${madeFor?.agent ?? ''}\n${madeFor?.profile ?? ''}\n${tools ? numberOf(tools) : ''}`

@@ -1,16 +1,23 @@
-import { createRandomPool } from '../upstream/upstream.ts'
+import { randomBytes } from 'node:crypto'
 
 export interface Ids {
   callId(): string
   traceId(): string
 }
 
-/** Random identifiers. */
+const DRAWN_BYTES = 4_096
+
+/** Random identifiers. Many are drawn and printed at once: by itself each would cost a call as much as its decision. */
 export function createIds(): Ids {
-  const pool = createRandomPool()
-  const hex = (count: number): string => {
-    const at = pool.draw(count)
-    return pool.bytes.toString('hex', at, at + count)
+  let digits = ''
+  let next = 0
+  const draw = (count: number): string => {
+    if (next + count > digits.length) {
+      digits = randomBytes(DRAWN_BYTES).toString('hex')
+      next = 0
+    }
+    next += count
+    return digits.slice(next - count, next)
   }
-  return { callId: () => hex(8), traceId: () => hex(16) }
+  return { callId: () => draw(16), traceId: () => draw(32) }
 }

@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeeper, type Json, JsonScanner, MAX_DEPTH } from '@sallyport/core'
+import { RepeatedMeta } from './repeated-meta.ts'
 
 export type StrictJson = { readonly value: Json } | { readonly flaw: string }
 
 /** What is built of a larger message before it can be refused may weigh a hundred times as much. */
 const MOST_PLAIN_BYTES = 65_536
+
+const repeated = new RepeatedMeta()
 
 /** Reads JSON that no two readers can take for different things. */
 export function readStrictJson(bytes: Buffer): StrictJson {
@@ -15,9 +18,13 @@ export function readStrictJson(bytes: Buffer): StrictJson {
 
 /** What comes out as it went in has no key twice and no number that a reader would change: nearly every client writes so. */
 function readPlainJson(text: string): StrictJson | undefined {
+  const known = repeated.read(text)
+  if (known !== undefined) return { value: known }
   try {
     const value = JSON.parse(text) as Json
-    return JSON.stringify(value) === text && !isDeeper(value, MAX_DEPTH) ? { value } : undefined
+    if (JSON.stringify(value) !== text || isDeeper(value, MAX_DEPTH)) return undefined
+    repeated.note(value)
+    return { value }
   } catch {
     return undefined
   }

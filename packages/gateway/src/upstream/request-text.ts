@@ -1,4 +1,4 @@
-import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION } from '@sallyport/core'
+import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION, printJson } from '@sallyport/core'
 import type { Client } from './client.ts'
 import type { LinkRequest } from './link-request.ts'
 
@@ -41,10 +41,11 @@ function introducedParams(id: number, request: LinkRequest, { era }: Sender): st
   const { params, client, onProgress, trace, span } = request
   const introduction = client?.introduction
   if (introduction === undefined || era !== 'modern' || trace || span) return undefined
+  const given = isJsonObject(params._meta) ? params._meta : {}
   let theirs = ''
-  for (const key in params._meta as JsonObject | undefined) {
+  for (const key in given) {
     if (MODERN_ENVELOPE.has(key)) return undefined
-    if (key !== 'progressToken') theirs += member(key, (params._meta as JsonObject)[key])
+    if (key !== 'progressToken') theirs += member(key, given[key])
   }
   const members = theirs === '' ? introduction : `${theirs.slice(1)},${introduction}`
   return paramsWith(params, `{${members}${onProgress ? member('progressToken', id) : ''}}`)
@@ -53,11 +54,10 @@ function introducedParams(id: number, request: LinkRequest, { era }: Sender): st
 function paramsText(id: number, request: LinkRequest, sender: Sender): string {
   const { params } = request
   const meta = metaOf(id, request, sender)
-  if (meta === params._meta) return JSON.stringify(params)
-  return paramsWith(params, meta && JSON.stringify(meta))
+  return paramsWith(params, meta && printJson(meta))
 }
 
-/** Piece by piece: to copy the parameters first would cost as much again. */
+/** Piece by piece: what is printed already need not be printed again, and nothing is copied first. */
 function paramsWith(params: JsonObject, meta: string | undefined): string {
   let members = ''
   for (const key in params) if (key !== '_meta') members += member(key, params[key])

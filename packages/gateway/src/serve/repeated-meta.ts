@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { isDeeper, isJsonObject, type Json, type JsonObject, jsonIn, keepPrinted, MAX_DEPTH } from '@sallyport/core'
+
+interface KnownMeta {
+  readonly text: string
+  readonly meta: JsonObject
+}
+
+const MEMBER = '"_meta":'
+const MOST_LENGTH = 2_000
+/** As many kinds of client as call at once; one more takes the place of the oldest. */
+const MOST_KNOWN = 8
+
+/** Stands where a known `_meta` was. No message holds it: nobody is told. */
+const PLACEHOLDER = randomUUID()
+const PRINTED_PLACEHOLDER = `"${PLACEHOLDER}"`
+
+/**
+ * Modern clients say who they are with every request, in the same words and in more of them than the rest of the
+ * message has. What comes again is neither parsed nor printed again.
+ */
+export class RepeatedMeta {
+  readonly #known: KnownMeta[] = []
+  /** The last one that was not known: only what comes twice in a row is worth keeping. */
+  #seen = ''
+
+  /**
+   * The message, where its `_meta` is known and printing it would give the very same text; undefined where it has to be
+   * read as a whole. What stands around the `_meta` is compared with its print, as all of a message is; that the `_meta`
+   * is its own print was seen when it was kept.
+   */
+  read(text: string): JsonObject | undefined {
+    const member = this.#known.length === 0 ? -1 : text.indexOf(MEMBER)
+    if (member < 0) return undefined
+    const at = member + MEMBER.length
+    for (const { text: printed, meta } of this.#known) {
+      if (!text.startsWith(printed, at)) continue
+      return withMeta(text.slice(0, at) + PRINTED_PLACEHOLDER + text.slice(at + printed.length), meta)
+    }
+    return undefined
+  }
+
+  /** Keeps the `_meta` of a message that was read as a whole and is its own print, when it comes again. */
+  note(message: Json): void {
+    const meta = isJsonObject(message) && isJsonObject(message.params) ? message.params._meta : undefined
+    // A token is another one each time.
+    if (!isJsonObject(meta) || meta.progressToken !== undefined) return
+    const text = JSON.stringify(meta)
+    if (text === this.#seen) this.#keep({ text, meta })
+    this.#seen = text.length > MOST_LENGTH ? '' : text
+  }
+
+  #keep(known: KnownMeta): void {
+    keepPrinted(known.meta, known.text)
+    if (this.#known.length === MOST_KNOWN) this.#known.shift()
+    this.#known.push(known)
+  }
+}
+
+function withMeta(text: string, meta: JsonObject): JsonObject | undefined {
+  const message = jsonIn(text)
+  if (!isJsonObject(message) || JSON.stringify(message) !== text || isDeeper(message, MAX_DEPTH)) return undefined
+  const { params } = message as { readonly params?: { _meta?: Json } }
+  // It may have stood in an argument, or in a text.
+  if (!isJsonObject(params) || params._meta !== PLACEHOLDER) return undefined
+  params._meta = meta
+  return message
+}
