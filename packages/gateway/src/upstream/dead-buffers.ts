@@ -3,27 +3,30 @@ import { runInNewContext } from 'node:vm'
 
 type Collect = (options: { readonly type: 'minor' }) => void
 
-/** A message from here on is one that counts. */
-export const LARGE_BYTES = 1_000_000
-/** So much may lie about before it is worth a look. */
-const WORTH_LOOKING = 8_000_000
+/** A smaller message leaves nothing behind that would be worth a look. */
+const LARGE_BYTES = 1_000_000
+/** So much may lie about before it is. */
+const MANY_BYTES = 8_000_000
 
 /**
- * Frees what is left of large messages. V8 looks for dead buffers by itself once 32 MB of young ones lie about, three
- * times what one such message needs; a look among the young takes about a millisecond, whoever asks for it.
+ * What is left of large messages. V8 looks for dead buffers by itself once 32 MB of young ones lie about, three times
+ * what one such message needs; a look among the young takes about a millisecond, whoever asks for it.
  */
 export class DeadBuffers {
   #bytes = 0
   #collect: Collect | undefined
 
-  /** A large message has come in whole: from now on its buffers may die. */
+  /** A message has come in: sooner or later its buffers die. */
   note(bytes: number): void {
-    this.#bytes += bytes
+    if (bytes >= LARGE_BYTES) this.#bytes += bytes
   }
 
-  /** Another one is coming in: those before it have most likely gone, and nothing of it would have to be looked at. */
+  get areMany(): boolean {
+    return this.#bytes >= MANY_BYTES
+  }
+
+  /** What is alive still would be looked at in vain, and kept for longer than before. */
   free(): void {
-    if (this.#bytes < WORTH_LOOKING) return
     this.#bytes = 0
     this.#collect ??= openCollect()
     this.#collect({ type: 'minor' })

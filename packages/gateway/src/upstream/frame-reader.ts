@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { type Envelope, JsonScanner, redactCutText, visibleText } from '@sallyport/core'
-import { DeadBuffers, LARGE_BYTES } from './dead-buffers.ts'
 import { plainAnswer } from './plain-answer.ts'
 import type { Frame } from './transport.ts'
 import { Utf8Check } from './utf8-check.ts'
@@ -18,9 +17,6 @@ const SAMPLE_BYTES = 200
 /** A piece below this is copied together with its neighbours: a Buffer of its own would weigh more than its bytes. */
 const SMALL_BYTES = 1_024
 const BLOCK_BYTES = 16_384
-
-/** Those of all servers: there is one memory. */
-const deadBuffers = new DeadBuffers()
 
 /** Answers pass as bytes, so that their depth is the client's affair; what we parse ourselves is bounded where it is used. */
 const MAX_DEPTH = 1_000
@@ -56,16 +52,13 @@ export class FrameReader {
       return
     }
     this.#takeOnly()
-    const wasLarge = this.#bytes > LARGE_BYTES
     this.#bytes += part.length
-    if (!wasLarge && this.#bytes > LARGE_BYTES) deadBuffers.free()
     this.#take(part)
   }
 
   /** Ends this message and makes the reader ready for the next. */
   finish(): FrameOutcome {
     if (this.#bytes === 0) return { kind: 'empty' }
-    if (this.#bytes > LARGE_BYTES) deadBuffers.note(this.#bytes)
     const plain = this.#only && plainAnswer(this.#only)
     const outcome = plain && this.#only ? frameOf([this.#only], plain) : this.#outcome()
     this.#only = undefined

@@ -1,6 +1,7 @@
 import { callCancelled, type Era, isJsonObject, type JsonObject, SallyportError, ShortLivedMap } from '@sallyport/core'
 import { answerFlaw } from './answer-flaw.ts'
 import type { AskClient, AskingHabit, StandingClient } from './client.ts'
+import { DeadBuffers } from './dead-buffers.ts'
 import { Deadlines } from './deadlines.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
@@ -40,6 +41,9 @@ const LINGERING = 60_000
 
 /** What a message with a method may weigh: it has to be parsed, unlike an answer. */
 const MAX_METHOD_BYTES = 4_000_000
+
+/** Of all links: there is one memory. */
+const deadBuffers = new DeadBuffers()
 
 const CHANGES = /^notifications\/((tools|prompts|resources)\/list_changed|resources\/updated|subscriptions\/.*)$/
 
@@ -115,6 +119,8 @@ export class Link {
     if (this.#closedBecause !== undefined) return Promise.reject(gone(this.#closedBecause))
     const { cancellation } = request
     if (cancellation?.reason !== undefined) return Promise.reject(callCancelled(cancellation.reason))
+    // Who waits for the next answer has got the one before, where nobody else waits.
+    if (deadBuffers.areMany && this.inFlight === 0) deadBuffers.free()
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
       const text = requestText(id, request, this.#sender)
@@ -146,6 +152,7 @@ export class Link {
 
   #receive(frame: Frame, during: number | undefined): void {
     const { envelope } = frame
+    deadBuffers.note(envelope.bytes)
     if (envelope.hasMethod) return this.#message(frame, during)
     if (envelope.numericId === undefined) return this.#events.onTrouble('an answer without a usable id')
     const exchange = this.#settle(envelope.numericId)
