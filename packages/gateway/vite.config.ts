@@ -1,10 +1,11 @@
-import { defineConfig } from 'vite'
+import { resolve } from 'node:path'
+import { build, defineConfig, type InlineConfig } from 'vite'
 
 /**
  * Joins the command line's own modules, core, the kit and the YAML parser into a few files: Node needs about half a
  * millisecond to find and link each of some three hundred, and an agent waits for every start.
  */
-export default defineConfig({
+const JOINED = {
   build: {
     ssr: true,
     target: 'node20',
@@ -13,6 +14,7 @@ export default defineConfig({
     minify: false,
     rollupOptions: {
       input: 'src/cli/main.ts',
+      checks: { ineffectiveDynamicImport: false },
       output: { entryFileNames: 'main.js', chunkFileNames: 'joined/[name]-[hash].js' },
     },
   },
@@ -33,4 +35,73 @@ export default defineConfig({
       '@opentelemetry/sdk-trace',
     ],
   },
+} satisfies InlineConfig
+
+/**
+ * What `serve` loads, one file for each layer, each loaded after those before it. Left to itself the bundler makes a
+ * file for every set of commands that share a module, and `serve` would load more than sixty. The commands named here
+ * run beside a gateway, and are not made to load one.
+ */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  root: ['main'],
+  command: ['run-cli', 'serve-command'],
+  window: ['serve'],
+  beside: [
+    ...['approvals', 'audit', 'call', 'connect', 'explain', 'hook', 'import'],
+    ...['mode', 'panic', 'run', 'servers', 'token', 'trust', 'ui'],
+  ].map((name) => `commands/${name}`),
+  gateway: ['serve-ports', '../config/read-config'],
+}
+
+/** What `serve` never asks for is left to the bundler. */
+const SERVE = ['main', 'run-cli', 'serve-command', 'serve', 'serve-ports', '../config/read-config']
+
+interface Chunk {
+  readonly fileName: string
+  readonly moduleIds: readonly string[]
+  readonly imports: readonly string[]
+}
+
+export default defineConfig(async () => {
+  const layerOf = await findLayers()
+  const name = (id: string): string | null => layerOf.get(id) ?? null
+  const { rollupOptions } = JOINED.build
+  const output = {
+    ...rollupOptions.output,
+    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name, debugName: 'layer' }] },
+  }
+  return { ...JOINED, build: { ...JOINED.build, rollupOptions: { ...rollupOptions, output } } }
 })
+
+/** The layer of each module, found by a build that writes nothing: only then is known what of core a file really needs. */
+async function findLayers(): Promise<ReadonlyMap<string, string>> {
+  const chunks = await trialChunks()
+  const served = reached(chunks, SERVE)
+  const layerOf = new Map<string, string>()
+  for (const [layer, entries] of Object.entries(LAYERS))
+    for (const chunk of reached(chunks, entries))
+      if (served.has(chunk) && chunk.fileName !== 'main.js')
+        for (const id of chunk.moduleIds) if (!layerOf.has(id)) layerOf.set(id, layer)
+  return layerOf
+}
+
+async function trialChunks(): Promise<readonly Chunk[]> {
+  const trial = { ...JOINED, configFile: false, logLevel: 'silent', build: { ...JOINED.build, write: false } } as const
+  const results = [await build(trial)].flat()
+  return results.flatMap((result) => ('output' in result ? result.output : [])).filter((made) => made.type === 'chunk')
+}
+
+/** The chunks that are loaded with these files of the cli. */
+function reached(chunks: readonly Chunk[], files: readonly string[]): ReadonlySet<Chunk> {
+  const found = new Set(files.map((file) => chunkOf(chunks, file)))
+  // A set hands out what is added while it is gone through.
+  for (const { imports } of found) for (const chunk of chunks) if (imports.includes(chunk.fileName)) found.add(chunk)
+  return found
+}
+
+function chunkOf(chunks: readonly Chunk[], file: string): Chunk {
+  const id = resolve(import.meta.dirname, 'src/cli', `${file}.ts`)
+  const chunk = chunks.find(({ moduleIds }) => moduleIds.includes(id))
+  if (chunk === undefined) throw new Error(`${id} is not part of the command`)
+  return chunk
+}
