@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
-import { build, defineConfig, type InlineConfig } from 'vite'
+import { build, defineConfig, type InlineConfig, type Plugin } from 'vite'
 
 /**
  * Joins the command line's own modules, core, the kit and the YAML parser into a few files: Node needs about half a
  * millisecond to find and link each of some three hundred, and an agent waits for every start.
  */
 const JOINED = {
+  root: import.meta.dirname,
   build: {
     ssr: true,
     target: 'node20',
@@ -53,33 +54,34 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   gateway: ['serve-ports', '../config/read-config'],
 }
 
-/** What `serve` never asks for is left to the bundler. */
-const SERVE = ['main', 'run-cli', 'serve-command', 'serve', 'serve-ports', '../config/read-config']
-
 interface Chunk {
   readonly fileName: string
   readonly moduleIds: readonly string[]
   readonly imports: readonly string[]
 }
 
-export default defineConfig(async () => {
-  const layerOf = await findLayers()
-  const name = (id: string): string | null => layerOf.get(id) ?? null
-  const { rollupOptions } = JOINED.build
-  const output = {
-    ...rollupOptions.output,
-    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name, debugName: 'layer' }] },
-  }
-  return { ...JOINED, build: { ...JOINED.build, rollupOptions: { ...rollupOptions, output } } }
-})
+/** A plugin, since the check for unused files reads this one too, and need not build anything. */
+const layers: Plugin = {
+  name: 'layers',
+  config: async () => {
+    const layerOf = await findLayers()
+    const group = { name: (id: string) => layerOf.get(id) ?? null, debugName: 'layer' }
+    const codeSplitting = { includeDependenciesRecursively: false, groups: [group] }
+    return { build: { rollupOptions: { output: { codeSplitting } } } }
+  },
+}
+
+export default defineConfig({ ...JOINED, plugins: [layers] })
 
 /** The layer of each module, found by a build that writes nothing: only then is known what of core a file really needs. */
 async function findLayers(): Promise<ReadonlyMap<string, string>> {
   const chunks = await trialChunks()
-  const served = reached(chunks, SERVE)
+  const { beside, ...serve } = LAYERS
+  const served = reached(chunks, Object.values(serve).flat())
   const layerOf = new Map<string, string>()
-  for (const [layer, entries] of Object.entries(LAYERS))
-    for (const chunk of reached(chunks, entries))
+  // What `serve` never asks for is left to the bundler.
+  for (const [layer, files] of Object.entries(LAYERS))
+    for (const chunk of reached(chunks, files))
       if (served.has(chunk) && chunk.fileName !== 'main.js')
         for (const id of chunk.moduleIds) if (!layerOf.has(id)) layerOf.set(id, layer)
   return layerOf
