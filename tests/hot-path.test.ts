@@ -6,6 +6,8 @@ import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { promise } from './promises.ts'
 import { endProcess, REPOSITORY, runGateway } from './run-gateway.ts'
 
+const JOINED = join(REPOSITORY, 'packages/gateway/dist/cli/joined')
+
 /** Every script that a process loaded, as V8 saw it. */
 function loadedScripts(folder: string): readonly string[] {
   return readdirSync(folder).flatMap((name) => {
@@ -35,4 +37,20 @@ describe(`${promise('GW-22')} the hot path`, () => {
       rmSync(coverage, { recursive: true, force: true })
     }
   })
+
+  it('is loaded from one file for each layer, of which none needs a later one', () => {
+    const layers = ['root', 'command', 'window', 'beside', 'gateway']
+    const files = readdirSync(JOINED)
+    const loaded = layers.map((layer) => files.filter((name) => new RegExp(`^${layer}-[\\w-]{8}\\.js$`).test(name)))
+    expect(loaded.map(({ length }) => length)).toEqual(layers.map(() => 1))
+    const names = loaded.flat()
+    for (const [at, name] of names.entries())
+      expect(names.slice(0, at)).toEqual(expect.arrayContaining([...importsOf(name)]))
+  })
 })
+
+/** The other joined files that one cannot be loaded without. */
+function importsOf(name: string): readonly string[] {
+  const text = readFileSync(join(JOINED, name), 'utf8')
+  return [...text.matchAll(/^import .* from "\.\/(.+)";$/gm)].map(([, file]) => file ?? '')
+}

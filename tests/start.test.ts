@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { LegacyClient } from './mcp-client.ts'
+import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually, processesWith } from './processes.ts'
 import { promise } from './promises.ts'
 import { errorOf, runCommand } from './run-command.ts'
@@ -60,6 +60,16 @@ function gatedServer() {
     open: () => rmSync(gate),
     switchTo: (text: string) => writeFileSync(switches, text),
   }
+}
+
+/** A home whose server was up before, so that a start knows what it offers. */
+async function knownPlace(): Promise<Place> {
+  const at = place({ mcp_servers: { one: { command: 'node', args: [fixture('hostile-server.mjs')] } } })
+  const before = await runGateway({ place: at })
+  undo.push(() => endProcess(before.child))
+  await modernRequest(before.mcp, 'tools/list')
+  await endProcess(before.child)
+  return at
 }
 
 describe('serve --demo in an empty folder', () => {
@@ -151,6 +161,33 @@ describe(`${promise('GW-3')} starting up`, () => {
       () => second.toolNames(),
       (names) => names.includes('slow_tool_0'),
     )
+  })
+
+  it('lets whoever needs a server at once wait for it, though its catalogue is known', async () => {
+    const at = await knownPlace()
+    const call = async (url: string): Promise<unknown> =>
+      (await modernRequest(url, 'tools/call', { name: 'one_echo', arguments: { text: 'early' } })).message.result
+    const first = await runGateway({ place: at })
+    undo.push(() => endProcess(first.child))
+    expect(await call(first.mcp)).toMatchObject({ content: [{ text: '{"text":"early"}' }] })
+    await endProcess(first.child)
+    const second = await runGateway({ place: at })
+    undo.push(() => endProcess(second.child))
+    const headers = { authorization: `Bearer ${second.token('operator')}` }
+    const { servers } = (await (await fetch(`${second.url}/api/servers`, { headers })).json()) as {
+      readonly servers: readonly { readonly id: string }[]
+    }
+    expect(servers.map(({ id }) => id)).toContain('one')
+  })
+
+  it('is broken off in order before any server was put to work', async () => {
+    const at = await knownPlace()
+    const running = await runGateway({ place: at })
+    await endProcess(running.child)
+    expect(running.child.exitCode).toBe(0)
+    expect(running.stderr()).toBe('')
+    expect(running.records().at(-1)).toMatchObject({ type: 'GATEWAY_STOPPED' })
+    expect(processesWith(at.state)).toEqual([])
   })
 
   it('lets the introduction and the first list wait for servers that nobody knows yet', async () => {

@@ -22,6 +22,7 @@ import {
   openOver,
   openUpstream,
   type ServerCatalogue,
+  type StartTime,
   sweepProcesses,
   type UpstreamContext,
 } from './upstream/upstream.ts'
@@ -170,10 +171,9 @@ export class Gateway {
   }
 
   /** Puts the servers to work, in the background: whoever waits for our doors hears first that they are open. */
-  start(): void {
-    this.governing.start()
-    this.#opened.shelves.start()
-    this.#starting = new Promise(setImmediate).then(() => this.#startServers())
+  start(when: StartTime = 'now'): void {
+    for (const part of [this.governing, this.#opened.shelves]) part.start()
+    this.#starting = this.fleet.untilWanted(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
   async #startServers(): Promise<void> {
@@ -187,8 +187,7 @@ export class Gateway {
     const config = builtInConfig(server)
     this.#own.add(server)
     this.catalog.arrange(this.#order(), this.#settings.gateway.naming)
-    const createTransport = (): InProcessTransport =>
-      new InProcessTransport({ server: own, maxMessageBytes: config.maxMessageBytes })
+    const createTransport = () => new InProcessTransport({ server: own, maxMessageBytes: config.maxMessageBytes })
     this.fleet.adopt(server, (listener) => openOver({ config, listener, createTransport }, this.#context))
   }
 
@@ -250,6 +249,7 @@ export class Gateway {
   }
 
   async #shutDown(reason: string): Promise<void> {
+    this.fleet.want()
     await this.#starting
     this.governing.approving.close(reason)
     this.sessions.endAll(reason)

@@ -3,6 +3,7 @@ import { describeIssue, loadSettings, prepareState, requireTrust, watchSettings 
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
 import { lockState, openStore, type StateHolder } from '../store/store.ts'
+import type { StartTime } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
@@ -20,6 +21,8 @@ export interface OpenOptions {
   readonly onWarning?: (text: string) => void
   /** `looks`: tools.yaml is left as it is, whatever is found. */
   readonly discovery?: 'writes' | 'looks' | undefined
+  /** When the servers are put to work: at once, unless this says otherwise. */
+  readonly startServers?: StartTime | undefined
   /** Hears what people may want to know though nothing is wrong. */
   readonly onNotice?: ((text: string) => void) | undefined
 }
@@ -62,7 +65,7 @@ export async function openHome(
       await close('it could not be opened')
       throw error
     })
-    gateway.start()
+    gateway.start(options.startServers)
     return { gateway, close }
   } catch (error) {
     lock.release()

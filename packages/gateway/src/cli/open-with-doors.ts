@@ -11,7 +11,7 @@ export interface OpenGateway {
   close(reason: string): Promise<void>
 }
 
-export interface DoorsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice'> {
+export interface DoorsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice' | 'startServers'> {
   readonly onOpen?: (doors: Doors, gateway: Gateway) => Promise<void>
 }
 

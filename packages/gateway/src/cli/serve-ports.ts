@@ -9,7 +9,7 @@ import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
 import { connectTo, JOIN_PATIENCE, JOIN_PAUSE, refusalIn } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { type OpenGateway, openWithDoors } from './open-with-doors.ts'
+import { type DoorsOptions, type OpenGateway, openWithDoors } from './open-with-doors.ts'
 import type { ServeFlags } from './serve-command.ts'
 import { unlessHeld } from './unless-held.ts'
 
@@ -23,7 +23,7 @@ export async function servePort(context: CliContext, flags: Flags): Promise<void
     const onOpen = async (doors: Doors, gateway: Gateway): Promise<void> => {
       await doors.openPort(portOf(flags, gateway.settings.gateway))
     }
-    const opened = await openWithDoors(context, flags, { onOpen, onNotice: noticesOf(context) }).catch(unlessHeld)
+    const opened = await openWithDoors(context, flags, { onOpen, ...servingOptions(context) }).catch(unlessHeld)
     if (opened) return serveAsHolder(context, flags, opened)
     const { home, state } = await findHome(context, flags)
     const lender = await connectTo('port', { state, home: home.path, headers: portHeaders(flags) })
@@ -44,10 +44,11 @@ async function serveAsHolder(context: CliContext, flags: Flags, opened: OpenGate
   await close('it was told to stop')
 }
 
-const noticesOf =
-  ({ process }: CliContext) =>
-  (text: string): void =>
-    void process.stderr.write(`${text}\n`)
+/** An agent waits for its first list, and calls something later if at all. */
+const servingOptions = ({ process }: CliContext): DoorsOptions => ({
+  onNotice: (text) => void process.stderr.write(`${text}\n`),
+  startServers: 'calm',
+})
 
 function portOf(flags: Flags, settings: { readonly host: string; readonly port: number }): Port {
   return { host: flags.host ?? settings.host, port: flags.port ?? settings.port, noAuth: flags['no-auth'] === true }
@@ -81,7 +82,7 @@ function lentIn(text: string): Pick<Banner, 'url' | 'login'> {
 /** Serves the windows that join over the socket, and ends a while after the last one left. */
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
   const told = stopped(context.signal).then(() => 'it was told to stop')
-  const { gateway, doors, close } = await openWithDoors(context, flags, { onNotice: noticesOf(context) })
+  const { gateway, doors, close } = await openWithDoors(context, flags, servingOptions(context))
   const left = deserted(doors, () => gateway.settings.gateway.linger)
   return { done: Promise.race([left, told]).then(close) }
 }

@@ -65,6 +65,15 @@ describe('a server that a call is for', () => {
     await fleet.close()
   })
 
+  it('is put to work when it is asked for', async () => {
+    const { fleet } = openFleet(['a'])
+    const starting = fleet.untilWanted('calm').then(() => fleet.arrange(configs('a'), NONE))
+    expect(await fleet.find('a')).toBe(fleet.get('a'))
+    await starting
+    await fleet.untilArranged()
+    await fleet.close()
+  })
+
   it('does not come any more once all are closed', async () => {
     const { fleet } = openFleet()
     const coming = fleet.find('a')

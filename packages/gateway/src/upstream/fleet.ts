@@ -2,6 +2,7 @@ import type { SallyportEvent } from '@sallyport/core'
 import { type ServerConfig, sameServer } from '../config/config.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
+import { StartSignal } from './start-signal.ts'
 
 export interface FleetListener {
   onCatalogue(server: string, catalogue: ServerCatalogue): void
@@ -13,6 +14,9 @@ export interface FleetOptions {
   readonly listener: FleetListener
   readonly isKnown: (server: string) => boolean
 }
+
+/** `calm`: who comes in first gets a list, if what the servers offer is known from before. */
+export type StartTime = 'now' | 'calm'
 
 export interface FleetChange {
   readonly added: readonly string[]
@@ -28,6 +32,7 @@ export class Fleet {
   readonly #unknown = new Map<string, number>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #waiters = new Set<() => void>()
+  readonly #startSignal = new StartSignal()
   /** Until then a server that is not there may only not have come yet. */
   readonly #arranged: Promise<void>
   #onArranged: (() => void) | undefined
@@ -47,7 +52,22 @@ export class Fleet {
   find(server: string): Upstream | Promise<Upstream | undefined> | undefined {
     const upstream = this.#upstreams.get(server)
     if (upstream !== undefined || this.#onArranged === undefined) return upstream
-    return this.#arranged.then(() => this.#upstreams.get(server))
+    return this.untilArranged().then(() => this.#upstreams.get(server))
+  }
+
+  /** Resolves when the servers should be put to work. */
+  untilWanted(when: StartTime): Promise<void> {
+    return when === 'now' ? new Promise(setImmediate) : this.#startSignal.wait()
+  }
+
+  want(): void {
+    this.#startSignal.give()
+  }
+
+  /** Resolves when the servers have been put to work, which is soon if somebody asks. */
+  untilArranged(): Promise<void> {
+    this.want()
+    return this.#arranged
   }
 
   all(): readonly Upstream[] {

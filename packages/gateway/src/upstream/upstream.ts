@@ -27,7 +27,7 @@ export {
   type QuestionAnswer,
   type StandingClient,
 } from './client.ts'
-export { Fleet } from './fleet.ts'
+export { Fleet, type StartTime } from './fleet.ts'
 export { frameInSteps, frameOf } from './frame-of.ts'
 export type { CallLimit } from './link-request.ts'
 export { parseFrame } from './parse-frame.ts'

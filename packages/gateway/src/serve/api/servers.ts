@@ -26,10 +26,14 @@ const getServer = createRoute({
 
 export const serverRoutes = (context: AdminContext) =>
   createRoutes()
-    .openapi(listServers, (c) => {
+    .openapi(listServers, async (c) => {
+      await context.fleet.untilArranged()
       return c.json({ servers: context.fleet.all().map((upstream) => serverView(upstream, context.catalog)) }, 200)
     })
-    .openapi(getServer, (c) => c.json(serverView(findServer(context, c.req.valid('param').id), context.catalog), 200))
+    .openapi(getServer, async (c) => {
+      await context.fleet.untilArranged()
+      return c.json(serverView(findServer(context, c.req.valid('param').id), context.catalog), 200)
+    })
 
 function findServer({ fleet }: AdminContext, id: string): Upstream {
   const upstream = fleet.get(id)

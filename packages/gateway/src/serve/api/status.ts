@@ -31,7 +31,10 @@ const getStatus = createRoute({
 })
 
 export const statusRoutes = (context: AdminContext) =>
-  createRoutes().openapi(getStatus, (c) => c.json(statusOf(context), 200))
+  createRoutes().openapi(getStatus, async (c) => {
+    await context.fleet.untilArranged()
+    return c.json(statusOf(context), 200)
+  })
 
 function statusOf(context: AdminContext): Status {
   const { version, startedAt, home, state, gauge, sessions, catalog } = context

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest'
+import { StartSignal } from './start-signal.ts'
+
+const AN_HOUR = 3_600_000
+
+describe('the signal to put the servers to work', () => {
+  it('comes by itself when nothing else is done, and also when something always is', async () => {
+    await new StartSignal(1).wait()
+    const busy = setInterval(() => {
+      for (const until = performance.now() + 15; performance.now() < until; );
+    }, 1)
+    await new StartSignal(1).wait()
+    clearInterval(busy)
+  })
+
+  it('comes as soon as somebody needs a server, before or while it is waited for', async () => {
+    const early = new StartSignal(AN_HOUR)
+    early.give()
+    await early.wait()
+    const asked = new StartSignal(AN_HOUR)
+    const waiting = asked.wait()
+    asked.give()
+    asked.give()
+    expect(await waiting).toBeUndefined()
+  })
+})
