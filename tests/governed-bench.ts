@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LegacyClient, type RpcAnswer } from './mcp-client.ts'
@@ -34,10 +34,14 @@ export async function openGoverned({ servers, tools = {}, governance }: Governed
     mcp_servers: servers,
   })
   let written = 0
-  // A file that is the same as before would not be read again.
-  const write = (entries: object): void => {
-    const text = JSON.stringify({ tools: entries })
-    writeFileSync(join(place.home, 'tools.yaml'), `${text}\n# ${++written}\n`)
+  /** No two of them have as many entries: how many are in force tells which one it is. */
+  const write = (entries: Readonly<Record<string, object>>): number => {
+    const fillers = Array.from({ length: ++written }, (_, at) => [`mcp__nobody__t${at}`, {}] as const)
+    const tools = { ...entries, ...Object.fromEntries(fillers) }
+    // In one piece: half a file would be read, too.
+    writeFileSync(join(place.home, 'tools.new'), `${JSON.stringify({ tools })}\n`)
+    renameSync(join(place.home, 'tools.new'), join(place.home, 'tools.yaml'))
+    return Object.keys(tools).length
   }
   write(tools)
   const gateway = await runGateway({ place })
@@ -51,10 +55,12 @@ export async function openGoverned({ servers, tools = {}, governance }: Governed
       if (code !== 0) throw new Error(stderr)
     },
     writeTools: async (entries) => {
-      const reloads = (): number => gateway.records().filter(({ type }) => type === 'TOOLS_FILE_RELOADED').length
-      const before = reloads()
-      write(entries)
-      await eventually(reloads, (count) => count > before)
+      const before = gateway.records().length
+      const count = write(entries)
+      const news = () => gateway.records().slice(before)
+      await eventually(news, (records) =>
+        records.some((record) => record.type === 'TOOLS_FILE_RELOADED' && record.entries === count),
+      )
     },
     close: () => gateway.stop(),
   }
