@@ -52,7 +52,8 @@ export class WholeAnswer implements HttpAnswer {
   }
 
   onLeave(told: () => void): void {
-    this.#left = told
+    if (this.isGone) told()
+    else this.#left = told
   }
 
   /** The connection closed before all was said. */
