@@ -5,6 +5,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import { echo, openConnections, post } from './http-connections.test-kit.ts'
+import { ResumableStream } from './resumable-stream.ts'
 import { resultMessage } from './wire-message.ts'
 
 const listenersOf = (socket: Socket) =>
@@ -61,6 +62,20 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     client.socket.destroy()
     await client.closed
     expect(events).toEqual(['finish', 'close'])
+  })
+
+  it('that can be resumed is known to have been delivered', async () => {
+    const last = resultMessage(1, {})
+    const resumable = new ResumableStream({ name: 'a', primes: true, now: () => 0, onKept: () => {}, lost: () => last })
+    const { dial } = await openConnections((_request, answer) => {
+      resumable.connect(answer.open(), 0)
+      resumable.finish(last)
+    })
+    const client = await dial()
+    client.socket.write(post('x'))
+    await client.answers(1)
+    await vi.waitFor(() => expect(resumable.connection).toBeUndefined())
+    expect(resumable.isDelivered).toBe(true)
   })
 
   it('is told when nothing of it was taken for a while, and leaves no such patience behind', async () => {
