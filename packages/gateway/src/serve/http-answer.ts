@@ -13,6 +13,6 @@ export interface HttpAnswer {
   send(reply: Reply, headers?: Readonly<Record<string, string>>): void
   /** For all that is no whole message: a stream, a status alone. */
   open(): ServerResponse
-  /** Calls back when the client leaves before the answer is whole. */
+  /** Calls back when the client leaves before the answer is whole; at once where it has left already. */
   onLeave(told: () => void): void
 }

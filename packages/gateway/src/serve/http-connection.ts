@@ -7,14 +7,16 @@ export interface HttpConnectionOptions {
   /** What came otherwise waits in the socket: the connection is node's from here on. */
   readonly handOver: (socket: Socket) => void
   readonly onClose: (connection: HttpConnection) => void
+  /** For how long the client may take to ask again, in seconds. */
+  readonly keptFor: number
 }
 
 /** So much that came while an answer was under way is held before the client has to wait. */
 const MOST_HELD = 65_536
 
-/** How a request begins, whatever it asks for. */
-const BEGINNING = /^[A-Z]{3,7} /
-const BEGINNING_BYTES = 8
+/** How a request begins, whatever it asks for: empty lines before it are passed over (RFC 9112, 2.2). */
+const BEGINNING = /^[\r\n]*(?:[A-Z-]+(?: |$)|$)/
+const BEGINNING_BYTES = 16
 
 /** A connection whose requests came whole so far. The first one that does not makes it one of node's. */
 export class HttpConnection {
@@ -42,13 +44,14 @@ export class HttpConnection {
 
   /** Call from time to time: tells how often it was, this time included, since something was asked or answered. */
   look(): number {
-    this.#quietLooks = this.#answer ? 0 : this.#quietLooks + 1
+    this.#quietLooks = this.#answer && this.#socket.writable ? 0 : this.#quietLooks + 1
     return this.#quietLooks
   }
 
-  /** What was written still leaves. */
+  /** What was written still leaves; whoever has not taken it by the second time does not get it. */
   end(): void {
-    this.#socket.destroySoon()
+    if (this.#socket.writableEnded) this.destroy()
+    else this.#socket.destroySoon()
   }
 
   destroy(): void {
@@ -56,6 +59,8 @@ export class HttpConnection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    // A call that cannot be answered any more is not made.
+    if (!this.#socket.writable) return
     if (this.#answer || this.#held) this.#hold(chunk)
     else this.#read(chunk)
   }
@@ -65,7 +70,7 @@ export class HttpConnection {
     if (request === undefined) return this.#handOver(bytes)
     this.#lastHead = request.head
     this.#quietLooks = 0
-    this.#answer = new WholeAnswer(this.#socket, this.#onAnswered)
+    this.#answer = new WholeAnswer(this.#socket, this.#options.keptFor, this.#onAnswered)
     this.#options.onRequest(request, this.#answer)
   }
 
@@ -74,14 +79,23 @@ export class HttpConnection {
     const held = this.#held ? Buffer.concat([this.#held, chunk]) : chunk
     this.#held = held
     // A stream may last for days; nonsense need not wait for its end.
-    if (held.length >= BEGINNING_BYTES && !BEGINNING.test(held.toString('latin1', 0, BEGINNING_BYTES))) this.destroy()
+    if (!BEGINNING.test(held.toString('latin1', 0, BEGINNING_BYTES))) this.#socket.destroySoon()
     else if (held.length > MOST_HELD) this.#socket.pause()
   }
 
   readonly #onAnswered = (): void => {
     this.#answer = undefined
+    if (this.#socket.writableNeedDrain) this.#awaitReader()
     // Not from here: answers that are given at once would pile up on the stack.
-    if (this.#held) queueMicrotask(() => this.#readHeld())
+    else if (this.#held) queueMicrotask(() => this.#readHeld())
+  }
+
+  /** Whoever asks and does not read must not fill our memory with answers. */
+  #awaitReader(): void {
+    this.#socket.pause().once('drain', () => {
+      if (this.#held) this.#readHeld()
+      else this.#socket.resume()
+    })
   }
 
   #readHeld(): void {

@@ -1,85 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
-import { readBody } from '@sallyport/kit/http-intake'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { deferred } from './deferred.test-kit.ts'
-import type { HttpAnswer } from './http-answer.ts'
-import { HttpConnections } from './http-connections.ts'
-import type { WholeRequest } from './whole-request.ts'
-import { resultMessage } from './wire-message.ts'
-
-const PATIENCE = { toAsk: 15_000, toAskAgain: 120_000, lookEvery: 5_000 }
-
-const closers: (() => Promise<unknown> | unknown)[] = []
-afterEach(async () => {
-  vi.useRealTimers()
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
-type OnRequest = (request: WholeRequest, answer: HttpAnswer) => void
-
-const echo: OnRequest = (request, answer) =>
-  answer.send({ message: resultMessage(1, { whole: request.body.toString() }), status: 200 })
-
-/** What comes otherwise than whole is answered by node, and says so. */
-async function open(onRequest: OnRequest = echo) {
-  const server: Server = createServer(async (request, response) => {
-    const body = await readBody(request, { limit: 1e7, hint: '' })
-    response.end(JSON.stringify({ node: body.length > 100 ? body.length : body.toString() }))
-  })
-  const connections = new HttpConnections(server, PATIENCE, onRequest)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closers.push(async () => {
-    if (!server.listening) return
-    server.close()
-    server.closeAllConnections()
-    connections.closeIdle()
-    connections.closeAll()
-    await once(server, 'close')
-  })
-  const dial = async (): Promise<Client> => {
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
-    await once(socket, 'connect')
-    closers.push(() => socket.destroy())
-    return new Client(socket)
-  }
-  return { server, connections, dial }
-}
-
-class Client {
-  readonly socket: Socket
-  readonly closed: Promise<unknown>
-  text = ''
-
-  constructor(socket: Socket) {
-    this.socket = socket.setNoDelay(true)
-    this.closed = once(socket, 'close')
-    socket.on('data', (chunk: Buffer) => {
-      this.text += chunk.toString('latin1')
-    })
-  }
-
-  /** The bodies of so many answers, in their order. */
-  async answers(count: number): Promise<readonly unknown[]> {
-    while (this.#bodies().length < count) await once(this.socket, 'data')
-    return this.#bodies()
-  }
-
-  #bodies(): unknown[] {
-    return [...this.text.matchAll(/\{"(?:jsonrpc|node).*\}/g)].map(
-      ([body]) => JSON.parse(body).result ?? JSON.parse(body),
-    )
-  }
-}
-
-const post = (body: string, extra = ''): string =>
-  `POST /mcp HTTP/1.1\r\nhost: x\r\n${extra}content-length: ${body.length}\r\n\r\n${body}`
+import { type Client, echo, openConnections, PATIENCE, post } from './http-connections.test-kit.ts'
 
 describe('a connection that asks', () => {
   it('is answered without node:http for as long as what it asks comes whole, then by it', async () => {
-    const { dial } = await open()
+    const { dial } = await openConnections()
     const client = await dial()
     client.socket.write(post('one'))
     expect(await client.answers(1)).toEqual([{ whole: 'one' }])
@@ -106,7 +32,7 @@ describe('a connection that asks', () => {
       ['POST /mcp HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n4\r\nslow\r\n0\r\n\r\n'],
     ],
   ])('%s is answered, and nothing is lost', async (_how, parts) => {
-    const { dial } = await open()
+    const { dial } = await openConnections()
     const client = await dial()
     for (const part of parts) await new Promise((resolve) => client.socket.write(part, resolve))
     // Some of it may come together after all.
@@ -114,7 +40,7 @@ describe('a connection that asks', () => {
   })
 
   it('with a body larger than a read is answered by node', async () => {
-    const { dial } = await open()
+    const { dial } = await openConnections()
     const client = await dial()
     client.socket.write(post('b'.repeat(1_000_000)))
     expect(await client.answers(1)).toEqual([{ node: 1_000_000 }])
@@ -122,7 +48,7 @@ describe('a connection that asks', () => {
 
   it('without waiting for answers gets them in order, whoever gives them', async () => {
     const waiting: (() => void)[] = []
-    const { dial } = await open((request, answer) => waiting.push(() => echo(request, answer)))
+    const { dial } = await openConnections((request, answer) => waiting.push(() => echo(request, answer)))
     const client = await dial()
     client.socket.write(post('one'))
     await vi.waitFor(() => expect(waiting).toHaveLength(1))
@@ -137,7 +63,7 @@ describe('a connection that asks', () => {
 
   it('for more than can be held while it waits gets everything in the end', async () => {
     const arrived = deferred<() => void>()
-    const { dial } = await open((request, answer) => arrived.resolve(() => echo(request, answer)))
+    const { dial } = await openConnections((request, answer) => arrived.resolve(() => echo(request, answer)))
     const client = await dial()
     client.socket.write(post('one'))
     const go = await arrived.promise
@@ -148,7 +74,7 @@ describe('a connection that asks', () => {
   })
 
   it('over and over in one packet does not exhaust the stack', async () => {
-    const { dial } = await open()
+    const { dial } = await openConnections()
     const client = await dial()
     client.socket.write(post('first'))
     await client.answers(1)
@@ -171,7 +97,7 @@ describe('a connection that ends', () => {
   it('tells of a call under way, and only then', async () => {
     const left: string[] = []
     const arrived = deferred<undefined>()
-    const { dial } = await open((request, answer) => {
+    const { dial } = await openConnections((request, answer) => {
       const what = request.body.toString()
       answer.onLeave(() => left.push(what))
       if (what === 'answered') echo(request, answer)
@@ -188,7 +114,7 @@ describe('a connection that ends', () => {
 
   it('while its answer is a stream tells so too', async () => {
     const left = deferred<string>()
-    const { dial } = await open((_request, answer) => {
+    const { dial } = await openConnections((_request, answer) => {
       answer.onLeave(() => left.resolve('left'))
       answer.open().writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"node":1}\n\n')
     })
@@ -200,7 +126,7 @@ describe('a connection that ends', () => {
   })
 
   it('is free for the next request when its stream has ended', async () => {
-    const { dial } = await open((request, answer) => {
+    const { dial } = await openConnections((request, answer) => {
       if (request.body.toString() !== 'stream') return echo(request, answer)
       const response = answer.open()
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"node":1}\n\n')
@@ -219,7 +145,7 @@ describe('a connection that ends', () => {
 
   it('by saying nothing is closed, sooner where it never asked', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const { dial } = await open()
+    const { dial } = await openConnections()
     const [silent, asked] = [await dial(), await dial()]
     asked.socket.write(post('one'))
     await asked.answers(1)
@@ -238,7 +164,7 @@ describe('a connection that ends', () => {
   it('is not closed for being quiet while its call is under way', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const arrived = deferred<() => void>()
-    const { dial } = await open((request, answer) => arrived.resolve(() => echo(request, answer)))
+    const { dial } = await openConnections((request, answer) => arrived.resolve(() => echo(request, answer)))
     const client = await dial()
     client.socket.write(post('long'))
     const go = await arrived.promise
@@ -249,7 +175,9 @@ describe('a connection that ends', () => {
 
   it('with the server is left alone until its call was answered', async () => {
     const arrived = deferred<() => void>()
-    const { dial, server, connections } = await open((request, answer) => arrived.resolve(() => echo(request, answer)))
+    const { dial, server, connections } = await openConnections((request, answer) =>
+      arrived.resolve(() => echo(request, answer)),
+    )
     const [idle, busy] = [await dial(), await dial()]
     busy.socket.write(post('late'))
     const go = await arrived.promise

@@ -23,6 +23,7 @@ export class HttpConnections {
     server.removeAllListeners('connection')
     const options: HttpConnectionOptions = {
       onRequest,
+      keptFor: Math.floor(patience.toAskAgain / 1_000),
       handOver: (socket) => {
         for (const listener of byNode) listener.call(server, socket)
       },

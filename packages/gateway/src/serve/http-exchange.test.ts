@@ -157,6 +157,23 @@ describe.each(READERS)(`a client read %s that leaves before its answer (${promis
     expect(await cancelled.promise).toBe('the client closed the stream')
   })
 
+  it('cancels it too where that happened before anybody looked', async () => {
+    const arrived = deferred<() => HttpExchange>()
+    const gone = deferred<undefined>()
+    const port = await listen((request, answer) => {
+      answer.onLeave(() => gone.resolve(undefined))
+      arrived.resolve(() => new HttpExchange(request, answer))
+    })
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+    asked.end('{}')
+    const takeUp = await arrived.promise
+    asked.destroy()
+    await gone.promise
+    const exchange = takeUp()
+    exchange.cancelOnClose()
+    expect(exchange.cancellation.reason).toBe('the client closed the stream')
+  })
+
   it('does not cancel an answer that was given', async () => {
     const answered = deferred<HttpExchange>()
     const port = await listen((request, answer) => {

@@ -240,7 +240,8 @@ interface Asked {
 /** Other requests prove anew who makes them; a stream was let in once, and may stay for days. */
 function endWithCredential({ request, answer, watch }: Visit): void {
   const { authorization } = request.headers
-  if (authorization === undefined) return
+  // Nobody would say that one without a connection has closed, and it would be watched for ever.
+  if (authorization === undefined || answer.isGone) return
   const response = answer.open()
   response.once(
     'close',

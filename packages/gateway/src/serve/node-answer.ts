@@ -32,6 +32,7 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   onLeave(told: () => void): void {
+    if (this.isGone) return told()
     // It happens once; `once` would make an object more for every call.
     this.response.on('close', () => {
       if (!this.response.writableFinished) told()

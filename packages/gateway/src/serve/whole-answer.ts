@@ -11,13 +11,16 @@ const MOST_JOINED = 32_768
 /** The answer to a request that came whole: a small message leaves in one write, all else by a response of node's. */
 export class WholeAnswer implements HttpAnswer {
   readonly #socket: Socket
+  readonly #keptFor: number
   readonly #done: () => void
   #response: ServerResponse | undefined
   #isSent = false
   #left: (() => void) | undefined
 
-  constructor(socket: Socket, done: () => void) {
+  /** The connection is kept for so many seconds after it. */
+  constructor(socket: Socket, keptFor: number, done: () => void) {
     this.#socket = socket
+    this.#keptFor = keptFor
     this.#done = done
   }
 
@@ -26,7 +29,7 @@ export class WholeAnswer implements HttpAnswer {
   }
 
   get isSpent(): boolean {
-    return this.#isSent || this.#socket.destroyed || this.#response?.headersSent === true
+    return this.#isSent || !this.#socket.writable || this.#response?.headersSent === true
   }
 
   get response(): ServerResponse | undefined {
@@ -37,9 +40,9 @@ export class WholeAnswer implements HttpAnswer {
     if (this.isSpent) return
     const { status, message } = reply
     const bytes = messageBytes(message)
-    if (headers !== undefined || bytes > MOST_JOINED) return sendWhole(this.open(), reply, headers)
+    if (this.#response || headers !== undefined || bytes > MOST_JOINED) return sendWhole(this.open(), reply, headers)
     this.#isSent = true
-    this.#socket.write(headOf(status, bytes) + joined(message), 'latin1')
+    this.#socket.write(headOf(status, bytes, this.#keptFor) + joined(message), 'latin1')
     this.#done()
   }
 
@@ -49,7 +52,8 @@ export class WholeAnswer implements HttpAnswer {
   }
 
   onLeave(told: () => void): void {
-    this.#left = told
+    if (this.isGone) told()
+    else this.#left = told
   }
 
   /** The connection closed before all was said. */
@@ -65,15 +69,25 @@ export class WholeAnswer implements HttpAnswer {
       httpVersionMinor: 1,
     })
     const response = new ServerResponse(request)
+    response.setHeader('keep-alive', `timeout=${this.#keptFor}`)
     response.assignSocket(socket)
+    const onTimeout = (): void => void response.emit('timeout', socket)
+    socket.on('timeout', onTimeout)
     response.once('finish', () => {
+      // The patience of one answer is not that of the next, nor of node's, which may get this connection.
+      socket.off('timeout', onTimeout).setTimeout(0)
       response.detachSocket(socket)
-      response.destroyed = true
-      response.emit('close')
+      // Others still have to hear that it is finished.
+      process.nextTick(closeResponse, response)
       this.#done()
     })
     return response
   }
+}
+
+function closeResponse(response: ServerResponse): void {
+  response.destroyed = true
+  response.emit('close')
 }
 
 /** Read from the clock once a second. */
@@ -89,8 +103,8 @@ function dateAt(now: number): string {
   return dateLine
 }
 
-function headOf(status: number, bytes: number): string {
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${dateAt(Date.now())}\r\nconnection: keep-alive\r\n\r\n`
+function headOf(status: number, bytes: number, keptFor: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${dateAt(Date.now())}\r\nconnection: keep-alive\r\nkeep-alive: timeout=${keptFor}\r\n\r\n`
 }
 
 function joined(message: WireMessage): string {
