@@ -60,20 +60,21 @@ const HINTS = {
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpListener> {
   let guard: RequestGuard | undefined
+  const judge = (visit: Visit, enter: Entrance): void => {
+    const refused = guard?.(visit.request)
+    if (refused) sendRefusal(visit.answer, refused)
+    else route(visit, enter)
+  }
   const answers = new WeakMap<Duplex, ServerResponse>()
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
     answers.set(request.socket, response)
-    const answer = new NodeAnswer(request, response)
-    const refused = guard?.(request)
-    if (refused) sendRefusal(answer, refused)
-    else route({ request, answer, routes: options }, (visit) => enter(visit, response))
+    const visit = { request, answer: new NodeAnswer(request, response), routes: options }
+    judge(visit, () => enter(visit, response))
   })
   refuseNonsense(server, answers)
-  const connections = new HttpConnections(server, PATIENCE, (request, answer) => {
-    const refused = guard?.(request)
-    if (refused) sendRefusal(answer, refused)
-    else route({ request, answer, routes: options }, (visit) => routeMcp(request.url, visit))
-  })
+  const connections = new HttpConnections(server, PATIENCE, (request, answer) =>
+    judge({ request, answer, routes: options }, (visit) => routeMcp(request.url, visit)),
+  )
   const { port } = await listen(server, options)
   const { host, allowedHosts, allowedOrigins } = options
   guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
@@ -89,8 +90,10 @@ interface Visit<Request extends IncomingMessage | WholeRequest = IncomingMessage
   readonly routes: Routes
 }
 
+type Entrance = (visit: Visit) => Promise<void> | undefined
+
 /** A bug is an answer, whether it shows at once or later: nobody above catches what is thrown here. */
-function route<Asked extends Visit>(visit: Asked, enter: (visit: Asked) => Promise<void> | undefined): void {
+function route(visit: Visit, enter: Entrance): void {
   try {
     enter(visit)?.catch((error: unknown) => refuse(visit, error))
   } catch (error) {
