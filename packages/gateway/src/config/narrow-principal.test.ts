@@ -54,16 +54,23 @@ describe('a caller', () => {
     const claimed = narrowPrincipal(profiles, caller('any', 'default'), { agent: 'claude', variant: 'default' })
     expect(claimed).toMatchObject({ agent: 'claude-code', isClaimed: true, madeFor: { agent: 'any' } })
   })
-  it('is the same as before for as long as it chooses the same of the same profiles', () => {
+
+  it('is the same object for as long as it chooses the same', () => {
     const ann = caller('any', 'default')
-    const chosen = (variant: string, of = profiles, who = ann) => narrowPrincipal(of, who, { agent: 'codex', variant })
+    const chosen = (variant: string, who = ann) => narrowPrincipal(profiles, who, { agent: 'codex', variant })
     expect(chosen('reviewer')).toBe(chosen('reviewer'))
     expect(chosen('reviewer')).not.toBe(chosen('default'))
-    expect(chosen('reviewer')).not.toBe(chosen('reviewer', profiles, caller('any', 'default')))
-    expect(chosen('reviewer')).not.toBe(chosen('reviewer', new Map(profiles)))
+    expect(chosen('reviewer')).not.toBe(chosen('reviewer', caller('any', 'default')))
     const first = chosen('default')
     for (let name = 0; name < 1_000; name++)
       narrowPrincipal(profiles, ann, { agent: `agent-${name}`, variant: 'default' })
     expect(chosen('default')).toEqual(first)
+  })
+
+  it('is let in no longer where its profile was removed since', () => {
+    const ann = caller('any', 'default')
+    const asked = { agent: 'codex', variant: 'reviewer' }
+    expect(narrowPrincipal(profiles, ann, asked)).not.toBeInstanceOf(SallyportError)
+    expect(narrowPrincipal(new Map(), ann, asked)).toMatchObject({ code: 'PROFILE_UNKNOWN' })
   })
 })

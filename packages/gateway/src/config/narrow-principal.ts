@@ -9,9 +9,9 @@ export interface AskedProfile {
   readonly variant: string
 }
 
-/** By what they were made of and for. The same caller is the same object, by which others know what it may do. */
-const narrowed = new WeakMap<Profiles, WeakMap<Principal, Map<string, Principal>>>()
-/** Whoever calls may name any agent. */
+/** What callers were narrowed to. The same again is the same object: others keep by it what they have printed of a caller. */
+const narrowed = new WeakMap<Principal, Map<string, Principal>>()
+/** Of one caller: it may name any agent. */
 const MOST_NARROWED = 100
 
 /**
@@ -31,24 +31,18 @@ export function narrowPrincipal(
   if (!isOwnVariant && !isDefaultVariant(principal.profile)) return notFor(principal, wanted)
   if (isOwnAgent && isOwnVariant) return principal
   if (!isDefaultVariant(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
-  return narrowedTo(knownOf(profiles, principal), principal, { agent, variant: asked.variant })
+  return narrowedTo(principal, { agent, variant: asked.variant })
 }
 
-function knownOf(profiles: Profiles, principal: Principal): Map<string, Principal> {
-  const ofProfiles = narrowed.get(profiles) ?? new WeakMap<Principal, Map<string, Principal>>()
-  const known = ofProfiles.get(principal) ?? new Map<string, Principal>()
-  narrowed.set(profiles, ofProfiles.set(principal, known))
-  return known
-}
-
-function narrowedTo(known: Map<string, Principal>, principal: Principal, { agent, variant }: AskedProfile): Principal {
+function narrowedTo(principal: Principal, { agent, variant }: AskedProfile): Principal {
+  const known = narrowed.get(principal) ?? new Map<string, Principal>()
   const name = `${agent}\n${variant}`
   const before = known.get(name)
   if (before) return before
   if (known.size >= MOST_NARROWED) known.clear()
   const madeFor = { agent: principal.agent, profile: principal.profile }
   const held: Principal = { ...principal, agent, profile: variant, isClaimed: true, madeFor }
-  known.set(name, held)
+  narrowed.set(principal, known.set(name, held))
   return held
 }
 
