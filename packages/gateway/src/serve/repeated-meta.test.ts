@@ -71,6 +71,14 @@ describe('a _meta that comes again', () => {
     expect(texts.map((text) => repeated.read(text) !== undefined)).toEqual([false, ...Array(8).fill(true)])
   })
 
+  it('takes no second place where it comes with an argument of its name', () => {
+    const others = Array.from({ length: 7 }, (_, kind) => message(`"name":"add","_meta":{"kind":${kind}}`))
+    const repeated = knowing(MESSAGE, ...others)
+    const hiding = message(`"arguments":{"_meta":1},${KNOWN}`)
+    for (let time = 0; time < 20; time++) repeated.note(JSON.parse(hiding) as Json)
+    for (const text of [MESSAGE, ...others]) expect(repeated.read(text)).toBeDefined()
+  })
+
   it('never gives anything but what the whole text says, whatever stands around it', () => {
     const pieces = fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', '"params"', KNOWN, '"name"', '1', '1e3')
     const params = fc.dictionary(fc.string(), fc.jsonValue()).map((given) => JSON.stringify(given).slice(1, -1))

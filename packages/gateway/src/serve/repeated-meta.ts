@@ -46,7 +46,8 @@ export class RepeatedMeta {
     // A token is another one each time.
     if (!isJsonObject(meta) || meta.progressToken !== undefined) return
     const text = JSON.stringify(meta)
-    if (text === this.#seen) this.#keep({ text, meta })
+    // One that is known was not found where an argument has the same name: kept again, it would push out the others.
+    if (text === this.#seen && !this.#known.some((known) => known.text === text)) this.#keep({ text, meta })
     this.#seen = text.length > MOST_LENGTH ? '' : text
   }
 
