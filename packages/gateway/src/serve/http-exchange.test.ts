@@ -21,7 +21,11 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
+/** Of every connection so far, at the server's end. */
+const closings: Promise<unknown>[] = []
+
 async function listen(server: Server): Promise<number> {
+  server.on('connection', (socket) => closings.push(new Promise((resolve) => socket.once('close', resolve))))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as { port: number }).port
@@ -185,9 +189,12 @@ describe.each(READERS)(`a client read %s that leaves before its answer (${promis
     const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' })
     asked.end('{}')
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const { socket } = response
     response.resume()
     await once(response, 'end')
-    asked.destroy()
+    // Destroying a request that is over leaves its connection to the next.
+    socket.destroy()
+    await Promise.all(closings)
     expect((await answered.promise).cancellation.reason).toBeUndefined()
   })
 
