@@ -19,7 +19,7 @@ export interface Principal {
 
 type Owner = Pick<Principal, 'user' | 'session'>
 
-/** A caller is asked several times with each call, and calls again and again. */
+/** Each call needs it several times, and a caller that was seen before is the same object. */
 const owners = new WeakMap<Owner, string>()
 
 /** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */

@@ -41,7 +41,7 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-/** `facts`: the text of the call's own; `kept`: as much of the arguments as a record keeps. */
+/** `facts`: as `factsText` prints them; `kept`: as much of the arguments as a record keeps. */
 export function startedRecord(trial: Trial, facts: string, kept?: Json): EventText {
   const given = kept === undefined ? '' : `,"arguments":${JSON.stringify(kept)}`
   return { members: `"type":"TOOL_CALL_STARTED",${facts},${decidedText(trial)}${given}` }
@@ -58,7 +58,7 @@ const BYTES_OF_TOKEN = 4
 
 /** How a call came to its end, besides its answer. */
 export interface Ending {
-  /** The text of the call's own. */
+  /** As `factsText` prints them. */
   readonly facts: string
   readonly latency: number
   /** What of the result went back, where that was not all. */

@@ -4,6 +4,7 @@ import type { Principal } from '@sallyport/core'
 const numbers = new WeakMap<readonly string[], number>()
 let lastNumber = 0
 
+/** By caller: it is asked for with each call, and a caller that was seen before is the same object. */
 const names = new WeakMap<Principal, string>()
 
 /** The same for all who see the same. */
