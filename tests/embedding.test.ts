@@ -201,6 +201,24 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     expect(await execute('mirror/mirror')).toMatchObject({ metadata: { server: 'mirror' } })
   })
 
+  it('calls as whoever its principal is at the time, also where the program changes one that it used before', async () => {
+    const { gateway, state } = await open()
+    const ann = { user: 'ann', agent: 'any', profile: 'default', session: 'first', role: 'agent' as const }
+    const principal: typeof ann & { tools?: readonly string[] } = ann
+    const call = () => gateway.executeTool('system_metrics_snapshot', {}, { principal })
+    expect(await call()).toMatchObject({ success: true })
+    principal.session = 'second'
+    expect(await call()).toMatchObject({ success: true })
+    const sessions = readRecords(state).flatMap(({ type, session }) =>
+      type === 'TOOL_CALL_COMPLETED' ? [session] : [],
+    )
+    expect(sessions).toEqual(['first', 'second'])
+    expect(await gateway.listTools(principal)).not.toEqual([])
+    principal.tools = []
+    expect(await gateway.listTools(principal)).toEqual([])
+    expect(await call()).toMatchObject({ success: false })
+  })
+
   it('throws at once: tools under what is no server id, or the gateway’s own', async () => {
     const { gateway } = await open()
     const register = (server: unknown) => () =>

@@ -11,6 +11,7 @@ export interface ReadCall {
   readonly tool: string
   /** A copy: what is decided on is what is sent, whatever the program does with its own meanwhile. */
   readonly args: JsonObject
+  /** A copy: callers are known again by their objects, and the program may have changed its own since. */
   readonly principal: Principal | undefined
   readonly signal: AbortSignal | undefined
 }
@@ -26,7 +27,7 @@ export function readCall({ tool, args = {}, options }: AskedCall): ReadCall | Sa
   if (signal != null && !isSignal(signal)) return flaw('A signal is an AbortSignal', signal)
   const copy = copyOf(args)
   if (copy instanceof SallyportError) return copy
-  return { tool, args: copy, principal, signal: signal ?? undefined }
+  return { tool, args: copy, principal: principal && { ...principal }, signal: signal ?? undefined }
 }
 
 function copyOf(args: JsonObject): JsonObject | SallyportError {

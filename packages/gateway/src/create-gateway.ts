@@ -175,7 +175,7 @@ export class EmbeddedGateway {
 
   async listTools(principal: Principal = standingPrincipal('agent')): Promise<readonly ToolDescription[]> {
     await this.#settled()
-    return this.#gateway.listings.offers('tools/list', principal).map((offer) => this.#describe(offer))
+    return this.#gateway.listings.offers('tools/list', { ...principal }).map((offer) => this.#describe(offer))
   }
 
   async listMcpTools(server?: string): Promise<readonly ToolDescription[]> {
