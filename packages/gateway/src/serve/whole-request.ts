@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders, maxHeaderSize } from 'node:http'
 
 /** As much as node:http itself reads of a head. */
-const MOST_HEAD = 16_384
+const MOST_HEAD = maxHeaderSize
 const MOST_HEADERS = 100
 /** Nothing but what every reader of HTTP understands alike: no folded lines, no blanks before a colon, no bytes beyond ASCII. */
 const HEAD = /^POST (?:\/mcp|\/mcp\/[\w.-]{1,130}) HTTP\/1\.1\r\n(?:[!#$%&'*+.^`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n)+$/
