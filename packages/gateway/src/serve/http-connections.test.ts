@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { deferred } from './deferred.test-kit.ts'
 import { type Client, echo, openConnections, PATIENCE, post } from './http-connections.test-kit.ts'
