@@ -32,6 +32,7 @@ export function readResponseHead(bytes: Buffer, at: number): ResponseHead | unde
   if ((end < 0 ? bytes.length : end) - at > MOST_HEAD) throw brokenHttp('its head is too long')
   // Something else may talk for ever.
   if (!BEGINNING.startsWith(bytes.toString('latin1', at, at + BEGINNING.length))) throw brokenHttp('it is no response')
+  if (end < 0 && hasOddLineEnd(bytes, at)) throw brokenHttp('a line does not end as it should')
   if (end < 0) return undefined
   const text = bytes.toString('latin1', at, end + 2)
   if (!HEAD.test(text)) throw brokenHttp('its head cannot be read')
@@ -44,6 +45,9 @@ export function readResponseHead(bytes: Buffer, at: number): ResponseHead | unde
   return { status, headers, framing, keepsAlive, end: end + 4 }
 }
 
+/** Lines of another system: whoever waits for the end of such a head waits for ever. */
+const hasOddLineEnd = (bytes: Buffer, at: number): boolean => /[^\r]\n|\r[^\n]/.test(bytes.toString('latin1', at))
+
 function readHeaders(head: string): ResponseHeaders {
   const headers = Object.create(null) as Record<string, string | string[]>
   for (let at = head.indexOf('\r\n') + 2; at < head.length; ) {
@@ -52,7 +56,10 @@ function readHeaders(head: string): ResponseHeaders {
     const name = head.slice(at, colon).toLowerCase()
     const value = withoutBlanks(head, colon + 1, end)
     const before = headers[name]
-    headers[name] = before === undefined ? value : [before, value].flat()
+    if (before === undefined) headers[name] = value
+    // In place: a head has room for thousands of the same name.
+    else if (typeof before === 'object') before.push(value)
+    else headers[name] = [before, value]
     at = end + 2
   }
   return headers
