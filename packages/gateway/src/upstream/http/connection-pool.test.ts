@@ -146,6 +146,17 @@ describe('the connections to a server', () => {
     await closed
   })
 
+  it('are not used again where the server answered before it had read all', async () => {
+    const { pool, sockets } = await open((socket, text) => {
+      if (text.endsWith('xx')) socket.pause()
+      socket.write(OK)
+    })
+    expect(await send(pool, 'x'.repeat(20_000_000)).outcome).toBe('200 ok')
+    await turn()
+    expect(await send(pool).outcome).toBe('200 ok')
+    expect(sockets.length).toBe(2)
+  })
+
   it('that the server closes behind its answer without a word cost nobody the next one', async () => {
     const { pool, sockets } = await open((socket) => socket.end(OK), 2)
     for (let time = 0; time < 5; time++) expect(await send(pool).outcome).toBe('200 ok')
@@ -174,12 +185,12 @@ describe('a request that gets no answer', () => {
   })
 
   it.each([
-    ['was closed', (socket: Socket) => socket.end(), 'sent: closed'],
+    ['was closed', (socket: Socket) => socket.end(), 'sent: CONNECTION_CLOSED'],
     ['was reset', (socket: Socket) => socket.resetAndDestroy(), 'sent: ECONNRESET'],
     [
       'was closed in its middle',
       (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok'),
-      'sent: closed',
+      'sent: CONNECTION_CLOSED',
     ],
     ['spoke nonsense', (socket: Socket) => socket.write('220 smtp.example ESMTP\r\n'), 'sent: BROKEN_HTTP'],
   ])('says that its connection %s', async (_what, script, outcome) => {
@@ -222,9 +233,9 @@ describe('a request that gets no answer', () => {
     pool.close()
     exchanges.push(send(pool))
     expect(await Promise.all(exchanges.map(({ outcome }) => outcome))).toEqual([
-      'sent: closed',
-      'unsent: closed',
-      'unsent: closed',
+      'sent: CLOSED',
+      'unsent: CLOSED',
+      'unsent: CLOSED',
     ])
   })
 })

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { ClientConnection, type ClientConnectionOwner, type Sending } from './client-connection.ts'
+import { ClientConnection, type ClientConnectionOwner, closedHere, type Sending } from './client-connection.ts'
 
 export interface ConnectionPoolOptions {
   readonly connect: () => Socket
@@ -24,7 +24,7 @@ export class ConnectionPool implements ClientConnectionOwner {
   }
 
   send(sending: Sending): void {
-    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(new Error('closed'), 'unsent'))
+    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(closedHere(), 'unsent'))
     const connection = this.#take()
     if (connection) connection.send(sending)
     else this.#waiting.add(sending)
@@ -43,7 +43,7 @@ export class ConnectionPool implements ClientConnectionOwner {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const connection of [...this.#all]) connection.close()
-    for (const sending of waiting) sending.onFailure(new Error('closed'), 'unsent')
+    for (const sending of waiting) sending.onFailure(closedHere(), 'unsent')
   }
 
   /** It rests for a turn: a server may close it behind its answer without a word, which would cost the next request. */
