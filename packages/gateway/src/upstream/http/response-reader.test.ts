@@ -152,6 +152,7 @@ describe('a response', () => {
     ['a bare line feed', response(['X-A: 1\nX-B: 2', 'Content-Length: 0'])],
     ['lines of another system', 'HTTP/1.1 200 OK\ncontent-length: 0\n\n'],
     ['lines of two systems', 'HTTP/1.1 200 OK\r\ncontent-length: 0\n\n'],
+    ['lines of one system with the end of another', 'HTTP/1.1 200 OK\ncontent-length: 0\n\r\n'],
     ['lines of a system of old', 'HTTP/1.1 200 OK\rcontent-length: 0\r\r'],
     ['chunks with lines of another system', response(['Transfer-Encoding: chunked'], '3\nabc\n0\n\n')],
     ['trailers with lines of another system', response(['Transfer-Encoding: chunked'], '0\r\na: b\n\n')],

@@ -23,6 +23,8 @@ export class ResponseReader {
   #left = 0
   /** A line, or a head, that has not come whole. */
   #held: Buffer = NOTHING
+  /** How much of what is read was held, and so was looked through before. */
+  #known = 0
 
   /** The next response goes to this one. */
   begin(listener: ResponseListener): void {
@@ -43,6 +45,7 @@ export class ResponseReader {
   /** Throws what is wrong with it. */
   feed(chunk: Buffer): void {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    this.#known = this.#held.length
     this.#held = NOTHING
     let at = 0
     while (at < bytes.length && this.#stage !== 'over') {
@@ -81,7 +84,7 @@ export class ResponseReader {
   }
 
   #head(bytes: Buffer, at: number): number | undefined {
-    const head = readResponseHead(bytes, at)
+    const head = readResponseHead(bytes, at, at === 0 ? this.#known : at)
     if (head === undefined) return undefined
     // What comes before the response proper tells nothing that is asked for here.
     if (head.status < 200) return head.end
