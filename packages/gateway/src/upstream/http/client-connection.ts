@@ -54,7 +54,7 @@ export class ClientConnection implements ResponseListener {
     socket.on('error', (error) => this.#fail(error))
     socket.on('close', () => {
       clearTimeout(timer)
-      this.close()
+      this.#fail(closedThere())
       this.#owner.onGone(this)
     })
   }
@@ -77,7 +77,7 @@ export class ClientConnection implements ResponseListener {
 
   /** Whoever waits is told. */
   close(): void {
-    this.#fail(new Error('closed'))
+    this.#fail(closedHere())
   }
 
   /** Whoever waits hears nothing more. */
@@ -97,11 +97,12 @@ export class ClientConnection implements ResponseListener {
     this.#sending?.onBody(chunk)
   }
 
-  /** Free before the end is told: whoever hears it may have the next request at hand. */
+  /** Given back before the end is told: whoever hears it may close everything. */
   onEnd(isClean: boolean): void {
     const sending = this.#forget()
-    // What nobody asked for would be taken for the answer to the next request.
-    if (isClean && this.#keepsAlive && !this.#socket.destroyed) this.#free()
+    // What nobody asked for would be taken for the answer to the next request, which must not stand behind one that the
+    // server does not care to read whole.
+    if (isClean && this.#keepsAlive && !this.#socket.destroyed && this.#socket.writableLength === 0) this.#free()
     else this.#socket.destroy()
     sending?.onEnd(isClean)
   }
@@ -137,7 +138,7 @@ export class ClientConnection implements ResponseListener {
   }
 
   #ended(): void {
-    if (!this.#reader.finish()) this.close()
+    if (!this.#reader.finish()) this.#fail(closedThere())
   }
 
   #fail(error: Error): void {
@@ -147,7 +148,10 @@ export class ClientConnection implements ResponseListener {
   }
 }
 
-const tooLate = (): Error => Object.assign(new Error('no connection in time'), { code: 'CONNECT_TIMEOUT' })
+const failure = (text: string, code: string): Error => Object.assign(new Error(text), { code })
+const tooLate = (): Error => failure('no connection in time', 'CONNECT_TIMEOUT')
+const closedThere = (): Error => failure('the server closed the connection', 'CONNECTION_CLOSED')
+export const closedHere = (): Error => failure('the gateway closed the connection', 'CLOSED')
 
 /** What its header tells; servers that do not tell close after five seconds or later, as far as we know them. */
 function keptFor(told: string | string[] | undefined): number {

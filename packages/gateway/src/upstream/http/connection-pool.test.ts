@@ -70,10 +70,16 @@ function send(pool: ConnectionPool, body = '{}'): Exchange {
   return exchange
 }
 
+/** By then a connection that has answered can be used again. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 describe('the connections to a server', () => {
   it('carry one request after the other', async () => {
     const { pool, sockets, requests } = await open(answerOk)
-    for (let time = 0; time < 5; time++) expect(await send(pool).outcome).toBe('200 ok')
+    for (let time = 0; time < 5; time++) {
+      expect(await send(pool).outcome).toBe('200 ok')
+      await turn()
+    }
     expect([sockets.length, requests.length]).toEqual([1, 5])
   })
 
@@ -127,14 +133,36 @@ describe('the connections to a server', () => {
     onTestFinished(() => void vi.useRealTimers())
     const { pool, sockets } = await open(answerOk)
     await send(pool).outcome
+    await turn()
     const closed = once(sockets[0] as Socket, 'close')
     vi.advanceTimersByTime(2_000)
     await send(pool).outcome
+    await turn()
     vi.advanceTimersByTime(3_500)
     await send(pool).outcome
+    await turn()
     expect(sockets.length).toBe(1)
     vi.advanceTimersByTime(6_000)
     await closed
+  })
+
+  it('are not used again where the server answered before it had read all', async () => {
+    const { pool, sockets } = await open((socket, text) => {
+      if (text.endsWith('xx')) socket.pause()
+      socket.write(OK)
+    })
+    expect(await send(pool, 'x'.repeat(20_000_000)).outcome).toBe('200 ok')
+    await turn()
+    expect(await send(pool).outcome).toBe('200 ok')
+    expect(sockets.length).toBe(2)
+  })
+
+  it('that the server closes behind its answer without a word cost nobody the next one', async () => {
+    const { pool, sockets } = await open((socket) => socket.end(OK), 2)
+    for (let time = 0; time < 5; time++) expect(await send(pool).outcome).toBe('200 ok')
+    const exchanges = Array.from({ length: 8 }, () => send(pool))
+    for (const { outcome } of exchanges) expect(await outcome).toBe('200 ok')
+    expect(sockets.length).toBe(13)
   })
 
   it('that the server closed are replaced', async () => {
@@ -157,12 +185,12 @@ describe('a request that gets no answer', () => {
   })
 
   it.each([
-    ['was closed', (socket: Socket) => socket.end(), 'sent: closed'],
+    ['was closed', (socket: Socket) => socket.end(), 'sent: CONNECTION_CLOSED'],
     ['was reset', (socket: Socket) => socket.resetAndDestroy(), 'sent: ECONNRESET'],
     [
       'was closed in its middle',
       (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok'),
-      'sent: closed',
+      'sent: CONNECTION_CLOSED',
     ],
     ['spoke nonsense', (socket: Socket) => socket.write('220 smtp.example ESMTP\r\n'), 'sent: BROKEN_HTTP'],
   ])('says that its connection %s', async (_what, script, outcome) => {
@@ -191,6 +219,7 @@ describe('a request that gets no answer', () => {
     const { pool, sockets } = await open(answerOk)
     const first = send(pool)
     await first.outcome
+    await turn()
     const second = send(pool)
     pool.cancel(first)
     expect(await second.outcome).toBe('200 ok')
@@ -204,9 +233,9 @@ describe('a request that gets no answer', () => {
     pool.close()
     exchanges.push(send(pool))
     expect(await Promise.all(exchanges.map(({ outcome }) => outcome))).toEqual([
-      'sent: closed',
-      'unsent: closed',
-      'unsent: closed',
+      'sent: CLOSED',
+      'unsent: CLOSED',
+      'unsent: CLOSED',
     ])
   })
 })

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { ClientConnection, type ClientConnectionOwner, type Sending } from './client-connection.ts'
+import { ClientConnection, type ClientConnectionOwner, closedHere, type Sending } from './client-connection.ts'
 
 export interface ConnectionPoolOptions {
   readonly connect: () => Socket
@@ -13,6 +13,8 @@ export class ConnectionPool implements ClientConnectionOwner {
   readonly #options: ConnectionPoolOptions
   readonly #all = new Set<ClientConnection>()
   readonly #free: ClientConnection[] = []
+  /** They have just answered. */
+  #resting: ClientConnection[] = []
   readonly #waiting = new Set<Sending>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -22,7 +24,7 @@ export class ConnectionPool implements ClientConnectionOwner {
   }
 
   send(sending: Sending): void {
-    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(new Error('closed'), 'unsent'))
+    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(closedHere(), 'unsent'))
     const connection = this.#take()
     if (connection) connection.send(sending)
     else this.#waiting.add(sending)
@@ -41,14 +43,13 @@ export class ConnectionPool implements ClientConnectionOwner {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const connection of [...this.#all]) connection.close()
-    for (const sending of waiting) sending.onFailure(new Error('closed'), 'unsent')
+    for (const sending of waiting) sending.onFailure(closedHere(), 'unsent')
   }
 
+  /** It rests for a turn: a server may close it behind its answer without a word, which would cost the next request. */
   onFree(connection: ClientConnection): void {
-    const next = this.#nextWaiting()
-    if (next) return connection.send(next)
-    this.#free.push(connection)
-    this.#timer ??= setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+    this.#resting.push(connection)
+    if (this.#resting.length === 1) setImmediate(() => this.#endRest())
   }
 
   /** One that waits gets another. */
@@ -67,6 +68,25 @@ export class ConnectionPool implements ClientConnectionOwner {
       last.destroy()
     }
     return this.#all.size < this.#options.most ? this.#open() : undefined
+  }
+
+  #endRest(): void {
+    const rested = this.#resting
+    this.#resting = []
+    const offer = () => {
+      for (const connection of rested) this.#offer(connection)
+    }
+    // That it was closed is read in the next turn, before which only those who are in line would use it.
+    if (this.#waiting.size > 0) setImmediate(offer)
+    else offer()
+  }
+
+  #offer(connection: ClientConnection): void {
+    if (!connection.isFresh(performance.now())) return connection.destroy()
+    const next = this.#nextWaiting()
+    if (next) return connection.send(next)
+    this.#free.push(connection)
+    this.#timer ??= setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
   }
 
   #open(): ClientConnection {

@@ -55,7 +55,7 @@ type Dialling = Pick<ConnectionPoolOptions, 'connect' | 'connected'>
 
 function placeOf({ hostname, port, protocol }: URL) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  return { host, port: Number(port) || (protocol === 'https:' ? 443 : 80), ...SOCKET }
+  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port), ...SOCKET }
 }
 
 function plainly(url: URL): Dialling {

@@ -26,12 +26,14 @@ const NO_BODY: BodyFraming = { kind: 'sized', bytes: 0 }
 const CHUNKED: BodyFraming = { kind: 'chunked' }
 const UNTIL_CLOSED: BodyFraming = { kind: 'until closed' }
 
-/** Nothing where it has not come whole. Throws what is wrong with it. */
-export function readResponseHead(bytes: Buffer, at: number): ResponseHead | undefined {
-  const end = bytes.indexOf('\r\n\r\n', at, 'latin1')
+/** Nothing where it has not come whole. Its end is not looked for before `known`. Throws what is wrong with it. */
+export function readResponseHead(bytes: Buffer, at: number, known = at): ResponseHead | undefined {
+  const from = Math.max(at, known - 3)
+  const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
   if ((end < 0 ? bytes.length : end) - at > MOST_HEAD) throw brokenHttp('its head is too long')
   // Something else may talk for ever.
   if (!BEGINNING.startsWith(bytes.toString('latin1', at, at + BEGINNING.length))) throw brokenHttp('it is no response')
+  if (end < 0 && hasOddEnd(bytes, from)) throw brokenHttp('a line does not end as it should')
   if (end < 0) return undefined
   const text = bytes.toString('latin1', at, end + 2)
   if (!HEAD.test(text)) throw brokenHttp('its head cannot be read')
@@ -44,6 +46,10 @@ export function readResponseHead(bytes: Buffer, at: number): ResponseHead | unde
   return { status, headers, framing, keepsAlive, end: end + 4 }
 }
 
+/** An empty line of another system: whoever waits for the end of such a head waits for ever. */
+const hasOddEnd = (bytes: Buffer, at: number): boolean =>
+  ['\n\n', '\n\r\n', '\r\r'].some((end) => bytes.includes(end, at, 'latin1'))
+
 function readHeaders(head: string): ResponseHeaders {
   const headers = Object.create(null) as Record<string, string | string[]>
   for (let at = head.indexOf('\r\n') + 2; at < head.length; ) {
@@ -52,7 +58,10 @@ function readHeaders(head: string): ResponseHeaders {
     const name = head.slice(at, colon).toLowerCase()
     const value = withoutBlanks(head, colon + 1, end)
     const before = headers[name]
-    headers[name] = before === undefined ? value : [before, value].flat()
+    if (before === undefined) headers[name] = value
+    // In place: a head has room for thousands of the same name.
+    else if (typeof before === 'object') before.push(value)
+    else headers[name] = [before, value]
     at = end + 2
   }
   return headers

@@ -105,6 +105,17 @@ describe('a response', () => {
     expect(read([...text].map(bytesOf), false)).toMatchObject({ heard: { body }, isClean: true })
   })
 
+  it('may fill the sizes of its chunks up with zeros', () => {
+    const text = response(['Transfer-Encoding: chunked'], '0000000000000003\r\nabc\r\n000000000000\r\n\r\n')
+    expect(read([bytesOf(text)])).toMatchObject({ heard: { body: 'abc' }, isClean: true })
+  })
+
+  it('may have a header as often as its head has room for it, and all of them are kept', () => {
+    const text = response([...Array.from({ length: 10_000 }, (_, at) => `x:${at % 10}`), 'Content-Length: 0'])
+    const found = read([bytesOf(text)]).heard?.headers.x as string[]
+    expect(found.slice(9_998)).toEqual(['8', '9'])
+  })
+
   it('that says nothing of its end lasts as long as its connection', () => {
     const text = response(['Content-Type: text/plain'], 'abc')
     expect(read([bytesOf(text)], false).heard).toBeUndefined()
@@ -139,10 +150,17 @@ describe('a response', () => {
     ['a folded line', response(['X-A: 1', ' 2', 'Content-Length: 0'])],
     ['a NUL', response(['X-A: \0', 'Content-Length: 0'])],
     ['a bare line feed', response(['X-A: 1\nX-B: 2', 'Content-Length: 0'])],
+    ['lines of another system', 'HTTP/1.1 200 OK\ncontent-length: 0\n\n'],
+    ['lines of two systems', 'HTTP/1.1 200 OK\r\ncontent-length: 0\n\n'],
+    ['lines of one system with the end of another', 'HTTP/1.1 200 OK\ncontent-length: 0\n\r\n'],
+    ['lines of a system of old', 'HTTP/1.1 200 OK\rcontent-length: 0\r\r'],
+    ['chunks with lines of another system', response(['Transfer-Encoding: chunked'], '3\nabc\n0\n\n')],
+    ['trailers with lines of another system', response(['Transfer-Encoding: chunked'], '0\r\na: b\n\n')],
     ['a chunk that is too long', response(['Transfer-Encoding: chunked'], '2\r\nabc\r\n0\r\n\r\n')],
     ['a size that is none', response(['Transfer-Encoding: chunked'], 'xyz\r\n')],
     ['a size without end', response(['Transfer-Encoding: chunked'], `1;${'a'.repeat(10_000)}`)],
     ['trailers without end', response(['Transfer-Encoding: chunked'], `0\r\nx: ${'a'.repeat(20_000)}`)],
+    ['short trailers without end', response(['Transfer-Encoding: chunked'], `0\r\n${'x: y\r\n'.repeat(5_000)}`)],
     ['a head without end', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(70_000)}`],
   ])('that is %s is broken', (_what, text) => {
     expect(read([bytesOf(text)]).error).toMatch(/\w/)

@@ -10,7 +10,7 @@ export interface ResponseListener {
 
 type Stage = 'head' | BodyFraming['kind'] | 'chunk' | 'after chunk' | 'trailers' | 'over'
 
-/** No line of these is longer, but for one that wants our memory. */
+/** No line before a chunk is longer, but for one that wants our memory; nor are trailers. */
 const MOST_LINE = 4_096
 const MOST_TRAILERS = 16_384
 const NOTHING = Buffer.alloc(0)
@@ -19,10 +19,12 @@ const NOTHING = Buffer.alloc(0)
 export class ResponseReader {
   #listener: ResponseListener | undefined
   #stage: Stage = 'over'
-  /** Of a body, or of one of its chunks. */
+  /** Of a body, of one of its chunks, or of what its trailers may have. */
   #left = 0
   /** A line, or a head, that has not come whole. */
   #held: Buffer = NOTHING
+  /** How much of what is read was held, and so was looked through before. */
+  #known = 0
 
   /** The next response goes to this one. */
   begin(listener: ResponseListener): void {
@@ -43,6 +45,7 @@ export class ResponseReader {
   /** Throws what is wrong with it. */
   feed(chunk: Buffer): void {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    this.#known = this.#held.length
     this.#held = NOTHING
     let at = 0
     while (at < bytes.length && this.#stage !== 'over') {
@@ -81,7 +84,7 @@ export class ResponseReader {
   }
 
   #head(bytes: Buffer, at: number): number | undefined {
-    const head = readResponseHead(bytes, at)
+    const head = readResponseHead(bytes, at, at === 0 ? this.#known : at)
     if (head === undefined) return undefined
     // What comes before the response proper tells nothing that is asked for here.
     if (head.status < 200) return head.end
@@ -107,10 +110,13 @@ export class ResponseReader {
   #chunkSize(bytes: Buffer, at: number): number | undefined {
     const end = lineEnd(bytes, at, MOST_LINE)
     if (end === undefined) return undefined
-    const size = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(bytes.toString('latin1', at, end))?.[1]
+    const size = /^0*([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(
+      bytes.toString('latin1', at, end),
+    )?.[1]
     if (size === undefined) throw brokenHttp('the size of a chunk cannot be read')
-    this.#left = Number.parseInt(size, 16)
-    this.#stage = this.#left === 0 ? 'trailers' : 'chunk'
+    const length = Number.parseInt(size, 16)
+    this.#left = length === 0 ? MOST_TRAILERS : length
+    this.#stage = length === 0 ? 'trailers' : 'chunk'
     return end + 2
   }
 
@@ -123,8 +129,9 @@ export class ResponseReader {
 
   /** They are passed over, to the empty line at their end. */
   #trailers(bytes: Buffer, at: number): number | undefined {
-    const end = lineEnd(bytes, at, MOST_TRAILERS)
+    const end = lineEnd(bytes, at, this.#left)
     if (end === undefined) return undefined
+    this.#left -= end - at
     if (end === at) this.#stage = 'over'
     return end + 2
   }
@@ -140,5 +147,6 @@ function lineEnd(bytes: Buffer, at: number, most: number): number | undefined {
   const end = bytes.indexOf('\r\n', at, 'latin1')
   if (end >= 0 && end - at <= most) return end
   if (end >= 0 || bytes.length - at > most) throw brokenHttp('a line is too long')
+  if (bytes.includes('\n', at)) throw brokenHttp('a line does not end as it should')
   return undefined
 }
