@@ -8,6 +8,7 @@ import { smallCall } from './call.mjs'
 
 const AT_ONCE = 10
 const WARM_CALLS = 3_000
+const TIMES_BEFORE = 3
 const SETTLE = 500
 const MAX_LOOKS = 12
 /** Two looks that differ by no more than this share are one. */
@@ -15,8 +16,8 @@ const AT_REST = 0.002
 const KB = 1024
 
 /**
- * Many legacy sessions: what one holds while it is open, and what is left when all have ended. As many were opened
- * before: with those the young generation grows to its full size, whatever they hold, and not once more with the next.
+ * Many legacy sessions: what one holds while it is open, and what is left when all have ended. More were opened before:
+ * V8's young generation grows by what outlives it, and has to have its full size before the ones that are measured.
  */
 export async function runSessions(run) {
   for (const gateway of run.gateways.filter(holdsSessions).filter(({ kind }) => run.plan.alone.includes(kind))) {
@@ -36,7 +37,7 @@ async function measure({ world, plan, record }, gateway) {
     // What a process takes when it begins to work is not counted to the sessions.
     await runBurst(client, smallCall({ era: 'legacy', client }), { callers: 16, ms: 30_000, calls: WARM_CALLS })
     const alone = await takeStock(instance)
-    const first = await openSessions(instance, client, count)
+    const first = await openSessions(instance, client, gateway.maxSessions ? count : count * TIMES_BEFORE)
     const before = await takeStock(instance)
     const sessions = await openSessions(instance, client, count)
     const open = await takeStock(instance)
@@ -49,7 +50,7 @@ async function measure({ world, plan, record }, gateway) {
       lane: { gateway },
       case: count,
       kb: ((open.resident - before.resident) * KB) / count,
-      firstKb: ((before.resident - alone.resident) * KB) / count,
+      firstKb: ((before.resident - alone.resident) * KB) / first.length,
       heapKb: ((open.used - before.used) * KB) / count,
       processes: open.processes - before.processes,
       streams,
