@@ -9,6 +9,7 @@ import { endGateway } from '../gateways/instance.mjs'
 import { HttpClient } from '../load/http-client.mjs'
 import { resultOf } from '../load/reply.mjs'
 import { StdioClient } from '../load/stdio-client.mjs'
+import { processesOf } from '../machine/process-tree.mjs'
 
 const DEMO = fileURLToPath(new URL('../../packages/gateway/demo', import.meta.url))
 const OURS = { gateway: { name: 'ours', kind: 'ours' } }
@@ -55,9 +56,18 @@ async function overHttp(world, serve) {
 async function asWindows(world, serve) {
   const first = await openWindow(world, serve)
   const second = await openWindow(world, serve)
-  second.client.close()
-  await endGateway(first.client.process.pid)
+  const [, background] = processesOf(first.client.process.pid).own
+  // A window that is still there when its gateway goes starts another one, which the next round would join.
+  await leave(second)
+  await leave(first)
+  await endGateway(background)
   return { 'serve --stdio: first window, first list': first.ms, 'serve --stdio: second window, first list': second.ms }
+}
+
+async function leave({ client }) {
+  const left = once(client.process, 'exit')
+  client.close()
+  await left
 }
 
 async function openWindow(world, serve) {
