@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { closedHere, closedThere, connectedTooLate } from './connection-failure.ts'
 import type { ResponseHead } from './response-head.ts'
 import { type ResponseListener, ResponseReader } from './response-reader.ts'
 
@@ -44,7 +45,7 @@ export class ClientConnection implements ResponseListener {
   constructor(socket: Socket, owner: ClientConnectionOwner, connected: 'connect' | 'secureConnect') {
     this.#socket = socket
     this.#owner = owner
-    const timer = setTimeout(() => socket.destroy(tooLate()), MOST_TIME_TO_CONNECT)
+    const timer = setTimeout(() => socket.destroy(connectedTooLate()), MOST_TIME_TO_CONNECT)
     socket.once(connected, () => {
       this.#isConnected = true
       clearTimeout(timer)
@@ -147,11 +148,6 @@ export class ClientConnection implements ResponseListener {
     sending?.onFailure(error, this.#isConnected ? 'sent' : 'unsent')
   }
 }
-
-const failure = (text: string, code: string): Error => Object.assign(new Error(text), { code })
-const tooLate = (): Error => failure('no connection in time', 'CONNECT_TIMEOUT')
-const closedThere = (): Error => failure('the server closed the connection', 'CONNECTION_CLOSED')
-export const closedHere = (): Error => failure('the gateway closed the connection', 'CLOSED')
 
 /** What its header tells; servers that do not tell close after five seconds or later, as far as we know them. */
 function keptFor(told: string | string[] | undefined): number {

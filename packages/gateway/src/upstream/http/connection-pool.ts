@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { ClientConnection, type ClientConnectionOwner, closedHere, type Sending } from './client-connection.ts'
+import { ClientConnection, type ClientConnectionOwner, type Sending } from './client-connection.ts'
+import { closedHere } from './connection-failure.ts'
 
 export interface ConnectionPoolOptions {
   readonly connect: () => Socket
@@ -7,6 +8,8 @@ export interface ConnectionPoolOptions {
   readonly connected: 'connect' | 'secureConnect'
   readonly most: number
 }
+
+const LOOK_EVERY = 1_000
 
 /** The connections to one origin. A request takes the one that was used last, or a new one, or waits for one. */
 export class ConnectionPool implements ClientConnectionOwner {
@@ -86,7 +89,7 @@ export class ConnectionPool implements ClientConnectionOwner {
     const next = this.#nextWaiting()
     if (next) return connection.send(next)
     this.#free.push(connection)
-    this.#timer ??= setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+    this.#lookLater()
   }
 
   #open(): ClientConnection {
@@ -102,12 +105,14 @@ export class ConnectionPool implements ClientConnectionOwner {
     return next
   }
 
+  #lookLater(): void {
+    this.#timer ??= setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+  }
+
   #closeOutdated(): void {
     this.#timer = undefined
     const now = performance.now()
     for (const connection of [...this.#free]) if (!connection.isFresh(now)) connection.destroy()
-    if (this.#free.length > 0) this.#timer = setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+    if (this.#free.length > 0) this.#lookLater()
   }
 }
-
-const LOOK_EVERY = 1_000

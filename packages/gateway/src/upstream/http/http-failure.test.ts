@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { brokenHttp } from './broken-http.ts'
+import { brokenHttp } from './connection-failure.ts'
 import { networkFailure, quotable, redirectFailure, statusFailure } from './http-failure.ts'
 
 const PEER = { server: 'weather', origin: 'https://weather.example' }

@@ -1,5 +1,5 @@
 import { cutText, maskSecrets, SallyportError, visibleText } from '@sallyport/core'
-import { isBrokenHttp } from './broken-http.ts'
+import { isBrokenHttp } from './connection-failure.ts'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
 export interface Peer {

@@ -1,4 +1,4 @@
-import { brokenHttp } from './broken-http.ts'
+import { brokenHttp } from './connection-failure.ts'
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 

@@ -1,4 +1,4 @@
-import { brokenHttp } from './broken-http.ts'
+import { brokenHttp } from './connection-failure.ts'
 import { type BodyFraming, type ResponseHead, readResponseHead } from './response-head.ts'
 
 export interface ResponseListener {
