@@ -11,9 +11,10 @@ const repeated = new RepeatedMeta()
 
 /** Reads JSON that no two readers can take for different things. */
 export function readStrictJson(bytes: Buffer): StrictJson {
-  if (!isUtf8(bytes)) return { flaw: 'it is not UTF-8' }
-  const plain = bytes.length <= MOST_PLAIN_BYTES ? readPlainJson(bytes.toString('utf8')) : undefined
-  return plain ?? scanJson(bytes)
+  const text = bytes.length <= MOST_PLAIN_BYTES ? bytes.toString('utf8') : undefined
+  // Decoded, everything that is not UTF-8 is this character.
+  if (text?.includes('\ufffd') !== false && !isUtf8(bytes)) return { flaw: 'it is not UTF-8' }
+  return (text === undefined ? undefined : readPlainJson(text)) ?? scanJson(bytes)
 }
 
 /** What comes out as it went in has no key twice and no number that a reader would change: nearly every client writes so. */

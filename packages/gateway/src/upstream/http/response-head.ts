@@ -9,6 +9,8 @@ export type BodyFraming =
   | { readonly kind: 'until closed' }
 
 export interface ResponseHead {
+  /** Without the empty line at its end. */
+  readonly text: string
   readonly status: number
   readonly headers: ResponseHeaders
   readonly framing: BodyFraming
@@ -26,16 +28,27 @@ const NO_BODY: BodyFraming = { kind: 'sized', bytes: 0 }
 const CHUNKED: BodyFraming = { kind: 'chunked' }
 const UNTIL_CLOSED: BodyFraming = { kind: 'until closed' }
 
-/** Nothing where it has not come whole. Its end is not looked for before `known`. Throws what is wrong with it. */
-export function readResponseHead(bytes: Buffer, at: number, known = at): ResponseHead | undefined {
-  const from = Math.max(at, known - 3)
+/** What is known before a head is read. */
+export interface HeadClues {
+  /** Its end does not stand before this. */
+  readonly known: number
+  /** The last one that came over the same connection: many servers say the same again and again. */
+  readonly before: ResponseHead | undefined
+}
+
+/** Nothing where it has not come whole. Throws what is wrong with it. */
+export function readResponseHead(bytes: Buffer, at: number, clues: HeadClues): ResponseHead | undefined {
+  const from = Math.max(at, clues.known - 3)
   const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
   if ((end < 0 ? bytes.length : end) - at > MOST_HEAD) throw brokenHttp('its head is too long')
-  // Something else may talk for ever.
-  if (!BEGINNING.startsWith(bytes.toString('latin1', at, at + BEGINNING.length))) throw brokenHttp('it is no response')
-  if (end < 0 && hasOddEnd(bytes, from)) throw brokenHttp('a line does not end as it should')
-  if (end < 0) return undefined
+  if (end < 0) return refuseOdd(bytes, at, from)
   const text = bytes.toString('latin1', at, end + 2)
+  const { before } = clues
+  return before?.text === text && before.end === end + 4 ? before : readHead(text, end + 4)
+}
+
+function readHead(text: string, end: number): ResponseHead {
+  if (!text.startsWith(BEGINNING)) throw brokenHttp('it is no response')
   if (!HEAD.test(text)) throw brokenHttp('its head cannot be read')
   const status = Number(text.slice(9, 12))
   if (status < 100 || status === 101) throw brokenHttp(`it has the status ${text.slice(9, 12)}`)
@@ -43,7 +56,13 @@ export function readResponseHead(bytes: Buffer, at: number, known = at): Respons
   const framing = framingOf(status, headers)
   const keepsAlive =
     text[7] === '1' && framing.kind !== 'until closed' && !/\bclose\b/i.test(String(headers.connection))
-  return { status, headers, framing, keepsAlive, end: end + 4 }
+  return { text, status, headers, framing, keepsAlive, end }
+}
+
+/** Something that is no response, or not a whole one for ever, may talk for ever. */
+function refuseOdd(bytes: Buffer, at: number, from: number): undefined {
+  if (!BEGINNING.startsWith(bytes.toString('latin1', at, at + BEGINNING.length))) throw brokenHttp('it is no response')
+  if (hasOddEnd(bytes, from)) throw brokenHttp('a line does not end as it should')
 }
 
 /** An empty line of another system: whoever waits for the end of such a head waits for ever. */

@@ -25,6 +25,7 @@ export class ResponseReader {
   #held: Buffer = NOTHING
   /** How much of what is read was held, and so was looked through before. */
   #known = 0
+  #lastHead: ResponseHead | undefined
 
   /** The next response goes to this one. */
   begin(listener: ResponseListener): void {
@@ -84,8 +85,9 @@ export class ResponseReader {
   }
 
   #head(bytes: Buffer, at: number): number | undefined {
-    const head = readResponseHead(bytes, at, at === 0 ? this.#known : at)
+    const head = readResponseHead(bytes, at, { known: at === 0 ? this.#known : at, before: this.#lastHead })
     if (head === undefined) return undefined
+    this.#lastHead = head
     // What comes before the response proper tells nothing that is asked for here.
     if (head.status < 200) return head.end
     const { framing } = head
