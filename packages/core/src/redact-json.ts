@@ -91,6 +91,9 @@ export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NA
   }
 }
 
+/** A text takes as long as so many characters of it, be it ever so short. */
+const WEIGHT_OF_TEXT = 100
+
 /** The same, step by step, each over about so many characters: others may have their turn in between. */
 export function* redactJsonInSteps(
   json: string,
@@ -101,9 +104,12 @@ export function* redactJsonInSteps(
   let out = ''
   let copied = 0
   let seen = 0
+  let weight = 0
   for (const { start, end, text, role, name, depth } of jsonTexts(json)) {
-    if (end - seen > length) {
-      seen = end
+    weight += end - seen + WEIGHT_OF_TEXT
+    seen = end
+    if (weight > length) {
+      weight = 0
       yield
     }
     if (role === 'value' && depth === 1 && except.has(name)) continue

@@ -132,6 +132,13 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     expect(turns).toBeGreaterThan(4)
   })
 
+  it('lets others have their turns among very many short texts, also where they are not much together', async () => {
+    const message = JSON.stringify(answer({ texts: [...Array<string>(150_000).fill('a'), github.secret] }))
+    const { redacted, turns } = await redactAmongOthers(frameOf(message))
+    expect(textOf(redacted) === message.replace(github.secret, SHOWN)).toBe(true)
+    expect(turns).toBeGreaterThan(10)
+  })
+
   it('gives back the very same large one where there is nothing', async () => {
     const plain = frameOf(answer({ text: 'line\n'.repeat(1_000_000) }), [60_000])
     expect(await redactFrame(plain)).toBe(plain)

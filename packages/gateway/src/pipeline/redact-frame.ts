@@ -5,10 +5,14 @@ import { type Frame, frameInSteps, frameOf } from '../upstream/upstream.ts'
 /** What the client must give back as it is: the protocol's own words, which no model is shown. */
 const OPAQUE: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
 
-/** So much is looked through, or redacted, in one turn of the event loop. */
-const TURN_BYTES = 2_000_000
+/** So much is looked through in one turn of the event loop. */
+const LOOK_BYTES = 2_000_000
+/** The same for taking secrets out. */
+const REDACT_LENGTH = 1_000_000
 /** The same for a scan, which takes far longer for numbers than for texts. */
 const SCAN_BYTES = 500_000
+/** What is shorter is redacted and scanned at once. */
+const SHORT_BYTES = 200_000
 
 /**
  * An answer without the keys and tokens that it held; the very same where it held none.
@@ -20,8 +24,9 @@ const SCAN_BYTES = 500_000
 export function redactFrame(frame: Frame): Frame | Promise<Frame> {
   const { parts, envelope } = frame
   if (envelope.result === undefined && envelope.error === undefined) return frame
-  if (envelope.bytes > TURN_BYTES) return redactLarge(frame)
-  return mayHoldSecret(parts) ? redacted(frame) : frame
+  if (envelope.bytes > LOOK_BYTES) return redactLarge(frame)
+  if (!mayHoldSecret(parts)) return frame
+  return envelope.bytes > SHORT_BYTES ? redactedInTurns(frame) : redacted(frame)
 }
 
 async function redactLarge(frame: Frame): Promise<Frame> {
@@ -30,7 +35,7 @@ async function redactLarge(frame: Frame): Promise<Frame> {
   for (const part of frame.parts) {
     if (mayHold(part)) return await redactedInTurns(frame)
     looked += part.length
-    if (looked < TURN_BYTES) continue
+    if (looked < LOOK_BYTES) continue
     looked = 0
     await nextTurn()
   }
@@ -39,7 +44,7 @@ async function redactLarge(frame: Frame): Promise<Frame> {
 
 async function redactedInTurns(frame: Frame): Promise<Frame> {
   const written = writtenIn(frame)
-  const shown = await inTurns(redactJsonInSteps(written.text, OPAQUE, TURN_BYTES))
+  const shown = await inTurns(redactJsonInSteps(written.text, OPAQUE, REDACT_LENGTH))
   return shown === written.text ? frame : inTurns(frameInSteps(partsWith(shown, written), SCAN_BYTES))
 }
 
