@@ -29,6 +29,8 @@ export interface Seen {
   readonly terminal: readonly boolean[]
   readonly servers: Readonly<Record<string, readonly string[]>>
   readonly signals: readonly string[]
+  /** What it was asked, as a person would be. */
+  readonly asked: readonly string[]
   readonly input?: string
   readonly again?: number
   readonly lost?: unknown

@@ -30,9 +30,10 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
     const { status, etag, body } = await askApi(gateway, '/api/profiles')
     expect({ status, etag }).toEqual({ status: 200, etag: expect.stringMatching(/^"[0-9a-f]{64}"$/) })
     expect(body.profiles).toMatchObject([
-      { name: 'codex.default', clientApproval: false },
+      { name: 'codex.default' },
       { name: 'codex.reviewer', selectedMcpTools: ['docs'], tools: { selected: 2, unmatched: [] } },
     ])
+    expect(body.profiles[0]).not.toHaveProperty('clientApproval')
     const one = await askApi(gateway, '/api/profiles/codex/Reviewer')
     expect(one).toMatchObject({ etag, body: { name: 'codex.reviewer', line: 6 } })
   })

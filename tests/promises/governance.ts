@@ -82,7 +82,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-20': {
     text: 'Answered over the API, on the command line, by the client where it may, by a signed web hook; the first answer wins',
     state: 'partial',
-    missing: 'the web UI, and clients of launches that `run` makes',
+    missing: 'the web UI',
   },
   'GOV-21': {
     text: 'Deny with a reason, once, for the session, always; bound to arguments and definition; always is shown first',

@@ -15,6 +15,8 @@ export interface Principal {
   readonly madeFor?: { readonly agent: string; readonly profile: string }
   /** Selectors that narrow what the profile selects, for one launch. */
   readonly tools?: readonly string[]
+  /** A person sits in front of the client, and is shown what it is asked: `run` started it in a terminal. */
+  readonly isAttended?: true
 }
 
 type Owner = Pick<Principal, 'user' | 'session'>

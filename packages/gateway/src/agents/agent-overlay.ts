@@ -55,6 +55,8 @@ export interface AgentOverlay {
   readonly stays: readonly NativeScope[]
   /** Why none of its own entries can be passed on for one run, where that is so. */
   readonly carriesNone?: string
+  /** Whether these arguments start it for a person, to whom it shows what a server asks; absent: it never does. */
+  isAttended?(args: readonly string[]): boolean
   /** Our window as the agent writes a server, with what lets calls wait for a person (AG-17). */
   entry(window: GatewayWindow): JsonObject
   overlay(request: OverlayRequest): Overlay

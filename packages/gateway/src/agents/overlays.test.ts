@@ -34,6 +34,24 @@ function ownFile(id: string, text: string, scope: 'user' | 'project' = 'user'): 
   return { file, config: adapter.getMcpConfig(text, file) }
 }
 
+describe(`${promise('GOV-20')} a person sits in front of an agent`, () => {
+  it.each([
+    ['claude-code', [], true],
+    ['claude-code', ['fix the tests'], true],
+    ['claude-code', ['-p', 'fix the tests'], false],
+    ['claude-code', ['--print'], false],
+    ['codex', ['-m', 'gpt', 'fix the tests'], true],
+    ['codex', ['exec', 'fix the tests'], false],
+    ['codex', ['-m', 'gpt', 'e', 'fix the tests'], false],
+    ['copilot', [], true],
+    ['copilot', ['--prompt=x'], false],
+    // It ends when a server asks something.
+    ['goose', [], undefined],
+  ])('%s %j: %s', (id, args, attended) => {
+    expect(overlayOf(id)?.isAttended?.(args)).toBe(attended)
+  })
+})
+
 const OWN: Readonly<Record<string, string>> = {
   amp: '{"amp.mcpServers": {"own": {"command": "own-program", "env": {"KEY": "own-key"}}}, "amp.theme": "mine"}',
   cline: '{"mcpServers": {"own": {"command": "own-program", "env": {"KEY": "own-key"}}}}',

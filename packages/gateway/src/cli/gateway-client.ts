@@ -94,6 +94,8 @@ export interface TokenWish {
   readonly session?: string
   /** Selectors that narrow what the profile selects. */
   readonly tools?: readonly string[]
+  /** A person sits in front of the client that it is for. */
+  readonly attended?: boolean
   readonly ttlMs?: number
 }
 

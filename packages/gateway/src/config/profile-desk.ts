@@ -75,7 +75,7 @@ export type ProfileInForce = Omit<ProfileSettings, 'place'> & Partial<Pick<Profi
 export function profileInForce(profiles: Profiles, ref: ProfileRef): ProfileInForce {
   const agent = agentSlug(ref.agent)
   const isImplied = foldVariant(ref.variant) === DEFAULT_VARIANT && !profiles.has(profileKey(agent, DEFAULT_VARIANT))
-  if (isImplied) return { agent, variant: DEFAULT_VARIANT.toUpperCase(), clientApproval: false }
+  if (isImplied) return { agent, variant: DEFAULT_VARIANT.toUpperCase() }
   return requireProfile(profiles, ref)
 }
 

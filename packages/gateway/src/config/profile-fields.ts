@@ -26,7 +26,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
 
 /** The fields of a variant that we know; all others are somebody else's. */
 export function readProfileFields(members: readonly LocatedEntry[], path: string, log: IssueLog): ProfileFields {
-  const fields: Record<string, unknown> = { clientApproval: false }
+  const fields: Record<string, unknown> = {}
   for (const { key, node, offset } of members) {
     const field = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined
     if (field === undefined) continue

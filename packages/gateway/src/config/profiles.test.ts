@@ -35,18 +35,23 @@ describe('profiles.json', () => {
     expect(errors).toEqual([])
     const place = { file: 'profiles.json', line: 3 }
     const said = { title: 'Builds', tokenBudget: 900, session: 'nightly', selectedMcpTools: ['docs', '!docs/x'], place }
-    expect(profiles.get('gemini-cli.ci')).toEqual({
-      agent: 'gemini-cli',
-      variant: 'Ci',
-      clientApproval: false,
-      ...said,
-    })
-    expect(profiles.get('gemini-cli.default')).toMatchObject({ clientApproval: false, variant: 'DEFAULT' })
+    expect(profiles.get('gemini-cli.ci')).toEqual({ agent: 'gemini-cli', variant: 'Ci', ...said })
+    expect(profiles.get('gemini-cli.default')).toMatchObject({ variant: 'DEFAULT' })
   })
 
   it('gives nothing to whoever only claims a profile', () => {
     const { profiles } = read('{"executors": {"CLAUDE_CODE": {"REVIEWER": {"client_approval": true}}}}')
     expect(mayApprove(profiles, { ...ANN, isClaimed: true })).toBe(false)
+    expect(mayApprove(new Map(), { ...ANN, isClaimed: true, isAttended: true })).toBe(false)
+  })
+
+  it.each([
+    ['', true],
+    ['"client_approval": true', true],
+    ['"client_approval": false', false],
+  ])('lets a person in front of the client approve where the profile says {%s}: %s', (said, may) => {
+    const { profiles } = read(`{"executors": {"CLAUDE_CODE": {"REVIEWER": {${said}}}}}`)
+    expect(mayApprove(profiles, { ...ANN, isAttended: true })).toBe(may)
   })
 
   it.each([

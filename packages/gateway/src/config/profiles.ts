@@ -68,7 +68,7 @@ function takeAgent(entry: LocatedEntry, taking: Taking): void {
   const implied = profileKey(agent, DEFAULT_VARIANT)
   if (profiles.has(implied)) return
   const place = { file, line: log.lineOf({ offset: entry.offset, key }) }
-  profiles.set(implied, { agent, variant: DEFAULT_VARIANT.toUpperCase(), clientApproval: false, place })
+  profiles.set(implied, { agent, variant: DEFAULT_VARIANT.toUpperCase(), place })
 }
 
 function takeVariant(agent: string, entry: LocatedEntry & { readonly path: string }, taking: Taking): void {

@@ -242,8 +242,8 @@ export interface ProfileSettings {
   readonly agent: string
   /** As it is written. */
   readonly variant: string
-  /** Whether the person in front of the client may approve its calls. */
-  readonly clientApproval: boolean
+  /** Whether the person in front of the client may approve its calls. Undefined: where `run` started it in a terminal. */
+  readonly clientApproval?: boolean
   /** Undefined: all tools. */
   readonly selectedMcpTools?: readonly string[]
   readonly title?: string

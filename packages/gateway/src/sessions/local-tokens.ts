@@ -29,6 +29,8 @@ export interface MintRequest {
   readonly ttlMs?: number
   /** Selectors that narrow what the profile selects, for this token alone. */
   readonly tools?: readonly string[]
+  /** A person sits in front of the client that it is for. */
+  readonly attended?: boolean
 }
 
 export interface MintedToken {
@@ -161,7 +163,7 @@ async function onDisk<Result>(folder: string, action: () => Result | Promise<Res
 }
 
 function newRecord(id: string, request: MintRequest, now: number): TokenRecord {
-  const { agent, profile, user = osUser(), session = `token:${id}`, ttlMs, tools } = request
+  const { agent, profile, user = osUser(), session = `token:${id}`, ttlMs, tools, attended } = request
   for (const [name, value] of Object.entries({ agent, profile, user, session })) {
     if (isClaimText(value)) continue
     throw new SallyportError('INVALID_PARAMS', `The ${name} of a token is ${JSON.stringify(value)?.slice(0, 80)}.`, {
@@ -173,7 +175,11 @@ function newRecord(id: string, request: MintRequest, now: number): TokenRecord {
       hint: 'A list of texts such as "github/search" is expected; an empty one leaves no tool.',
     })
   const created = new Date(now).toISOString()
-  const record = { id, agent, profile, user, session, created, ...(tools && { tools }) }
+  const record: TokenRecord = {
+    ...{ id, agent, profile, user, session, created },
+    ...(tools && { tools }),
+    ...(attended && { attended }),
+  }
   return ttlMs === undefined ? record : { ...record, expires: expiry(now, ttlMs) }
 }
 

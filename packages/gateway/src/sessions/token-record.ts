@@ -12,6 +12,8 @@ export interface TokenRecord {
   readonly created: string
   /** Selectors that narrow what the profile selects. */
   readonly tools?: readonly string[]
+  /** A person sits in front of the client that it is for. */
+  readonly attended?: true
   readonly expires?: string
 }
 
@@ -23,7 +25,7 @@ export interface StoredToken {
 const ID = /^[0-9a-f]{16}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const NAMES = ['agent', 'profile', 'user', 'session'] as const
-const KEYS = new Set(['id', ...NAMES, 'created', 'tools', 'expires', 'sha256'])
+const KEYS = new Set(['id', ...NAMES, 'created', 'tools', 'attended', 'expires', 'sha256'])
 
 /** Checked before an id becomes part of a path. */
 export const isTokenId = (text: string): boolean => ID.test(text)
@@ -39,15 +41,19 @@ export function parseStoredToken(text: string, id: string): StoredToken | undefi
   if (!NAMES.every((name) => isClaimText(fields[name])) || !isTime(fields.created)) return undefined
   if (fields.expires !== undefined && !isTime(fields.expires)) return undefined
   if (fields.tools !== undefined && !areSelectors(fields.tools)) return undefined
+  if (fields.attended !== undefined && fields.attended !== true) return undefined
   const { sha256, ...record } = fields
   if (typeof sha256 !== 'string' || !SHA256.test(sha256)) return undefined
   return { record: record as unknown as TokenRecord, sha256 }
 }
 
 export function credentialOf(record: TokenRecord): Credential {
-  const { user, agent, profile, session, expires, tools } = record
-  const who = { user, agent, profile, session, role: 'agent' } as const
-  const principal: Principal = Object.freeze(tools ? { ...who, tools: Object.freeze([...tools]) } : who)
+  const { user, agent, profile, session, expires, tools, attended } = record
+  const principal: Principal = Object.freeze({
+    ...{ user, agent, profile, session, role: 'agent' },
+    ...(tools && { tools: Object.freeze([...tools]) }),
+    ...(attended && { isAttended: attended }),
+  })
   return { principal, expiresAt: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) }
 }
 

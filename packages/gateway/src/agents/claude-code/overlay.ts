@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
-import { flagValues } from '../flag-values.ts'
+import { flagValues, hasFlag } from '../flag-values.ts'
 import { byName, createOverlay } from '../overlay-parts.ts'
 
 const FILE = 'mcp.json'
@@ -12,6 +12,7 @@ export const claudeCodeOverlay: AgentOverlay = {
   stays: [],
   // Servers of an agent that a flag describes are started, whatever `--strict-mcp-config` says.
   widening: (args) => flagValues(args, ['--agents']).find(({ value }) => !hasNoServers(value))?.flag,
+  isAttended: (args) => !hasFlag(args, '-p') && !hasFlag(args, '--print'),
   // Otherwise the tools would be hidden behind a search in the first turn.
   entry: (window) => ({ type: 'stdio', ...window, alwaysLoad: true, timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {

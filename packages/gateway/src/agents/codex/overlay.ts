@@ -12,6 +12,7 @@ export const codexOverlay: AgentOverlay = {
   // A profile is a file of its own, with servers of its own.
   reserved: ['--ignore-user-config', '--profile', '-p'],
   stays: ['user', 'project', 'local'],
+  isAttended: (args) => !args.some((arg) => UNATTENDED.has(arg)),
   entry: (window) => ({
     ...window,
     // An optional server is missing from the first turn when it needs a moment.
@@ -31,6 +32,9 @@ export const codexOverlay: AgentOverlay = {
     return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...bringers, ...request.args] })
   },
 }
+
+/** Subcommands that answer what a server asks by themselves, and never with yes. */
+const UNATTENDED: ReadonlySet<string> = new Set(['exec', 'e', 'review', 'mcp-server', 'app-server', 'cloud', 'apply'])
 
 /** What brings servers that no file names. */
 const BRINGERS = ['apps', 'plugins']

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
+import { hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
 
 const FILE = 'mcp-config.json'
@@ -9,6 +10,7 @@ const PLUGINS = 'Servers of plugins of Copilot’s, if it has any, are started b
 export const copilotOverlay: AgentOverlay = {
   reserved: ['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server', '--plugin-dir'],
   stays: ['user', 'project', 'local'],
+  isAttended: (args) => !hasFlag(args, '-p') && !hasFlag(args, '--prompt'),
   entry: (window) => ({ type: 'local', ...window, tools: ['*'], timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, ours, args } = request

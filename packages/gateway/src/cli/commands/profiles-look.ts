@@ -69,10 +69,15 @@ const COLUMNS: readonly Column<ProfileReport>[] = [
   { title: 'PROFILE', value: ({ name }) => name },
   { title: 'TOOLS', value: extentText },
   { title: 'BUDGET', value: ({ tokenBudget }) => tokenBudget, align: 'right' },
-  { title: 'APPROVES', value: ({ clientApproval }) => (clientApproval ? 'yes' : 'no') },
+  { title: 'APPROVES', value: ({ clientApproval }) => approvalText(clientApproval, 'in runs') },
   { title: 'SELECTS', value: ({ selectedMcpTools }) => selectedMcpTools?.join(' ') ?? '', flexible: true },
   { title: 'TITLE', value: ({ title }) => title, flexible: true },
 ]
+
+function approvalText(clientApproval: boolean | undefined, unsaid: string): string {
+  if (clientApproval === undefined) return unsaid
+  return clientApproval ? 'yes' : 'no'
+}
 
 /** `4 of 17`; without a selection `all`. */
 export function extentText({ selectedMcpTools, tools }: ProfileReport): string {
@@ -90,7 +95,7 @@ function factsOf(report: ProfileReport, path: string): readonly (readonly [strin
     ['tools', [extentText(report), ...listed].join('\n')],
     ...(tokenBudget === undefined ? [] : [['token budget', String(tokenBudget)] as const]),
     ...(session === undefined ? [] : [['session', visibleLine(session)] as const]),
-    ['its client approves', clientApproval ? 'yes' : 'no'],
+    ['its client approves', approvalText(clientApproval, 'where `sallyport run` starts it in a terminal')],
     ['stands in', line === undefined ? `nowhere: ${path} does not name ${agent}` : `${path}:${line}`],
   ]
 }

@@ -41,6 +41,8 @@ export interface LaunchPlan extends Overlay {
   readonly program: string
   /** What the agent will have of the gateway; without any, no gateway is needed. */
   readonly windows: readonly PlannedWindow[]
+  /** In a terminal, a person is shown what a server asks. */
+  readonly isAttended: boolean
 }
 
 /** A plan for an agent that may not be installed. */
@@ -62,6 +64,7 @@ export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
     ...made,
     ...(program !== undefined && { program }),
     windows,
+    isAttended: overlay.isAttended?.(args) ?? false,
     notes: [...own.notes, ...notes, ...made.notes],
   }
 }

@@ -8,6 +8,8 @@ export interface LaunchIdentity {
   readonly profile: string
   /** The one that the runs of its profile share; one of its own without. */
   readonly session: string | undefined
+  /** A person sits in front of the agent, and is shown what a server asks. */
+  readonly attended: boolean
 }
 
 export interface TokenWish extends LaunchIdentity {
@@ -27,10 +29,10 @@ const sessionOf = ({ id }: RunFolder): string => `run:${id}`
 export async function mintLaunchToken(
   client: GatewayClient,
   run: RunFolder,
-  { agent, profile, session = sessionOf(run), window }: TokenWish,
+  { agent, profile, session = sessionOf(run), window, attended }: TokenWish,
 ): Promise<LaunchToken> {
   const { key, tools } = window
-  const { token, record } = await client.mintToken({ agent, profile, session, ...(tools && { tools }) })
+  const { token, record } = await client.mintToken({ agent, profile, session, attended, ...(tools && { tools }) })
   noteToken(run, record.id)
   return { id: record.id, window: key, token }
 }

@@ -38,9 +38,13 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   if (print) return printPlan(context, flags, { ...plan, program })
   if (plan.program === undefined) throw notInstalled(adapter)
   for (const note of plan.notes) context.process.stderr.write(`! ${note}\n`)
-  const identity = { agent: adapter.id, profile: variant, session }
+  const attended = plan.isAttended && isInTerminal(context)
+  const identity = { agent: adapter.id, profile: variant, session, attended }
   context.process.exitCode = await launch({ context, home, state, plan: { ...plan, program }, run: folder }, identity)
 }
+
+/** What the agent shows, a person sees; what a person types, the agent gets. */
+const isInTerminal = ({ stdin, process: { stdout } }: CliContext): boolean => Boolean(stdin.isTTY && stdout.isTTY)
 
 const notInstalled = ({ title, program }: AgentAdapter): SallyportError =>
   new SallyportError('AGENT_MISSING', `${title} is not installed here: no "${program}" was found in PATH.`, {

@@ -20,7 +20,10 @@ export const profileSchema = z
     agent: z.string(),
     variant: z.string().openapi({ description: 'As it is written in the file.' }),
     ...fields,
-    clientApproval: z.boolean(),
+    clientApproval: z
+      .boolean()
+      .optional()
+      .openapi({ description: 'Whether its client may approve. Absent: where `run` started it in a terminal.' }),
     line: z.number().int().openapi({ description: 'Of the selection, or of the variant, in the file.' }),
     tools: z.object({
       selected: z.number().int(),
@@ -67,7 +70,8 @@ export function profileView(profile: ProfileSettings, { catalog, listings }: Too
   const selection = listings.selection(selectedMcpTools)
   return {
     name: profileKey(agent, variant),
-    ...{ agent, variant, clientApproval },
+    ...{ agent, variant },
+    ...(clientApproval !== undefined && { clientApproval }),
     ...(title !== undefined && { title }),
     ...(selectedMcpTools && { selectedMcpTools: [...selectedMcpTools] }),
     ...(tokenBudget !== undefined && { tokenBudget }),

@@ -15,6 +15,10 @@ const tokenSchema = z
     session: z.string(),
     created: z.iso.datetime(),
     tools: z.array(z.string()).optional().openapi({ description: 'What narrows the selection of its profile.' }),
+    attended: z
+      .literal(true)
+      .optional()
+      .openapi({ description: 'A person sits in front of its client, and may approve what it does.' }),
     expires: z.iso.datetime().optional(),
   })
   .openapi('Token')
@@ -29,6 +33,10 @@ const mintBody = inputOf({
     .array(z.string())
     .optional()
     .openapi({ description: 'Selectors that narrow what its profile selects; they never widen it.' }),
+  attended: z
+    .boolean()
+    .optional()
+    .openapi({ description: 'A person sits in front of its client, and may approve what it does.' }),
   ttlMs: z.number().positive().optional().openapi({ description: 'Until it is revoked unless given.' }),
 })
 
@@ -77,7 +85,7 @@ const tokenView = ({ tools, ...record }: TokenRecord): TokenView => ({ ...record
 
 /** Where nobody names a session, the profile may. */
 function requestOf(wish: z.infer<typeof mintBody>, { settings }: AdminContext): MintRequest {
-  const { agent = 'any', profile = 'default', session, ttlMs, tools } = wish
+  const { agent = 'any', profile = 'default', session, ttlMs, tools, attended } = wish
   const chosen = session ?? settings.profiles.get(profileKey(agentSlug(agent), profile))?.session
   return {
     agent,
@@ -85,6 +93,7 @@ function requestOf(wish: z.infer<typeof mintBody>, { settings }: AdminContext): 
     ...(chosen !== undefined && { session: chosen }),
     ...(ttlMs !== undefined && { ttlMs }),
     ...(tools && { tools }),
+    ...(attended && { attended }),
   }
 }
 
