@@ -93,5 +93,6 @@ function messageOf({ tool, server, risk, reason, arguments: args, id }: PendingA
   const printed = visibleText(JSON.stringify(args))
   const rest = printed.length - MOST_SHOWN
   const shown = rest > 0 ? `${printed.slice(0, MOST_SHOWN)}… (${rest} more: sallyport approvals show ${id})` : printed
-  return `Approve a call of ${visibleText(tool)} on server ${server}? Risk: ${risk}. ${reason}\n\nArguments: ${shown}`
+  // Agents cut a line that is longer than their window.
+  return `Approve a call of ${visibleText(tool)} on server ${server}?\n\nRisk: ${risk}.\n${reason}\n\nArguments: ${shown}`
 }
