@@ -58,7 +58,7 @@ async function modernListener(url: string, headers: Record<string, string>): Pro
   }
 }
 
-describe(`${promise('AG-12')} a changed profile`, () => {
+describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
   let gateway: RunningGateway
   const undo: (() => Promise<void>)[] = []
   beforeEach(async () => {

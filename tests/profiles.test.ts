@@ -74,7 +74,7 @@ describe('a profile', () => {
     expect(toolsOf((await ask.modern('tools/list')).message)).toEqual([])
   })
 
-  it('hides resources, prompts and instructions of servers of which it selects no tool', async () => {
+  it(`${promise('GW-26')} hides resources, prompts and instructions of servers of which it selects no tool`, async () => {
     const seen = async (wish: object) => {
       const headers = await mintBearer(gateway, wish)
       const { modern } = await both(headers)

@@ -68,8 +68,7 @@ export const GATEWAY_PROMISES = {
   },
   'GW-19': {
     text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
-    state: 'partial',
-    missing: 'selections of agents and profiles',
+    state: 'built',
   },
   'GW-20': { text: 'Answers of multiplexed calls cannot be swapped, whatever a server sends', state: 'built' },
   'GW-21': { text: 'Bad input gets a precise refusal, costs little, and never ends the process', state: 'built' },
@@ -90,7 +89,7 @@ export const GATEWAY_PROMISES = {
   'GW-26': {
     text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and judged, limited and recorded as tools are',
     state: 'partial',
-    missing: 'sensitivity labels, and selections of agents and profiles',
+    missing: 'sensitivity labels',
   },
   'GW-27': {
     text: 'Several windows share one gateway, which ends after the last one left; two never write one state',
