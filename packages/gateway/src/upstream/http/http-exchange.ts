@@ -27,7 +27,6 @@ export class HttpExchange implements Sending {
   readonly #endpoint: HttpEndpoint
   readonly #request: ExchangeRequest
   #listener: ExchangeListener | undefined
-  #redirect: { status: number; target: URL | undefined } | undefined
   #redirected = false
 
   constructor(endpoint: HttpEndpoint, request: ExchangeRequest, listener: ExchangeListener) {
@@ -45,19 +44,20 @@ export class HttpExchange implements Sending {
   }
 
   onHead({ status, headers }: ResponseHead): void {
-    if (status < 300 || status >= 400 || status === 304) this.#listener?.onHead(status, headers)
-    else this.#redirect = { status, target: targetOf(headers.location, this.#endpoint.url) }
+    if (status < 300 || status >= 400 || status === 304) {
+      this.#listener?.onHead(status, headers)
+      return
+    }
+    // What else it says is for nobody, and may never end.
+    this.connection?.destroy()
+    this.#follow(status, targetOf(headers.location, this.#endpoint.url))
   }
 
   onBody(chunk: Buffer): void {
-    if (this.#redirect === undefined) this.#listener?.onBody(chunk)
+    this.#listener?.onBody(chunk)
   }
 
   onEnd(): void {
-    if (this.#redirect !== undefined) {
-      this.#follow(this.#redirect)
-      return
-    }
     const listener = this.#listener
     this.#listener = undefined
     listener?.onEnd()
@@ -68,15 +68,13 @@ export class HttpExchange implements Sending {
   }
 
   /** Once, on the same origin, and only where method and body stay what they are: credentials never go elsewhere. */
-  #follow({ status, target }: { status: number; target: URL | undefined }): void {
-    if (this.#listener === undefined) return
+  #follow(status: number, target: URL | undefined): void {
     const keeps = status === 307 || status === 308
     if (!keeps || this.#redirected || target?.origin !== this.#endpoint.peer.origin) {
       this.#fail(redirectFailure(status, this.#endpoint.peer, target))
       return
     }
     this.#redirected = true
-    this.#redirect = undefined
     this.wire = wireOf(this.#endpoint.url.host, this.#request, target.pathname + target.search)
     this.#endpoint.pool(this.#request.lane).send(this)
   }

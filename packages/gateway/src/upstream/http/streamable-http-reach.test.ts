@@ -134,6 +134,18 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
     )
   })
 
+  it('fails the call when it redirects elsewhere and talks on for ever', async () => {
+    const head =
+      'HTTP/1.1 307 Gone\r\nlocation: http://127.0.0.2:1/\r\ntransfer-encoding: chunked\r\n\r\n5\r\nwords\r\n'
+    const gone: Promise<unknown>[] = []
+    const url = await listen((socket) => {
+      gone.push(once(socket, 'close'))
+      socket.once('data', () => socket.write(head))
+    })
+    expect(await failureOf(url)).toBe('UPSTREAM_PROTOCOL')
+    await Promise.all(gone)
+  })
+
   it('fails the call when TLS is not spoken', async () => {
     const url = await listen((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')))
     expect(await failureOf(url.replace('http:', 'https:'))).toBe('UPSTREAM_UNAVAILABLE')
