@@ -89,6 +89,7 @@ describe('a line that cannot be read', () => {
     [['audit', '--limit', '0'], 'expected a whole number from 1'],
     [['call'], '<tool> is missing.'],
     [['call', 'a', 'b'], '"b" is too much'],
+    [['call', 'a', '{"b":1}'], "The arguments of a tool are given with --args '…'."],
     [['call', 'a', '--args'], '--args needs a value.'],
     [['call', 'a', '--args', '{}', '--args', '{}'], '--args is given more than once.'],
     [['call', 'a', '--timeout', 'soon'], '"soon" is no timeout'],

@@ -60,10 +60,14 @@ function scanMessage(error: ArgumentScannerError): string {
     UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} needs a value.`,
     UnsatisfiedPositionalError: ({ placeholder }) => `<${placeholder}> is missing.`,
     UnexpectedPositionalError: ({ expectedCount, input }) =>
-      `"${input}" is too much: ${expectedCount === 0 ? 'no argument is' : `at most ${expectedCount} can be`} given here.`,
+      `"${input}" is too much: ${expectedCount === 0 ? 'no argument is' : `at most ${expectedCount} can be`} given here.${meantArguments(input)}`,
     UnexpectedFlagError: ({ externalFlagName }) => `--${externalFlagName} is given more than once.`,
   })
 }
+
+/** Only one command takes JSON. */
+const meantArguments = (input: string): string =>
+  input.startsWith('{') ? " The arguments of a tool are given with --args '…'." : ''
 
 /** Longer forms of a word (`denied` for `deny`) are further away than any slip of the finger. */
 function meantValue(input: string, values: readonly string[]): string {
