@@ -22,7 +22,7 @@ function bench(governance: object = {}): LaunchBench {
 
 /** An agent that calls `echo` and would approve it where it is asked. */
 async function callEcho(at: LaunchBench, args: readonly string[], options: StartOptions): Promise<Seen> {
-  const env = { FAKE_ANSWER: 'once', FAKE_TOOL: 'one_echo', FAKE_ARGUMENTS: '{"text":"made"}' }
+  const env = { ...options.env, FAKE_ANSWER: 'once', FAKE_TOOL: 'one_echo', FAKE_ARGUMENTS: '{"text":"made"}' }
   const run = at.start([...args, 'call'], { ...options, env })
   await run.end()
   return run.seen()
@@ -32,10 +32,18 @@ describe(`${promise('GOV-20')} the person in front of an agent that \`run\` star
   it('is asked by the agent itself, and may approve', async () => {
     const at = bench()
     const { asked, answer } = await callEcho(at, [], { through: inTerminal })
-    expect(asked).toEqual([expect.stringContaining('Approve a call of mcp__one__echo')])
+    const message = expect.stringContaining('Approve a call of mcp__one__echo')
+    expect(asked).toEqual([{ message, fields: ['answer', 'why'] }])
     expect(answer?.result?.content).toEqual([{ type: 'text', text: '{"text":"made"}' }])
     const answered = readRecords(at.place.state).find(({ type }) => type === 'APPROVAL_ANSWERED')
     expect(answered).toMatchObject({ answer: 'once', via: 'client' })
+  })
+
+  it('is shown no field that Codex could not leave empty', async () => {
+    const env = { FAKE_NAME: 'codex-mcp-client' }
+    const { asked, answer } = await callEcho(bench(), [], { through: inTerminal, env })
+    expect(asked).toMatchObject([{ fields: ['answer'] }])
+    expect(answer?.result?.isError).not.toBe(true)
   })
 
   it.each([

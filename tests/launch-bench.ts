@@ -30,7 +30,7 @@ export interface Seen {
   readonly servers: Readonly<Record<string, readonly string[]>>
   readonly signals: readonly string[]
   /** What it was asked, as a person would be. */
-  readonly asked: readonly string[]
+  readonly asked: readonly { readonly message: string; readonly fields: readonly string[] }[]
   readonly input?: string
   readonly again?: number
   readonly lost?: unknown

@@ -8,7 +8,7 @@ import {
   visibleText,
 } from '@sallyport/core'
 import type { ApprovalAnswer, Approvals, PendingApproval } from '../governance/governance.ts'
-import { lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
+import { type Client, lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
 /** What of the arguments is shown in a client's form. */
@@ -38,8 +38,9 @@ export class ClientApproval {
 
   async ask({ client, principal }: Pick<Call, 'client' | 'principal'>, approval: PendingApproval): Promise<void> {
     const { approvals, mayApprove } = this.#options
-    const question = approvalQuestion(approval)
-    if (!client || !mayApprove(principal) || lackedBy(client, question) !== undefined) return
+    if (!client || !mayApprove(principal)) return
+    const question = approvalQuestion(approval, client)
+    if (lackedBy(client, question) !== undefined) return
     const stop = approvals.onChange(({ kind, approval: { id } }) => {
       if (kind === 'settled' && id === approval.id) question.cancellation.cancel('it was answered')
     })
@@ -59,16 +60,15 @@ export class ClientApproval {
   }
 }
 
+/** Codex 0.166 does not send a form off from a text that was left empty. */
+const NEEDS_EVERY_FIELD = /^codex\b/
+
 /** The question that an approval is to a client. */
-function approvalQuestion(approval: PendingApproval): Question {
-  const requestedSchema = {
-    type: 'object',
-    properties: {
-      answer: { type: 'string', title: 'Your answer', oneOf: CHOICES },
-      why: { type: 'string', title: 'Why (the agent is told)', maxLength: 500 },
-    },
-    required: ['answer'],
-  }
+function approvalQuestion(approval: PendingApproval, { clientInfo }: Client): Question {
+  const answer = { type: 'string', title: 'Your answer', oneOf: CHOICES }
+  const why = { type: 'string', title: 'Why (the agent is told)', maxLength: 500 }
+  const properties = NEEDS_EVERY_FIELD.test(String(clientInfo?.name)) ? { answer } : { answer, why }
+  const requestedSchema = { type: 'object', properties, required: ['answer'] }
   return {
     method: 'elicitation/create',
     params: { message: messageOf(approval), requestedSchema },
