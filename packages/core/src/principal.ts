@@ -13,6 +13,8 @@ export interface Principal {
   readonly isClaimed?: true
   /** What the credential was made for, where the caller chose something else of it: the rules of both count. */
   readonly madeFor?: { readonly agent: string; readonly profile: string }
+  /** The minted token that it came with, by its id: what still waits when that is revoked must not go on. */
+  readonly token?: string
   /** Selectors that narrow what the profile selects, for one launch. */
   readonly tools?: readonly string[]
   /** A person sits in front of the client, and is shown what it is asked: `run` started it in a terminal. */

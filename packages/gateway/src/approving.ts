@@ -14,6 +14,7 @@ import {
   type ToolsKeeper,
 } from './governance/governance.ts'
 import { type RuleBook, standingApproval } from './pipeline/pipeline.ts'
+import type { LocalTokens } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 
 export interface ApprovingOptions {
@@ -53,6 +54,13 @@ export class Approving {
   /** Where the gateway is reached over HTTP, for answers that come later. */
   announce(urls: () => readonly string[]): void {
     this.#urls = urls
+  }
+
+  /** Whoever approves a call must not bring back a caller that somebody has shut out. */
+  follow(tokens: Pick<LocalTokens, 'onChange' | 'counts'>): void {
+    const isRevoked = ({ principal: { token } }: PendingApproval): boolean =>
+      token !== undefined && !tokens.counts(token)
+    tokens.onChange(() => this.approvals.withdraw('its token was revoked', isRevoked))
   }
 
   /** What waited when an earlier gateway was killed is over, and known to be. */

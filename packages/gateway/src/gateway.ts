@@ -251,8 +251,8 @@ export class Gateway {
   async #shutDown(reason: string): Promise<void> {
     this.fleet.want()
     await this.#starting
-    this.governing.approving.close(reason)
-    this.sessions.endAll(reason)
+    this.governing.approving.close(`the gateway ended (${reason})`)
+    this.sessions.endAll(`the gateway ended (${reason})`)
     this.methods.close()
     await this.governing.discovery.flush()
     await this.fleet.close()

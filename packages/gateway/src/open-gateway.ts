@@ -27,6 +27,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     const shelves = new SessionShelves({ state, settings: () => gateway.settings })
     const builtIns = createBuiltIns(parts, shelves)
     const gateway: Gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, shelves, telemetry, marks })
+    gateway.governing.approving.follow(tokens)
     gateway.recall()
     return gateway
   } catch (error) {

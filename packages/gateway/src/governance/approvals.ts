@@ -145,9 +145,15 @@ export class Approvals {
     }
   }
 
+  /** Nobody has to answer these any more. */
+  withdraw(reason: string, isMeant: (approval: PendingApproval) => boolean): void {
+    for (const waiting of [...this.#waiting.values()])
+      if (isMeant(waiting.approval)) this.#end(waiting, expired(`${reason} before anybody answered`))
+  }
+
   close(reason: string): void {
     this.#closed = reason
-    for (const waiting of [...this.#waiting.values()]) this.#end(waiting, expired(`${reason} before anybody answered`))
+    this.withdraw(reason, () => true)
   }
 
   async #untilRecorded(id: string): Promise<void> {

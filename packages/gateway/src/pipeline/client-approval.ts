@@ -46,7 +46,8 @@ export class ClientApproval {
     })
     try {
       const said = readApproval(await client.ask(question), `${principal.user} (${principal.agent})`)
-      if (said) await approvals.answer(approval.id, said)
+      // The right may have been taken away while the form was open.
+      if (said && mayApprove(principal)) await approvals.answer(approval.id, said)
     } catch (error) {
       // Somebody else was faster, or it could not be recorded: then it still waits.
       if (!(error instanceof SallyportError)) this.#broke(error)

@@ -11,7 +11,7 @@ describe('a minted token', () => {
     const { token, record } = await tokens.mint({ agent: 'codex', profile: 'reviewer', user: 'ada', session: 's1' })
     expect(token).toMatch(/^spa_[\w-]{43}$/)
     expect(tokens.verify(token)).toEqual({
-      principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent' },
+      principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent', token: record.id },
       expiresAt: Number.POSITIVE_INFINITY,
     })
     const text = readFileSync(bench.file(`${record.id}.json`), 'utf8')
@@ -26,6 +26,16 @@ describe('a minted token', () => {
     expect(one.record.user).toBe(userInfo().username)
     expect(one.record.session).toBe(`token:${one.record.id}`)
     expect(one.record.session).not.toBe(other.record.session)
+  })
+
+  it('counts by its id too, until it is revoked or has ended', async () => {
+    const tokens = await bench.open()
+    const { record: long } = await mintFor(tokens)
+    const { record: short } = await tokens.mint({ agent: 'codex', profile: 'default', ttlMs: 1_000 })
+    expect([long.id, short.id, '0'.repeat(16)].map((id) => tokens.counts(id))).toEqual([true, true, false])
+    bench.clock += 1_000
+    await tokens.revoke(long.id)
+    expect([long.id, short.id].map((id) => tokens.counts(id))).toEqual([false, false])
   })
 
   it('ends at its time, and its file goes with the next one minted', async () => {

@@ -115,6 +115,14 @@ export class LocalTokens {
     return credential !== undefined && now < credential.expiresAt ? credential : undefined
   }
 
+  /** Whether the minted token of this id was neither revoked nor has expired. */
+  counts(id: string): boolean {
+    const now = this.#options.now()
+    return [...this.#bySha256.values()].some(
+      ({ record, credential }) => record?.id === id && now < credential.expiresAt,
+    )
+  }
+
   /** Told whenever a token came or went. Returns the unsubscribe. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)

@@ -48,9 +48,9 @@ export function parseStoredToken(text: string, id: string): StoredToken | undefi
 }
 
 export function credentialOf(record: TokenRecord): Credential {
-  const { user, agent, profile, session, expires, tools, attended } = record
+  const { id: token, user, agent, profile, session, expires, tools, attended } = record
   const principal: Principal = Object.freeze({
-    ...{ user, agent, profile, session, role: 'agent' },
+    ...{ user, agent, profile, session, role: 'agent', token },
     ...(tools && { tools: Object.freeze([...tools]) }),
     ...(attended && { isAttended: attended }),
   })
