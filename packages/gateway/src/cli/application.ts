@@ -76,6 +76,12 @@ export async function createApplication(text: ApplicationText, only?: string): P
   })
 }
 
+/** What may stand behind a command that is a group of others. */
+export async function namesBehind(name: string): Promise<readonly string[]> {
+  const target = await LOADERS[name]?.()
+  return target && 'getAllEntries' in target ? target.getAllEntries().map((entry) => entry.name.original) : []
+}
+
 export function isCommand(word: string | undefined): word is string {
   return word !== undefined && Object.hasOwn(LOADERS, word)
 }

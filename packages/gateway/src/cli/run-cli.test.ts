@@ -75,6 +75,12 @@ describe('help', () => {
   })
 })
 
+it('the help of a group says which of its commands is meant where none is named', async () => {
+  const { out } = await cli(['audit', '--help'])
+  expect(out).toContain('`sallyport audit` alone means `sallyport audit list`. `sallyport audit <command> --help` says')
+  expect((await cli(['token', '--help'])).out).not.toContain('alone means')
+})
+
 describe('a line that cannot be read', () => {
   it.each([
     [['tols'], 'There is no command "tols". Did you mean "tools"?'],
@@ -90,6 +96,10 @@ describe('a line that cannot be read', () => {
     [['call'], '<tool> is missing.'],
     [['call', 'a', 'b'], '"b" is too much'],
     [['call', 'a', '{"b":1}'], "The arguments of a tool are given with --args '…'."],
+    [['approvals', 'aprove'], 'There is no command "aprove". Did you mean "approve"?'],
+    [['audit', 'verfy'], 'There is no command "verfy". Did you mean "verify"?'],
+    [['approvals', '3f9a'], 'There is no command "3f9a".'],
+    [['approvals', 'list', '3f9a'], '"3f9a" is too much'],
     [['call', 'a', '--args'], '--args needs a value.'],
     [['call', 'a', '--args', '{}', '--args', '{}'], '--args is given more than once.'],
     [['call', 'a', '--timeout', 'soon'], '"soon" is no timeout'],

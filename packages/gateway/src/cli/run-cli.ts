@@ -1,5 +1,5 @@
 import { run } from '@stricli/core'
-import { createApplication, isCommand } from './application.ts'
+import { createApplication, isCommand, namesBehind } from './application.ts'
 import type { CliContext } from './cli-context.ts'
 import { COMPLETE, completionProposals } from './completion-proposals.ts'
 import { describeError, type ErrorView, exitCodeOf } from './print-error.ts'
@@ -23,7 +23,8 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   let failed: unknown
   try {
     const strayFlag = only === 'run' ? RUN_STRAY_FLAG : undefined
-    const text = createUsageText({ view, help: `sallyport ${only ? `${only} ` : ''}--help`, strayFlag })
+    const group = only === undefined ? undefined : { names: await namesBehind(only), typed: args[1] }
+    const text = createUsageText({ view, help: `sallyport ${only ? `${only} ` : ''}--help`, group, strayFlag })
     const application = await createApplication(text, only)
     if (args[0] !== COMPLETE) await run(application, args, context)
     else process.stdout.write(await completionProposals(application, args.slice(1), context))

@@ -13,12 +13,19 @@ export interface UsageTextOptions {
   readonly view: ErrorView
   /** Where the reader finds more: `sallyport call --help`. */
   readonly help: string
+  /** What may stand behind the command, where that is a group of others, and what does. */
+  readonly group?: CommandGroup | undefined
   /** What to do about a flag that is not ours, where it may be meant for another program. */
   readonly strayFlag?: string | undefined
 }
 
+export interface CommandGroup {
+  readonly names: readonly string[]
+  readonly typed: string | undefined
+}
+
 /** The library's messages in our words: what was got, what was meant, where to look. */
-export function createUsageText({ view, help, strayFlag }: UsageTextOptions): ApplicationText {
+export function createUsageText({ view, help, group, strayFlag }: UsageTextOptions): ApplicationText {
   const usage = (message: string, hint = `See \`${help}\`.`): string =>
     describeError(new SallyportError('USAGE', message, { hint }), view)
   const failure = (error: unknown): string => describeError(error, view)
@@ -29,7 +36,7 @@ export function createUsageText({ view, help, strayFlag }: UsageTextOptions): Ap
     exceptionWhileParsingArguments: (error) => {
       if (error instanceof SallyportError) return failure(error)
       if (!(error instanceof ArgumentScannerError)) return failure(error)
-      return usage(scanMessage(error), isStray(error) ? strayFlag : undefined)
+      return usage(scanMessage(error, group), isStray(error) ? strayFlag : undefined)
     },
     exceptionWhileLoadingCommandFunction: failure,
     exceptionWhileLoadingCommandContext: failure,
@@ -49,7 +56,7 @@ function unknownCommand(input: string, corrections: readonly string[]): string {
   return `There is no command "${input}".${didYouMean(input, names)}`
 }
 
-function scanMessage(error: ArgumentScannerError): string {
+function scanMessage(error: ArgumentScannerError, group: CommandGroup | undefined): string {
   return formatMessageForArgumentScannerError(error, {
     FlagNotFoundError: ({ input, corrections }) => `There is no flag --${input}.${meant(corrections)}`,
     AliasNotFoundError: ({ input }) => `There is no flag -${input}.`,
@@ -60,10 +67,15 @@ function scanMessage(error: ArgumentScannerError): string {
     UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} needs a value.`,
     UnsatisfiedPositionalError: ({ placeholder }) => `<${placeholder}> is missing.`,
     UnexpectedPositionalError: ({ expectedCount, input }) =>
-      `"${input}" is too much: ${expectedCount === 0 ? 'no argument is' : `at most ${expectedCount} can be`} given here.${meantArguments(input)}`,
+      group?.typed === input && group.names.length > 0
+        ? unknownCommand(input, group.names)
+        : tooMuch(input, expectedCount),
     UnexpectedFlagError: ({ externalFlagName }) => `--${externalFlagName} is given more than once.`,
   })
 }
+
+const tooMuch = (input: string, expected: number): string =>
+  `"${input}" is too much: ${expected === 0 ? 'no argument is' : `at most ${expected} can be`} given here.${meantArguments(input)}`
 
 /** Only one command takes JSON. */
 const meantArguments = (input: string): string =>

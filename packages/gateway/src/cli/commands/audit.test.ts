@@ -229,3 +229,31 @@ describe('a line of the table', () => {
     expect(eventDetail(event)).toBe('')
   })
 })
+
+describe('a verdict that few records have', () => {
+  it('is found behind all the others, however many these are', async () => {
+    const completed = (success: boolean): SallyportEvent => ({
+      ...{ type: 'TOOL_CALL_COMPLETED', ...FACTS, success },
+      ...{ latency_ms: 3, bytes: 10 },
+    })
+    const others = Array.from({ length: 10_000 }, () => completed(true))
+    const at = await recorded([completed(false), completed(false), ...others])
+    const all = await cli(['audit', '--verdict', 'failed', '--json'], { at })
+    expect(objects(all.out).map(({ seq }) => seq)).toEqual([1, 2])
+    const newest = await cli(['audit', '--verdict', 'failed', '--limit', '1', '--json'], { at })
+    expect(objects(newest.out).map(({ seq }) => seq)).toEqual([2])
+    const none = await cli(['audit', '--verdict', 'would-deny'], { at })
+    expect(none).toMatchObject({ exit: 0, words: 'Nothing of that kind is recorded.\n' })
+  })
+})
+
+it('a type of records that there is not is said to be none, with those that there are', async () => {
+  const at = await recorded()
+  for (const command of [['audit'], ['audit', 'export']]) {
+    const { exit, words } = await cli([...command, '--type', 'POLICY_DENY'], { at })
+    expect(exit).toBe(2)
+    expect(words).toMatch(
+      /No event is a "POLICY_DENY"\. Did you mean "POLICY_DENIED"\?\n +There are TOOL_CALL_STARTED, /,
+    )
+  }
+})

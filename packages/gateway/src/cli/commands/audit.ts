@@ -6,9 +6,10 @@ import { defineCommand } from '../define-command.ts'
 import { type EventReader, eventColumns, eventLine } from '../event-line.ts'
 import { stateOf } from '../find-home.ts'
 import { followEvents } from '../follow-events.ts'
-import type { EventQuery, EventView } from '../gateway-client.ts'
+import type { EventView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Example, withOverview } from '../help-text.ts'
+import { knownTypes, loggedRecords } from '../logged-records.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 import { exportCommand } from './audit-export.ts'
@@ -63,14 +64,9 @@ export const auditCommands = withOverview(
 
 async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  const { limit = DEFAULT_LIMIT, verdict } = flags
-  const query = eventQuery(flags)
+  await knownTypes(flags.type)
+  const { events, newest } = await find(context, flags)
   const matches = verdictTest(flags)
-  // Where more is asked than the API can filter, the limit is applied to what is left.
-  const asked: EventQuery = { ...query, limit: verdict === undefined ? limit : MAX_LIMIT }
-  const events = await withRecords(context, flags, async (client) =>
-    (await client.events(asked, context.signal)).filter(matches).slice(-limit),
-  )
   const reader = (): EventReader => ({ style: screen.style, width: screen.width, now: context.now() })
   const print = (event: EventView): void =>
     screen.json ? screen.dataJson(event) : screen.data(eventLine(event, reader()))
@@ -80,8 +76,8 @@ async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promis
   if (!flags.follow) return
   await followEvents({
     state: stateOf(context, flags),
-    query,
-    after: events.at(-1),
+    query: eventQuery(flags),
+    after: newest,
     onEvent: (event) => matches(event) && print(event),
     onSkipped: (count) =>
       screen.say(
@@ -90,6 +86,37 @@ async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promis
     onWaiting: () => screen.say('No gateway runs on this state: waiting for one.'),
     signal: context.signal,
   })
+}
+
+interface Found {
+  readonly events: readonly EventView[]
+  /** The newest that was looked at, shown or not: what follows comes after it. */
+  readonly newest: EventView | undefined
+}
+
+/** The API knows no verdicts: they are looked for among the newest that it gives, and where these do not suffice in the log. */
+async function find(context: CliContext, flags: ListFlags & GlobalFlags): Promise<Found> {
+  const { limit = DEFAULT_LIMIT, verdict } = flags
+  const asked = { ...eventQuery(flags), limit: verdict === undefined ? limit : MAX_LIMIT }
+  const given = await withRecords(context, flags, (client) => client.events(asked, context.signal))
+  const newest = given.at(-1)
+  const matching = given.filter(verdictTest(flags)).slice(-limit)
+  if (matching.length === limit || given.length < asked.limit) return { events: matching, newest }
+  return { events: await newestLogged(context, flags, limit), newest }
+}
+
+/** A log may hold far more records than memory does. */
+async function newestLogged(
+  context: CliContext,
+  flags: ListFlags & GlobalFlags,
+  limit: number,
+): Promise<readonly EventView[]> {
+  let newest: EventView[] = []
+  for await (const { event } of loggedRecords(context, flags)) {
+    newest.push(event)
+    if (newest.length >= 2 * limit) newest = newest.slice(-limit)
+  }
+  return newest.slice(-limit)
 }
 
 function parseLimit(typed: string): number {
