@@ -27,7 +27,8 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
   UPSTREAM_NEEDS_LOGIN: 'Its server wants a login: see `sallyport servers <name>`.',
   UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last words.',
-  UPSTREAM_TIMEOUT: 'It took too long: raise the timeout of its server in config.yaml, or ask for less.',
+  UPSTREAM_TIMEOUT:
+    'It took too long: raise timeout_seconds of its entry or the timeout of its server, whichever it ran into, or ask for less.',
   UPSTREAM_TOO_LARGE: 'Ask for less, or raise the limit on message size of its server in config.yaml.',
   UPSTREAM_PROTOCOL: 'Its server does not keep to the protocol: see `sallyport servers <name>`, and update it.',
   ISOLATION_FAILED: 'The model gave nothing of use: try another in isolation.model, or the strategy bounded.',

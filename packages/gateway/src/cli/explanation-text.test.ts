@@ -1,4 +1,4 @@
-import type { LoggedEvent, PolicyFields } from '@sallyport/core'
+import { Cancellation, type LoggedEvent, type PolicyFields, type SallyportEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { type BenchOptions, callOf, createBench } from '../pipeline/pipeline.test-kit.ts'
@@ -93,6 +93,52 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/^Waiting: .*, somebody has to approve it until .*: `sallyport approvals`\.$/m)
     approvals.close('the test is over')
     await answer
+  })
+
+  it('that was cancelled says so, and whether its server had it', async () => {
+    const { approvals, catalog, pipeline, untilAsked, explain } = bench({ requiresApproval: true })
+    const cancellation = new Cancellation()
+    const asked = untilAsked()
+    const answer = pipeline.run(callOf(catalog.snapshot.tool('files_weigh'), { cancellation }))
+    await asked
+    cancellation.cancel('the client closed the stream')
+    await answer
+    expect(approvals.pending).toEqual([])
+    expect(explain()).toMatch(
+      /^Cancelled: .*, after it had waited 10\.0 s for approval, and not sent to its server\.$/m,
+    )
+    expect(explain()).toMatch(/^ +Cancelled: the client closed the stream\.$/m)
+  })
+
+  it('that was being approved when the gateway was killed says that it was not sent', async () => {
+    const { approvals, run, untilAsked, log, explain } = bench({ requiresApproval: true })
+    const asked = untilAsked()
+    const answer = run()
+    await approvals.answer(await asked, { answer: 'once', by: 'olga', via: 'api' })
+    await answer
+    log.events.length = 2
+    expect(explain()).toMatch(/^Failed: .*, approved by olga after 10\.0 s, but the gateway ended before it was sent/m)
+    log.events.length = 1
+    const over = { ...log.events[0], type: 'APPROVAL_EXPIRED', reason: 'The gateway ended before anybody answered.' }
+    log.events.push(over as SallyportEvent)
+    expect(explain()).toMatch(
+      /^Refused: .*, since the gateway ended before anybody had approved it, and not sent to its server\.$/m,
+    )
+  })
+
+  it('that its client gave up on was allowed, and cancelled', async () => {
+    const { run, log, explain } = bench({ requiresApproval: false })
+    await run()
+    const ended = log.events.pop()
+    const failed = {
+      ...ended,
+      type: 'TOOL_CALL_FAILED',
+      error: 'CALL_CANCELLED',
+      message: 'Cancelled.',
+      latency_ms: 900,
+    }
+    log.events.push(failed as SallyportEvent)
+    expect(explain()).toMatch(/^Allowed: .*, but it was cancelled after 900 ms\.$/m)
   })
 
   it('of a changed definition says what to do', async () => {

@@ -40,6 +40,7 @@ export function explainCall(call: Explanation['calls'][number], rules: Explanati
 const FATES: Readonly<Record<Fate, keyof Style>> = {
   Allowed: 'green',
   Refused: 'red',
+  Cancelled: 'yellow',
   Waiting: 'yellow',
   Failed: 'red',
 }

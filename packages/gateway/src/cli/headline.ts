@@ -4,11 +4,14 @@ import { localTime } from './local-time.ts'
 import { visibleLine } from './terminal-text.ts'
 
 /** What became of a call, in one word. */
-export type Fate = 'Allowed' | 'Refused' | 'Waiting' | 'Failed'
+export type Fate = 'Allowed' | 'Refused' | 'Cancelled' | 'Waiting' | 'Failed'
 
-export function fateOf({ decided, asked, expired }: CallStory): Fate {
-  if (decided !== undefined) return decided.type === 'POLICY_DENIED' ? 'Refused' : 'Allowed'
-  return asked && !expired ? 'Waiting' : 'Failed'
+export function fateOf({ decided, asked, answered, expired }: CallStory): Fate {
+  if (decided?.type === 'POLICY_DENIED') return decided.error === 'CALL_CANCELLED' ? 'Cancelled' : 'Refused'
+  if (decided !== undefined) return 'Allowed'
+  // Killed while it waited, the gateway could not refuse it; the next one could only write that it is over.
+  if (expired) return 'Refused'
+  return asked && !answered ? 'Waiting' : 'Failed'
 }
 
 /** The whole story in one sentence, for somebody who reads no further. */
@@ -17,7 +20,7 @@ export function headline(story: CallStory): string {
   const who = visibleLine(`${first.agent} (${first.user})`)
   const about = `${subjectOf(first)} by ${who} at ${localTime(first.time)}`
   const fate = fateOf(story)
-  const course = { Allowed: allowed, Refused: refused, Waiting: waiting, Failed: neverJudged }[fate](story)
+  const course = COURSES[fate](story)
   const watched = decided?.would ? ` ${WATCHED[decided.would.outcome]}` : ''
   return `${fate}: ${[about, ...course].join(', ')}.${watched}`
 }
@@ -49,12 +52,13 @@ function approval({ asked, answered, decided }: CallStory): readonly string[] {
 function endText(ended: Ended | undefined): string {
   if (ended === undefined) return 'no answer is recorded: it still runs, or the gateway was killed'
   const took = formatDuration(ended.latency_ms)
+  if (ended.type === 'TOOL_CALL_FAILED' && ended.error === 'CALL_CANCELLED') return `but it was cancelled after ${took}`
   if (ended.type === 'TOOL_CALL_FAILED') return `but it failed after ${took} (${visibleLine(ended.error)})`
   return ended.success ? `answered in ${took}` : `answered in ${took} with an error of the tool itself`
 }
 
 function refused({ asked, answered, expired, decided, ended }: CallStory): readonly string[] {
-  if (decided?.type !== 'POLICY_DENIED') return []
+  if (decided?.type !== 'POLICY_DENIED') return ['since the gateway ended before anybody had approved it', NOT_SENT]
   if (asked && answered?.answer === 'deny')
     return [`not approved by ${visibleLine(answered.by)} after ${formatDuration(between(asked, answered))}`, NOT_SENT]
   if (asked && expired) return [`approved by nobody within ${formatDuration(between(asked, expired))}`, NOT_SENT]
@@ -66,10 +70,26 @@ function refused({ asked, answered, expired, decided, ended }: CallStory): reado
 
 const NOT_SENT = 'and not sent to its server'
 
+function cancelled({ asked, expired }: CallStory): readonly string[] {
+  return asked && expired
+    ? [`after it had waited ${formatDuration(between(asked, expired))} for approval`, NOT_SENT]
+    : [NOT_SENT]
+}
+
 const waiting = ({ asked }: CallStory): readonly string[] =>
   asked ? [`somebody has to approve it until ${localTime(asked.expires)}: \`sallyport approvals\``] : []
 
-function neverJudged({ ended }: CallStory): readonly string[] {
+function neverJudged(story: CallStory): readonly string[] {
+  const { ended } = story
   if (ended?.type === 'TOOL_CALL_FAILED') return [visibleLine(ended.error)]
+  if (story.asked) return [...approval(story), 'but the gateway ended before it was sent to its server']
   return ['the record of what was decided is no longer kept']
+}
+
+const COURSES: Readonly<Record<Fate, (story: CallStory) => readonly string[]>> = {
+  Allowed: allowed,
+  Refused: refused,
+  Cancelled: cancelled,
+  Waiting: waiting,
+  Failed: neverJudged,
 }

@@ -261,9 +261,12 @@ export function grantKey({ principal, tool, arguments: args, definition }: Grant
 }
 
 const denied = ({ by, why }: ApprovalAnswer): SallyportError =>
-  new SallyportError('APPROVAL_DENIED', `${by} did not approve this call${why ? `: ${why}` : '.'}`, {
+  new SallyportError('APPROVAL_DENIED', `${by} did not approve this call${why ? `: ${sentence(why)}` : '.'}`, {
     hint: 'It was not made.',
   })
+
+/** People end what they write with a full stop or without one; another sentence follows. */
+const sentence = (text: string): string => (/[.!?…]\s*$/.test(text) ? text : `${text}.`)
 
 const expired = (why: string): SallyportError =>
   new SallyportError('APPROVAL_EXPIRED', `This call needs approval, but ${why}.`, { hint: 'It was not made.' })
