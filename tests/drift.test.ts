@@ -167,4 +167,15 @@ describe('tools check', () => {
     expect([code, stdout]).toEqual([6, expect.stringContaining('tools.yaml:3:5: ')])
     expect(stdout).not.toContain('no entry')
   })
+
+  it('exits with 6 on a pattern that cannot be used, and names its line: calls are refused for it', async () => {
+    const place = placeFor(createChangingTools(READ))
+    const rules = ['allowed_paths: ["/srv/["]', 'arguments: { id: { pattern: "(" } }']
+    writeFileSync(join(place.home, 'tools.yaml'), `tools:\n  "mcp__wiki__*":\n    ${rules.join('\n    ')}\n`)
+    const { code, stdout } = await sallyport(place, 'tools', 'check')
+    expect(code).toBe(6)
+    expect(stdout).toMatch(
+      /tools\.yaml:3: allowed_paths: "\/srv\/\[" cannot be used: .*\n.*tools\.yaml:4: arguments: "\("/,
+    )
+  })
 })

@@ -2,6 +2,7 @@ import type { Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallypo
 import type { Offer } from '../catalog/catalog.ts'
 import { RETURN_ALL, type ReturnRules } from '../isolation/isolation.ts'
 import { Policies, type PoliciesOptions } from './policies.ts'
+import { ruleFlaws } from './rule-flaws.ts'
 import { compileRules, type ToolRules } from './tool-rules.ts'
 
 export interface RuleBookOptions extends PoliciesOptions {
@@ -18,6 +19,7 @@ export class RuleBook {
   readonly #options: RuleBookOptions
   readonly #policies: Policies
   #rules = new WeakMap<ToolPolicy, ToolRules>()
+  #flaws = new WeakMap<ToolPolicy, readonly string[]>()
   #modeState: ModeState | undefined
 
   constructor(options: RuleBookOptions) {
@@ -28,6 +30,7 @@ export class RuleBook {
   forget(): void {
     this.#policies.forget()
     this.#rules = new WeakMap()
+    this.#flaws = new WeakMap()
     this.#modeState = undefined
   }
 
@@ -41,6 +44,16 @@ export class RuleBook {
 
   /** Those that are about nothing else. */
   readonly ownEntriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.ownEntriesOf(offer)
+
+  /** What of its rules cannot be followed, and where that stands. */
+  readonly flawsOf = (offer: Offer): readonly string[] => {
+    const policy = this.policyOf(offer)
+    const known = this.#flaws.get(policy)
+    if (known) return known
+    const flaws = ruleFlaws(policy, this.#options.worldOf(offer.server))
+    this.#flaws.set(policy, flaws)
+    return flaws
+  }
 
   /** What is suspicious about its definition. */
   readonly findingsOf = (offer: Offer): readonly string[] => this.#policies.findingsOf(offer)

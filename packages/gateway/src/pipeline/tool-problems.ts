@@ -22,17 +22,29 @@ export interface ProblemSources {
   /** Those of servers. */
   readonly tools: readonly Offer[]
   readonly reviewOf: (offer: Offer) => ReviewedTool
+  /** What of its rules cannot be followed. */
+  readonly flawsOf: (offer: Offer) => readonly string[]
   /** Why what an entry says of results cannot be followed. */
   readonly presetFlaw: (wanted: string | JsonObject) => string | undefined
 }
 
-export function toolProblems({ keeper, tools, reviewOf, presetFlaw }: ProblemSources): readonly ToolProblem[] {
+export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
+  const { keeper, tools, reviewOf, flawsOf, presetFlaw } = sources
   // Whatever else could be said of tools would be said of a file that nobody can read.
   if (keeper.flaw !== undefined) return aboutFile(keeper)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
   const ofTools = reviewed.flatMap(({ offer, review }) => aboutTool(offer, review, keeper))
-  return [...aboutFile(keeper), ...aboutPresets(keeper.file, presetFlaw), ...ofTools]
+  return [
+    ...aboutFile(keeper),
+    ...aboutPresets(keeper.file, presetFlaw),
+    ...aboutRules(tools.flatMap(flawsOf)),
+    ...ofTools,
+  ]
 }
+
+/** An entry for several tools has the same flaw for each of them. */
+const aboutRules = (flaws: readonly string[]): readonly ToolProblem[] =>
+  [...new Set(flaws)].map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct that pattern.' }))
 
 function aboutPresets({ path, entries }: ToolsFile, flawOf: ProblemSources['presetFlaw']): readonly ToolProblem[] {
   return entries.flatMap(({ fields: { result }, line, lines }): readonly ToolProblem[] => {

@@ -95,9 +95,9 @@ export class ToolReview {
 
   /** Everything about tools and their file that a person should look at. */
   problems(): readonly ToolProblem[] {
-    const { catalog, keeper, presetFlaw } = this.#options
+    const { catalog, keeper, presetFlaw, rules } = this.#options
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
-    return toolProblems({ keeper, tools, presetFlaw, reviewOf: (offer) => this.of(offer) })
+    return toolProblems({ keeper, tools, presetFlaw, reviewOf: (offer) => this.of(offer), flawsOf: rules.flawsOf })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */

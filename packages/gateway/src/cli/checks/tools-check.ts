@@ -29,4 +29,5 @@ function checksOf({ path, entries, problems }: ToolsFileView): readonly Check[] 
   return problems.map(({ level, problem, fix }) => (level === 'wrong' ? wrong : warning)(NAME, problem, fix))
 }
 
-const inOrder = (path: string, entries: number): Check => ok(NAME, `${path} is in force: ${entries} entries`)
+const inOrder = (path: string, entries: number): Check =>
+  ok(NAME, `${path} is in force: ${entries === 1 ? '1 entry' : `${entries} entries`}`)

@@ -51,5 +51,6 @@ function show(screen: Screen, { path, entries, problems }: ToolsFileView, unchec
     screen.say(
       `! ${id} is ${state}${reason === undefined ? '' : `: ${visibleLine(reason)}`}. Its tools could not be checked.`,
     )
-  if (problems.length === 0 && unchecked.length === 0) screen.say(`${path} is in order: ${entries} entries.`)
+  if (problems.length === 0 && unchecked.length === 0)
+    screen.say(`${path} is in order: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
 }
