@@ -140,6 +140,12 @@ function refused(screen: Screen, { error, call_id, decidedBy }: CallProblem): nu
   throw new SallyportError(error.code, `${error.message}${rule ?? ''}`, { hint })
 }
 
+const DRY_WORDS: Readonly<Record<CallAnswer['outcome'], string>> = {
+  allow: 'It would be called.',
+  ask: 'It would wait until somebody approves it.',
+  deny: 'It would not be called.',
+}
+
 function showDecision(screen: Screen, { outcome, steps, decidedBy }: CallAnswer): number {
   if (!screen.json) {
     const { style } = screen
@@ -148,7 +154,7 @@ function showDecision(screen: Screen, { outcome, steps, decidedBy }: CallAnswer)
       screen.data(`${paint(said.padEnd(5))}  ${step}${reason === undefined ? '' : `: ${visibleLine(reason)}`}\n`)
     }
     if (decidedBy?.rule) screen.data(`rule   ${decidedBy.rule.file}:${decidedBy.rule.line}\n`)
-    screen.say(outcome === 'allow' ? 'It would be called.' : 'It would not be called.')
+    screen.say(DRY_WORDS[outcome])
   }
   if (outcome === 'allow') return 0
   return ERRORS[outcome === 'ask' ? 'APPROVAL_REQUIRED' : (decidedBy?.code ?? 'CALL_DENIED')].exit

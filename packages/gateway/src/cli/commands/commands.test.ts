@@ -157,6 +157,9 @@ describe('call', () => {
       exit: 4,
       out: expect.stringMatching(/^deny +select: .*\nrule +.*config.yaml:\d+$/m),
     })
+    writeFileSync(join(at.home, 'tools.yaml'), 'tools:\n  clock/countdown: { requires_approval: true }\n')
+    const asking = await cli(['call', 'countdown', '--args', '{"seconds":1}', '--dry-run'], { at })
+    expect(asking).toMatchObject({ exit: 4, words: 'It would wait until somebody approves it.\n' })
     const calls = await cli(['audit', '--type', 'TOOL_CALL_STARTED,POLICY_DENIED', '--json'], { at })
     expect(calls.out).toBe('')
   })
