@@ -1,5 +1,5 @@
 import { messageOf, SallyportError } from '@sallyport/core'
-import { approvalFacts, changeText, outcomeText } from './approval-text.ts'
+import { approvalFacts, approvalReminder, changeText, outcomeText } from './approval-text.ts'
 import type { ApprovalEnd } from './approval-watch.ts'
 import type { CliContext } from './cli-context.ts'
 import { eventDetail } from './event-detail.ts'
@@ -77,6 +77,8 @@ export class ApprovalDialogue {
     const { screen, context } = this.#options
     screen.data('\n')
     screen.facts(approvalFacts(approval, context.now()))
+    const reminder = approvalReminder(approval)
+    if (reminder !== undefined) screen.data(`\n${reminder}\n`)
     for (let isDone = false; !isDone; ) {
       const answer = KEYS[(await this.#ask(QUESTION, taken)).toLowerCase()]
       if (answer === undefined) continue

@@ -23,6 +23,17 @@ export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[
   return facts.map(([name, value]) => ({ name, value }))
 }
 
+/** More of them may fill a screen. */
+const MOST_SHORT = 1_000
+
+/** What it is about in one line, where arguments have pushed all else off the screen: whoever wrote them may want that. */
+export function approvalReminder(approval: ApprovalView): string | undefined {
+  const { id, tool, agent, profile, risk } = approval
+  const length = JSON.stringify(approval.arguments, undefined, 2).length
+  if (length <= MOST_SHORT) return undefined
+  return visibleLine(`${id}: ${tool} by ${agent}.${profile}, risk ${risk}, with ${length} characters of arguments`)
+}
+
 export function timeLeft({ expiresAt }: ApprovalView, now: Date): string {
   const left = new Date(expiresAt).getTime() - now.getTime()
   return left < 1_000 ? 'less than 1s' : formatDuration(Math.floor(left / 1_000) * 1_000)

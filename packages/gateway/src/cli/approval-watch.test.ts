@@ -96,6 +96,18 @@ describe('watching approvals at a terminal', () => {
     expect(made()).toBe('one\n')
   })
 
+  it('says once more what is asked for behind arguments that fill the screen', async () => {
+    const refused = call('x\n'.repeat(2_000))
+    await person.sees('"id": "x\\nx\\n')
+    await person.sees(': mcp__counter__delete_it by any.default, risk high, with ')
+    await person.sees(' characters of arguments')
+    await person.sees('[n] no > ')
+    person.types('n')
+    await person.sees('Why?')
+    person.types('')
+    expect((await refused).exit).toBe(4)
+  })
+
   it('takes a question back when somebody else has answered, and goes on with the next', async () => {
     const first = call('one')
     await person.sees('approval    ')
