@@ -178,4 +178,19 @@ describe('tools check', () => {
       /tools\.yaml:3: allowed_paths: "\/srv\/\[" cannot be used: .*\n.*tools\.yaml:4: arguments: "\("/,
     )
   })
+
+  it('names the rules of an entry that are about arguments which its tool does not take', async () => {
+    const inputSchema = { type: 'object', properties: { path: { type: 'string' } } }
+    const place = placeFor(createChangingTools({ ...READ, inputSchema }))
+    const rules = ['path_arguments: [paht]', 'arguments: { pth: { pattern: "^/srv/" }, mode: { forbidden: true } }']
+    writeFileSync(join(place.home, 'tools.yaml'), `tools:\n  wiki/read_page:\n    ${rules.join('\n    ')}\n`)
+    const { code, stdout } = await sallyport(place, 'tools', 'check')
+    expect(code).toBe(6)
+    expect(stdout.match(/^[✗!] .*$/gm)).toEqual([
+      expect.stringMatching(
+        /^✗ .*tools\.yaml:3: path_arguments: .* it takes no argument "paht"\. Did you mean "path"\?$/,
+      ),
+      expect.stringMatching(/^! .*tools\.yaml:4: arguments: .* it takes no argument "pth"\. Did you mean "path"\?$/),
+    ])
+  })
 })

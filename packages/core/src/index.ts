@@ -143,6 +143,7 @@ export {
 } from './tool-policy.ts'
 export { type CompiledSelectors, compileSelectors, type SelectableWorld } from './tool-selectors.ts'
 export { toolTokens } from './tool-tokens.ts'
+export { unknownArgument } from './unknown-argument.ts'
 export {
   optionWords,
   saysMismatch,

@@ -28,6 +28,14 @@ export const viewMember = (view: SchemaView, key: string, root: Json | undefined
     return viewSchema(member ?? own(schema, 'additionalProperties'), root)
   })
 
+/** What a schema calls the members of its object; undefined where it says nothing of them, or leaves their names open. */
+export function memberNames(schema: Json | undefined): readonly string[] | undefined {
+  const view = viewSchema(schema, schema)
+  if (view.some((part) => own(part, 'patternProperties') !== undefined)) return undefined
+  const names = view.flatMap((part) => Object.keys(own(part, 'properties') ?? {}))
+  return names.length === 0 ? undefined : names
+}
+
 /** What may describe an item, wherever it stands in its array. */
 export const viewItems = (view: SchemaView, root: Json | undefined): SchemaView =>
   view.flatMap((schema) => {

@@ -3,6 +3,7 @@ import type { Offer } from '../catalog/catalog.ts'
 import type { ToolsKeeper } from '../governance/governance.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import { UNENFORCED_FIELDS } from './unenforced-fields.ts'
+import { voidRules } from './void-rules.ts'
 
 export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
 
@@ -73,10 +74,11 @@ function unenforced({ path, entries }: ToolsFile): readonly string[] {
 }
 
 function aboutTool(
-  { recordName: tool }: Offer,
+  offer: Offer,
   { pin, policy, isWritten, entries, findings }: ReviewedTool,
   { file, notWritten }: ProblemSources['keeper'],
 ): readonly ToolProblem[] {
+  const { recordName: tool } = offer
   const problems: ToolProblem[] = []
   if (!isWritten) {
     // Its own reason only: all of them for each tool would be as many texts as a hostile server likes, squared.
@@ -98,6 +100,7 @@ function aboutTool(
     const problem = `${tool} has ${own.length} entries in ${file.path}: ${places}. Of each field the strictest value counts.`
     problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Make one of them.' })
   }
+  problems.push(...voidRules(offer, own, file.path))
   for (const finding of findings) {
     const fix = 'Read its definition before you let anybody use it: sallyport tools show'
     problems.push({ kind: 'suspicious', level: 'warning', tool, problem: `${tool}: ${finding}`, fix: `${fix} ${tool}` })
