@@ -100,6 +100,7 @@ describe('a line that cannot be read', () => {
     [['audit', 'verfy'], 'There is no command "verfy". Did you mean "verify"?'],
     [['approvals', '3f9a'], 'There is no command "3f9a".'],
     [['approvals', 'list', '3f9a'], '"3f9a" is too much'],
+    [['approvals', 'deny', '3f', '--why', 'x'.repeat(501)], '--why has 501 characters; at most 500 are expected.'],
     [['call', 'a', '--args'], '--args needs a value.'],
     [['call', 'a', '--args', '{}', '--args', '{}'], '--args is given more than once.'],
     [['call', 'a', '--timeout', 'soon'], '"soon" is no timeout'],

@@ -28,9 +28,12 @@ const ID = {
   parameters: [{ brief: 'Its id, or a beginning that no other has', placeholder: 'id', parse: String }],
 } as const
 
+/** As much as the API takes, and a model reads. */
+const MOST_WHY = 500
+
 const why = {
   kind: 'parsed',
-  parse: String,
+  parse: readWhy,
   optional: true,
   placeholder: 'text',
   brief: 'Why; it is recorded, and of a refusal the agent is told',
@@ -175,3 +178,8 @@ const columns = (now: Date): readonly Column<ApprovalView>[] => [
   { title: 'EXPIRES IN', value: (approval) => timeLeft(approval, now) },
   { title: 'ARGUMENTS', value: ({ arguments: args }) => JSON.stringify(args), flexible: true },
 ]
+
+function readWhy(typed: string): string {
+  if (typed.length <= MOST_WHY) return typed
+  throw new SallyportError('USAGE', `--why has ${typed.length} characters; at most ${MOST_WHY} are expected.`)
+}
