@@ -193,4 +193,15 @@ describe('tools check', () => {
       expect.stringMatching(/^! .*tools\.yaml:4: arguments: .* it takes no argument "pth"\. Did you mean "path"\?$/),
     ])
   })
+
+  it('names path rules of an entry whose tool takes no path', async () => {
+    const inputSchema = { type: 'object', properties: { sql: { type: 'string' } } }
+    const place = placeFor(createChangingTools({ ...READ, inputSchema }))
+    writeFileSync(join(place.home, 'tools.yaml'), 'tools:\n  wiki/read_page:\n    allowed_paths: ["/srv"]\n')
+    const { code, stdout } = await sallyport(place, 'tools', 'check')
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^! .*tools\.yaml:3: allowed_paths: .* none of its arguments is taken for a path, /),
+    ])
+  })
 })

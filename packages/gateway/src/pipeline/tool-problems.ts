@@ -100,7 +100,7 @@ function aboutTool(
     const problem = `${tool} has ${own.length} entries in ${file.path}: ${places}. Of each field the strictest value counts.`
     problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Make one of them.' })
   }
-  problems.push(...voidRules(offer, own, file.path))
+  problems.push(...voidRules(offer, { own, policy, path: file.path }))
   for (const finding of findings) {
     const fix = 'Read its definition before you let anybody use it: sallyport tools show'
     problems.push({ kind: 'suspicious', level: 'warning', tool, problem: `${tool}: ${finding}`, fix: `${fix} ${tool}` })

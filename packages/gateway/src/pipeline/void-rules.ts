@@ -1,4 +1,11 @@
-import { type PolicyFields, snakeCase, type ToolEntry, unknownArgument } from '@sallyport/core'
+import {
+  type PolicyFields,
+  snakeCase,
+  type ToolEntry,
+  type ToolPolicy,
+  takesPath,
+  unknownArgument,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { ToolProblem } from './tool-problems.ts'
 
@@ -7,13 +14,22 @@ interface RuledName extends Pick<ToolProblem, 'kind' | 'level'> {
   readonly field: 'pathArguments' | 'arguments'
 }
 
+export interface OwnEntries {
+  /** Those that are about the tool alone. */
+  readonly own: readonly ToolEntry[]
+  readonly policy: ToolPolicy
+  /** Of the file that they stand in. */
+  readonly path: string
+}
+
 /** What a tool's own entries say of arguments that it does not take: such a rule is about nothing, and nobody would notice. */
-export function voidRules(
-  { recordName: tool, original }: Offer,
-  entries: readonly ToolEntry[],
-  path: string,
-): readonly ToolProblem[] {
-  return entries.flatMap(({ fields, line, lines }) =>
+export const voidRules = (offer: Offer, entries: OwnEntries): readonly ToolProblem[] => [
+  ...unknownNames(offer, entries),
+  ...idleFences(offer, entries),
+]
+
+function unknownNames({ recordName: tool, original }: Offer, { own, path }: OwnEntries): readonly ToolProblem[] {
+  return own.flatMap(({ fields, line, lines }) =>
     namesIn(fields).flatMap(({ kind, level, field, name }): readonly ToolProblem[] => {
       const flaw = unknownArgument(name, original.inputSchema)
       if (flaw === undefined) return []
@@ -31,4 +47,23 @@ function namesIn({ pathArguments = [], arguments: rules }: PolicyFields): readon
   // To forbid what no schema speaks of is no mistake.
   const ruled = Object.entries(rules?.fields ?? {}).filter(([, { forbidden }]) => !forbidden)
   return [...paths, ...ruled.map(([name]) => ({ name, field: 'arguments', kind: 'odd', level: 'warning' }) as const)]
+}
+
+/** Path rules of a tool none of whose arguments is taken for a path. */
+function idleFences({ recordName: tool, original }: Offer, { own, policy, path }: OwnEntries): readonly ToolProblem[] {
+  const fences = own.flatMap(({ fields, line, lines }) => {
+    const field = fenceIn(fields)
+    return field === undefined ? [] : [`${path}:${lines[field] ?? line}: ${snakeCase(field)}`]
+  })
+  if (fences.length === 0 || policy.pathArguments !== undefined || takesPath(original.inputSchema)) return []
+  return fences.map((where) => ({
+    ...{ kind: 'odd', level: 'warning', tool },
+    problem: `${where}: ${tool}: none of its arguments is taken for a path, so that this holds it to nothing.`,
+    fix: 'Name those that hold paths in path_arguments.',
+  }))
+}
+
+function fenceIn({ allowedPaths, forbiddenPaths = [] }: PolicyFields): 'allowedPaths' | 'forbiddenPaths' | undefined {
+  if (allowedPaths !== undefined) return 'allowedPaths'
+  return forbiddenPaths.length > 0 ? 'forbiddenPaths' : undefined
 }
