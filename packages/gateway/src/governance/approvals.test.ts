@@ -56,6 +56,15 @@ describe('a call that waits for approval', () => {
     await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
   })
 
+  it('is refused when its time has run out while the machine slept, whoever answers after that', async () => {
+    let now = Date.now()
+    const { approvals, ask } = open({ now: () => now })
+    const { id, outcome } = await ask()
+    now += 60_000
+    await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
+    expect(codeOf(await outcome)).toBe('APPROVAL_EXPIRED')
+  })
+
   it('is refused when its client goes away, also before it was recorded', async () => {
     const { ask } = open()
     const cancellation = new Cancellation()

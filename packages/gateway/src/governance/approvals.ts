@@ -118,10 +118,11 @@ export class Approvals {
   /** The first answer counts: a later one is told so. Resolves to what counts of it. */
   async answer(id: string, said: ApprovalAnswer): Promise<CountedAnswer> {
     await this.#untilRecorded(id)
+    this.#expireLate(id)
     const waiting = this.#claim(id)
     const answer = await this.#keep(waiting.approval, said).catch((error: unknown) => {
       waiting.isAnswered = false
-      if (waiting.approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)
+      this.#expireLate(id)
       throw error
     })
     if (answer.answer === 'deny') this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
@@ -214,6 +215,12 @@ export class Approvals {
     if (scope === 'session' && this.#waiting.has(approval.id))
       keep(this.#grants, [grantKey(approval), grant], MOST_GRANTS)
     this.#settle(waiting, grant, `approved by ${by}`)
+  }
+
+  /** Timers stand still while a machine sleeps: the clock decides whether there is still time. */
+  #expireLate(id: string): void {
+    const waiting = this.#waiting.get(id)
+    if (waiting && waiting.approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)
   }
 
   /** Unless an answer is being written, which then counts. */
