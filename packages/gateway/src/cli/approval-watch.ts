@@ -67,7 +67,7 @@ async function follow(context: CliContext, flags: GlobalFlags, audience: Audienc
     turn = turn.then(() => heed(event as ApprovalEvent, { state, tell, audience }))
   }
   const onSkipped = (count: number): void => void process.stderr.write(`! ${count} events were missed.\n`)
-  const onWaiting = (): void => void process.stderr.write('No gateway runs; waiting for one.\n')
+  const onWaiting = (): void => void process.stderr.write(`No gateway runs on the state ${state}; waiting for one.\n`)
   await followEvents({ state, query: { type: TYPES.join(',') }, after, onEvent, onSkipped, onWaiting, signal })
 }
 

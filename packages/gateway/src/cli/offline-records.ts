@@ -61,7 +61,9 @@ const NOTHING_WAITS: ApiContext['approving'] = {
 }
 
 function unknownApproval(id: string): never {
-  throw new SallyportError('APPROVAL_UNKNOWN', `No gateway runs, so that no request ${quoteText(id, 60)} waits.`)
+  throw new SallyportError('APPROVAL_UNKNOWN', `No gateway runs here, so that no request ${quoteText(id, 60)} waits.`, {
+    hint: 'If you mean the gateway of another state, name that with --state.',
+  })
 }
 
 /** Only the routes of records, tokens, approvals and the mode are asked here, and these need no more of a gateway. */

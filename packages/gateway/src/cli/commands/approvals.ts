@@ -6,6 +6,7 @@ import { watchApprovals } from '../approval-watch.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { findApproval } from '../find-approval.ts'
+import { noGateway } from '../find-home.ts'
 import type { ApprovalView, ApprovalWish, GatewayClient } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Example, withOverview } from '../help-text.ts'
@@ -45,8 +46,12 @@ const listCommand = defineCommand<object>({
   flags: {},
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
-    const approvals = await withRecords(context, flags, (client) => client.approvals())
+    const { approvals, age } = await withRecords(context, flags, async (client, found) => ({
+      approvals: await client.approvals(),
+      age: found,
+    }))
     if (screen.json) return screen.dataJson({ approvals })
+    if (age !== 'running') return screen.say(`Nothing waits for approval. ${noGateway(context, flags)}`)
     if (approvals.length === 0) return screen.say('Nothing waits for approval.')
     screen.table(columns(context.now()), approvals)
   },

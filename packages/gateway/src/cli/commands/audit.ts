@@ -74,8 +74,9 @@ async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promis
   else if (events.length === 0) screen.say('Nothing of that kind is recorded.')
   else screen.table(eventColumns(reader()), events)
   if (!flags.follow) return
+  const state = stateOf(context, flags)
   await followEvents({
-    state: stateOf(context, flags),
+    state,
     query: eventQuery(flags),
     after: newest,
     onEvent: (event) => matches(event) && print(event),
@@ -83,7 +84,7 @@ async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promis
       screen.say(
         `! Up to ${count} records came too quickly to be shown; \`sallyport audit\` without --follow finds them.`,
       ),
-    onWaiting: () => screen.say('No gateway runs on this state: waiting for one.'),
+    onWaiting: () => screen.say(`No gateway runs on the state ${state}; waiting for one.`),
     signal: context.signal,
   })
 }

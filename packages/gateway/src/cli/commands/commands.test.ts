@@ -382,3 +382,20 @@ it('ui exits with 5 when no gateway runs, and says what to start', async () => {
     words: expect.stringContaining('`sallyport serve`'),
   })
 })
+
+describe('where no gateway runs', () => {
+  it.each([
+    [
+      ['approvals'],
+      /^Nothing waits for approval\. No gateway runs on the state STATE\. If you mean that of another, name it/,
+    ],
+    [['mode'], /^No gateway runs on the state STATE\. /],
+    [['mode', 'ALERT'], /^! No gateway runs on the state STATE\. .* The next one there begins in ALERT\.$/m],
+    [['panic'], /^! No gateway runs on the state STATE\. .* The next one there begins in LOCKDOWN\.$/m],
+  ])('%j names the state that it looked at: the gateway that was meant may have another', async (args, told) => {
+    const at = place()
+    const { exit, words } = await cli(args, { at })
+    expect(exit).toBe(0)
+    expect(words.replaceAll(at.state, 'STATE')).toMatch(told)
+  })
+})

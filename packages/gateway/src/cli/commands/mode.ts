@@ -3,6 +3,7 @@ import { agoText } from '../ago-text.ts'
 import { choiceOf } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
+import { noGateway } from '../find-home.ts'
 import type { GatewayClient, ModeView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { localTime } from '../local-time.ts'
@@ -40,14 +41,16 @@ export const modeCommand = defineCommand<ModeFlags, [Mode?]>({
 })
 
 async function show(context: CliContext, flags: GlobalFlags, screen: Screen): Promise<void> {
-  const { view, tools } = await withRecords(context, flags, async (client, age) => ({
+  const { view, tools, age } = await withRecords(context, flags, async (client, found) => ({
     view: await client.mode(),
-    tools: age === 'running' ? await countTools(client) : undefined,
+    tools: found === 'running' ? await countTools(client) : undefined,
+    age: found,
   }))
   if (screen.json) return screen.dataJson({ ...view, ...(tools && { tools }) })
   const open = tools && `${tools.open} of ${tools.all} can be called`
   const facts = [...factsOf(view, context.now()), ['tools', open] as const]
   screen.facts(facts.map(([name, value]) => ({ name, value })))
+  if (age !== 'running') screen.say(noGateway(context, flags))
   if (view.trouble !== undefined) screen.say(`! ${visibleLine(view.trouble)}`)
 }
 
@@ -59,12 +62,14 @@ interface SetOptions {
 
 async function set(context: CliContext, { flags, screen, mode }: SetOptions): Promise<void> {
   const { why } = flags
-  const changed = await withRecords(context, flags, (client) =>
-    client.setMode({ mode, ...(why !== undefined && { why }) }),
-  )
+  const { changed, age } = await withRecords(context, flags, async (client, found) => ({
+    changed: await client.setMode({ mode, ...(why !== undefined && { why }) }),
+    age: found,
+  }))
   if (screen.json) return screen.dataJson(changed)
   const was = changed.before === mode ? 'It was in force already' : `It was ${changed.before} before`
   screen.say(`${mode} is in force. ${MODE_MEANINGS[mode]} ${was}.`)
+  if (age !== 'running') screen.say(`! ${noGateway(context, flags)} The next one there begins in ${mode}.`)
   if (changed.trouble !== undefined) screen.say(`! ${visibleLine(changed.trouble)}`)
 }
 

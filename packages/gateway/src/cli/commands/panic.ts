@@ -1,4 +1,5 @@
 import { defineCommand } from '../define-command.ts'
+import { noGateway } from '../find-home.ts'
 import { MODE_MEANINGS, WAY_BACK } from '../mode-meaning.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
@@ -27,8 +28,9 @@ export const panicCommand = defineCommand<PanicFlags>({
     }))
     if (screen.json) return screen.dataJson(changed)
     const since = changed.before === 'LOCKDOWN' ? ' since before' : ''
-    const where = age === 'running' ? '' : ' No gateway runs; the next one begins in it.'
-    screen.say(`LOCKDOWN is in force${since}. ${MODE_MEANINGS.LOCKDOWN}${where}`)
+    screen.say(`LOCKDOWN is in force${since}. ${MODE_MEANINGS.LOCKDOWN}`)
+    // Whoever meant the gateway of another state must not go away in peace.
+    if (age !== 'running') screen.say(`! ${noGateway(context, flags)} The next one there begins in LOCKDOWN.`)
     if (changed.trouble !== undefined) screen.say(`! ${visibleLine(changed.trouble)}`)
     screen.say(WAY_BACK)
   },
