@@ -70,7 +70,7 @@ describe('an explained call', () => {
     await answer
     log.events.length = 0
     await run()
-    expect(explain()).toMatch(/^Allowed: .*, approved earlier for the session, answered in \d+ ms\.$/m)
+    expect(explain()).toMatch(/^Allowed: .*, approved earlier, answered in \d+ ms\.$/m)
     expect(explain()).toMatch(/✓ approve +approved for this session by olga/)
   })
 

@@ -45,7 +45,7 @@ function approval({ asked, answered, decided }: CallStory): readonly string[] {
   if (asked && answered)
     return [`approved by ${visibleLine(answered.by)} after ${formatDuration(between(asked, answered))}`]
   return decided?.type === 'TOOL_CALL_STARTED' && decided.approval !== undefined
-    ? ['approved earlier for the session']
+    ? ['approved earlier']
     : []
 }
 
