@@ -35,7 +35,7 @@ describe(`${promise('GOV-22')} what was taken away while a call waits for approv
     expect([left?.arguments, none]).toEqual([{ id: 'kept' }, []])
     for (const refused of [await legacy.reply(), await modern]) {
       expect(refusalOf(refused)).toBe('APPROVAL_EXPIRED')
-      expect(JSON.stringify(refused)).toContain('its token was revoked before anybody answered')
+      expect(JSON.stringify(refused)).toContain('its token was revoked or ended before anybody answered')
     }
     for (const id of ids) await bench.answer(id, { answer: 'once' })
     await kept

@@ -58,9 +58,8 @@ export class Approving {
 
   /** Whoever approves a call must not bring back a caller that somebody has shut out. */
   follow(tokens: Pick<LocalTokens, 'onChange' | 'counts'>): void {
-    const isRevoked = ({ principal: { token } }: PendingApproval): boolean =>
-      token !== undefined && !tokens.counts(token)
-    tokens.onChange(() => this.approvals.withdraw('its token was revoked', isRevoked))
+    const isOver = ({ principal: { token } }: PendingApproval): boolean => token !== undefined && !tokens.counts(token)
+    tokens.onChange(() => this.approvals.withdraw('its token was revoked or ended', isOver))
   }
 
   /** What waited when an earlier gateway was killed is over, and known to be. */

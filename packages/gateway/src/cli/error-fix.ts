@@ -16,6 +16,8 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   RATE_LIMITED: 'It came too often: try again later, or raise the limit in its entry.',
   APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
   APPROVAL_DENIED: 'It was not made. A later call is asked about again.',
+  APPROVAL_PENDING:
+    'Its agent cannot wait for so long: the request went on waiting for the same call to be made again.',
   APPROVAL_EXPIRED: '`sallyport approvals` shows what waits; governance.approval_timeout says for how long.',
   AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
   RESULT_WITHHELD: 'The call was made: look at what it did before you make it again.',

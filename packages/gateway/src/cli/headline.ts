@@ -44,9 +44,7 @@ function allowed(story: CallStory): readonly string[] {
 function approval({ asked, answered, decided }: CallStory): readonly string[] {
   if (asked && answered)
     return [`approved by ${visibleLine(answered.by)} after ${formatDuration(between(asked, answered))}`]
-  return decided?.type === 'TOOL_CALL_STARTED' && decided.approval !== undefined
-    ? ['approved earlier']
-    : []
+  return decided?.type === 'TOOL_CALL_STARTED' && decided.approval !== undefined ? ['approved earlier'] : []
 }
 
 function endText(ended: Ended | undefined): string {
