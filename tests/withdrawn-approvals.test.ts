@@ -42,6 +42,23 @@ describe(`${promise('GOV-22')} what was taken away while a call waits for approv
     expect(bench.made()).toEqual(['kept'])
   })
 
+  it('is trust: what was approved for a session before a lockdown needs another approval after it', async () => {
+    const { bearer } = await mint('a piece of work in trouble')
+    const ask = () => new ModernHttp(bench.gateway.mcp, { headers: bearer }).ask(deleting('before and after'))
+    const first = ask()
+    const [request] = await bench.waiting()
+    await bench.answer(request?.id, { answer: 'session' })
+    await first
+    await ask()
+    for (const mode of ['LOCKDOWN', 'RECOVERY', 'NORMAL'])
+      await bench.api('/api/mode', { method: 'PUT', body: { mode, why: 'a test' } })
+    const again = ask()
+    const [other] = await bench.waiting()
+    await bench.answer(other?.id, { answer: 'deny' })
+    expect(refusalOf(await again)).toBe('APPROVAL_DENIED')
+    expect(bench.made().filter((id) => id === 'before and after')).toHaveLength(2)
+  })
+
   it('is the right of its client to approve: a form that is still open decides nothing then', async () => {
     const session = await HttpSession.open(bench.gateway.mcp, FORM)
     const call = session.call(deleting('formerly trusted'))

@@ -91,7 +91,11 @@ export class Governing {
     this.#rename()
     this.approving = this.#createApproving()
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
-    this.modes.keeper.onChange(() => this.#changed('lists'))
+    this.modes.keeper.onChange(({ to }) => {
+      // Whoever stops everything does not know which approvals were part of the trouble.
+      if (to === 'LOCKDOWN') this.approvals.forget()
+      this.#changed('lists')
+    })
   }
 
   get approvals(): Approvals {

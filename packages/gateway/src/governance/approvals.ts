@@ -60,6 +60,7 @@ export class Approvals {
   /** How those ended that are over, for whoever answers too late. */
   readonly #settled = new Map<string, string>()
   readonly #listeners = new Set<(change: ApprovalChange) => void>()
+  readonly #forgetting = new Set<() => void>()
   #closed: string | undefined
 
   constructor(options: ApprovalsOptions) {
@@ -73,6 +74,17 @@ export class Approvals {
   onChange(listener: (change: ApprovalChange) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Called when nothing counts any more that was approved so far. */
+  onForget(listener: () => void): void {
+    this.#forgetting.add(listener)
+  }
+
+  /** Whatever was approved so far, for a session or for a call to come, needs another approval. */
+  forget(): void {
+    this.#grants.clear()
+    for (const listener of this.#forgetting) listener()
   }
 
   /** One that waits. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other. */

@@ -48,6 +48,15 @@ it('an answer that came in between is there for the call that is repeated, and f
   approvals.close('the test ended')
 })
 
+it('an answer that came in between is forgotten with all others', async () => {
+  const { approvals, ask } = open({ patience: 1 })
+  await ask()
+  await approvals.answer('a1', YES)
+  approvals.forget()
+  expect(codeOf(await ask())).toBe('APPROVAL_PENDING')
+  approvals.close('the test ended')
+})
+
 it('a refusal that came in between is told once', async () => {
   const { approvals, ask } = open({ patience: 1 })
   await ask()

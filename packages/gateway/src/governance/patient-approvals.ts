@@ -29,7 +29,7 @@ interface Held {
 type Inner = Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
 
 export interface PatientOptions {
-  readonly approvals: Inner
+  readonly approvals: Inner & Pick<Approvals, 'onForget'>
   /** Undefined: as long as it takes. */
   readonly patienceOf?: (principal: Principal) => number | undefined
 }
@@ -49,6 +49,7 @@ export class PatientApprovals implements Inner {
     this.grantFor = (subject) => approvals.grantFor(subject)
     this.answer = (id, answer) => approvals.answer(id, answer)
     this.onChange = (listener) => approvals.onChange(listener)
+    approvals.onForget(() => this.#held.clear())
   }
 
   request(subject: ApprovalSubject, asking: Asking): Promise<Grant | SallyportError> {
