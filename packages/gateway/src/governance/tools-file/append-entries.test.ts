@@ -194,26 +194,7 @@ describe('what a server calls and says', () => {
 
   it.each([
     ...SEPARATORS.map((end) => `a${end}  mcp__shell__exec: {allowed_in_modes: [NORMAL]}`),
-    ...[
-      'foo: bar',
-      'foo #',
-      '# foo',
-      '"',
-      "'",
-      '\\',
-      '---',
-      '...',
-      '{}',
-      '[',
-      '&a',
-      '*a',
-      '<<',
-      '!!str',
-      '? a',
-      '- a',
-      '',
-      ' ',
-    ],
+    ...['foo: bar', 'foo #', '# foo', '"', "'", '\\', '---', '...', '{}', '[', '&a', '<<', '!!str', '- a', '', ' '],
     ...['\u{1f600}', '\ud800', 'é', 'x'.repeat(1_000), 'y:', ':', '%', '`', '@', '|', '>', '\u0000', '\u007f'],
   ])('cannot break the file by a tool named %j', (tool) => {
     const entry = createNewEntry({ name: `mcp__server__${tool}` })
@@ -233,6 +214,15 @@ describe('what a server calls and says', () => {
     expect(change).toMatchObject({ ok: true, skipped: [{ name: long.name, why: expect.stringContaining('1024') }] })
     expect(change.ok && change.text).toBe(`${strict}\n${ENTRY}`)
   })
+
+  it.each(['mcp__a__*', 'mcp__a__get_?', 'mcp__a__*_page', 'mcp__a__? a'])(
+    'is left out where its name would be a pattern: %s',
+    (name) => {
+      const change = appendEntries(parseFile(strict), [createNewEntry({ name }), createNewEntry()])
+      expect(change).toMatchObject({ ok: true, skipped: [{ name, why: expect.stringContaining('* or ?') }] })
+      expect(change.ok && change.text).toBe(`${strict}\n${ENTRY}`)
+    },
+  )
 
   it('may have a name of just the length that a key can have', () => {
     const fits = createNewEntry({ name: `mcp__a__${'x'.repeat(1_024 - 8)}` })

@@ -59,11 +59,19 @@ function sift(entries: readonly NewEntry[], file: ParsedFile): Sifted {
   for (const entry of entries) {
     if (known.has(entry.name)) continue
     known.add(entry.name)
-    if (keyText(entry.name).length <= MAX_KEY_LENGTH) fresh.push(entry)
-    else
-      skipped.push({ name: entry.name, why: `its key would be longer than the ${MAX_KEY_LENGTH} characters of YAML` })
+    const why = flawOf(entry)
+    if (why === undefined) fresh.push(entry)
+    else skipped.push({ name: entry.name, why })
   }
   return { fresh, skipped }
+}
+
+/** Why a name cannot be a key. One with a `*` would be an entry about other tools too, which a server has no say in (GOV-4). */
+function flawOf({ name }: NewEntry): string | undefined {
+  if (/[*?]/.test(name)) return 'its name has a * or ? in it, which stand for other names in a key'
+  if (keyText(name).length > MAX_KEY_LENGTH)
+    return `its key would be longer than the ${MAX_KEY_LENGTH} characters of YAML`
+  return undefined
 }
 
 interface Addition {
