@@ -22,8 +22,8 @@ import {
   type Approvals,
   type Approver,
   type ArgumentCheck,
+  type FileNews,
   type ModeWatch,
-  type NewEntry,
   openArgumentCheck,
   openModeWatch,
   serverPathWorld,
@@ -76,7 +76,6 @@ export class Governing {
   readonly limits = new ToolLimits(() => performance.now())
   readonly #options: GoverningOptions
   readonly #check: ArgumentCheck
-  #isAppending = false
   #wishes = '[]'
   #settling: Promise<void> | undefined
 
@@ -147,7 +146,7 @@ export class Governing {
       bytes: tools?.bytes,
       distrust: (bytes) => this.#distrust(bytes),
       onWritten: (change) => renewTrust({ home, state }, 'tools.yaml', change),
-      onChange: () => this.#fileChanged(),
+      onChange: (what) => this.#fileChanged(what),
       record: (event) => this.#record(event),
       onWarning,
     })
@@ -176,7 +175,7 @@ export class Governing {
       rules: this.rules,
       definitions: store.definitions,
       path: this.tools.file.path,
-      append: (entries) => (discovery === 'writes' ? this.#append(entries) : Promise.resolve()),
+      append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
       record: (event) => this.#record(event),
       flawOf: (id, tools) => {
         const server = settings().servers.find((entry) => entry.id === id)
@@ -187,15 +186,6 @@ export class Governing {
       onBug: (error) => onBug(error, 'discovery'),
       now: () => new Date(),
     })
-  }
-
-  async #append(entries: readonly NewEntry[]): Promise<void> {
-    this.#isAppending = true
-    try {
-      await this.tools.append(entries)
-    } finally {
-      this.#isAppending = false
-    }
   }
 
   #tellWritten(offers: readonly Offer[]): void {
@@ -236,11 +226,11 @@ export class Governing {
     )
   }
 
-  #fileChanged(): void {
+  #fileChanged(what: FileNews): void {
     this.#rename()
-    this.#changed(this.#isAppending ? 'places' : 'lists')
+    this.#changed(what === 'entries' ? 'places' : 'lists')
     // What could not be written before may be possible now.
-    if (!this.#isAppending && this.tools.notWritten.length > 0)
+    if (what === 'rules' && this.tools.notWritten.length > 0)
       for (const server of this.#options.catalog.servers) this.discovery.seen(server)
   }
 

@@ -24,4 +24,4 @@ export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-che
 export { serverPathWorld } from './server-world.ts'
 export { issueText, readToolsBytes } from './tools-bytes.ts'
 export type { FieldChange, NewEntry } from './tools-file/tools-file.ts'
-export { ToolsKeeper } from './tools-keeper.ts'
+export { type FileNews, ToolsKeeper } from './tools-keeper.ts'

@@ -19,7 +19,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { scratchFolder } from '../store/scratch.test-kit.ts'
 import type { NewEntry } from './tools-file/tools-file.ts'
-import { ToolsKeeper, type ToolsKeeperOptions } from './tools-keeper.ts'
+import { type FileNews, ToolsKeeper, type ToolsKeeperOptions } from './tools-keeper.ts'
 
 const GOOD = '# mine\ntools:\n  mcp__a__one:\n    hidden: true\n'
 const BROKEN = 'tools:\n  mcp__a__one:\n    hidden: maybe\n'
@@ -42,6 +42,8 @@ interface Bench {
   readonly keeper: ToolsKeeper
   readonly events: SallyportEvent[]
   readonly warnings: string[]
+  /** What each file brought that came into force. */
+  readonly news: FileNews[]
   /** Resolves when the keeper next says anything: a warning, or that another file is in force. */
   heard(): Promise<void>
 }
@@ -56,13 +58,17 @@ function openBench(text: string | undefined, options: Partial<ToolsKeeperOptions
 function benchAt(path: string, options: Partial<ToolsKeeperOptions> = {}): Bench {
   const events: SallyportEvent[] = []
   const warnings: string[] = []
+  const news: FileNews[] = []
   let hear = (): void => undefined
   const keeper = new ToolsKeeper({
     path,
     bytes: existsSync(path) ? readFileSync(path) : undefined,
     distrust: async () => undefined,
     onWritten: async () => undefined,
-    onChange: () => hear(),
+    onChange: (what) => {
+      news.push(what)
+      hear()
+    },
     record: (event) => void events.push(event),
     onWarning: (warning) => {
       warnings.push(warning)
@@ -75,7 +81,7 @@ function benchAt(path: string, options: Partial<ToolsKeeperOptions> = {}): Bench
     new Promise((resolve) => {
       hear = resolve
     })
-  return { folder: join(path, '..'), path, keeper, events, warnings, heard }
+  return { folder: join(path, '..'), path, keeper, events, warnings, news, heard }
 }
 
 const keysOf = ({ keeper }: Bench): readonly string[] => keeper.file.entries.map(({ key }) => key)
@@ -190,13 +196,27 @@ describe('a file that cannot be used', () => {
     expect([bench.keeper.flaw, bench.keeper.issue, keysOf(bench)]).toEqual([undefined, undefined, ['mcp__a__one']])
   })
 
-  it('is not appended to', async () => {
-    const bench = openBench(BROKEN.replace('maybe', '[')) // not even YAML
+  it.each([
+    ['with a mistake', BROKEN],
+    ['that is not YAML', BROKEN.replace('maybe', '[')],
+  ])('%s is neither appended to nor changed', async (_what, text) => {
+    const bench = openBench(text)
     await bench.keeper.append([newEntry('mcp__b__x')])
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect(readFileSync(bench.path, 'utf8')).toBe(BROKEN.replace('maybe', '['))
+    await expect(bench.keeper.set({ key: 'mcp__a__one', field: 'pin', value: 'sha256-1' })).rejects.toMatchObject({
+      code: 'TOOLS_FILE_UNSAFE',
+      message: expect.stringMatching(/ is left as it is: .* line 3.*[^.]\.$/),
+    })
+    expect(readFileSync(bench.path, 'utf8')).toBe(text)
     expect(bench.keeper.notWritten).toEqual([expect.stringContaining('is left as it is')])
-    expect(bench.warnings).toHaveLength(1)
+  })
+
+  it('is told of once, and not once more because tools cannot be written down', async () => {
+    const bench = openBench(BROKEN)
+    const told = bench.heard()
+    bench.keeper.watch()
+    await told
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    expect(bench.warnings).toEqual([expect.stringContaining('Nothing can be called until it is corrected')])
   })
 
   it('stays as it is when nobody vouches for it, and what we append to it does not come into force', async () => {
@@ -261,6 +281,16 @@ describe('appending', () => {
       expect(text).toContain(`# mine, saved ${round}`)
       expect(text).toContain(`mcp__b__t${round}:`)
     }
+  })
+
+  it('tells new entries from what a person saved that nobody has looked at yet', async () => {
+    const bench = openBench(GOOD)
+    await bench.keeper.append([newEntry('mcp__b__x')])
+    const edited = readFileSync(bench.path, 'utf8').replace('tools:\n', 'tools:\n  mcp__a__two: {}\n')
+    writeFileSync(bench.path, edited)
+    await bench.keeper.append([newEntry('mcp__b__y')])
+    await bench.keeper.set({ key: 'mcp__a__one', field: 'hidden', value: false })
+    expect(bench.news).toEqual(['entries', 'rules', 'rules'])
   })
 
   it('keeps the mode and the link of the file', async () => {

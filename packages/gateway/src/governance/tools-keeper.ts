@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 import { excerpt, messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
-import { causeCode, diskReason, FileWatch, lockOf, removeLeftovers, replaceFile, withLockFile } from '../disk/disk.ts'
+import { FileWatch, lockOf, removeLeftovers, replaceFile, withLockFile } from '../disk/disk.ts'
 import { type LineChange, lineChange } from './line-change.ts'
 import { issueText, parseToolsBytes } from './tools-bytes.ts'
 import {
@@ -15,6 +15,7 @@ import {
   setField,
 } from './tools-file/tools-file.ts'
 import { Turns } from './turns.ts'
+import { fromDisk, noFile, requireGood, unsafe } from './unsafe-file.ts'
 
 export interface ToolsKeeperOptions {
   /** Where tools.yaml stands, or would. Undefined: there is none, and none is made. */
@@ -25,13 +26,22 @@ export interface ToolsKeeperOptions {
   readonly distrust: (bytes: Buffer) => Promise<string | undefined>
   /** What we wrote ourselves into a trusted home stays trusted. */
   readonly onWritten: (change: { readonly before: Buffer | undefined; readonly after: Buffer }) => Promise<void>
-  /** Another file is in force. */
-  readonly onChange: () => void
+  /** Another file is in force: `entries` where all that is new in it are entries for tools that had none. */
+  readonly onChange: (what: FileNews) => void
   readonly record: (event: SallyportEvent) => void
   readonly onWarning: (text: string) => void
 }
 
+export type FileNews = 'entries' | 'rules'
+
+interface Wish {
+  readonly path: string
+  readonly brings: FileNews
+  readonly change: (parsing: Parsing) => Change
+}
+
 interface Written {
+  readonly brings: FileNews
   readonly before: Buffer | undefined
   readonly after: Buffer
   readonly parsing: Parsing
@@ -111,7 +121,8 @@ export class ToolsKeeper {
     if (path === undefined || entries.length === 0) return
     this.#notWritten = []
     try {
-      const skipped = await this.#turns.take(() => this.#change(path, (parsing) => appendEntries(parsing, entries)))
+      const change = (parsing: Parsing): Change => appendEntries(parsing, entries)
+      const skipped = await this.#turns.take(() => this.#change({ path, brings: 'entries', change }))
       this.#tellNotWritten(skipped.map(({ name, why }) => `${name} has no entry: ${why}`))
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
@@ -120,10 +131,11 @@ export class ToolsKeeper {
   }
 
   /** Changes exactly one value, in a person's name. */
-  async set(change: FieldChange): Promise<void> {
+  async set(field: FieldChange): Promise<void> {
     const { path } = this.#options
     if (path === undefined) throw noFile()
-    await this.#turns.take(() => this.#change(path, (parsing) => setField(parsing, change)))
+    const change = (parsing: Parsing): Change => setField(parsing, field)
+    await this.#turns.take(() => this.#change({ path, brings: 'rules', change }))
   }
 
   /** What `set` would do to the file now. */
@@ -137,11 +149,12 @@ export class ToolsKeeper {
     return lineChange(path, source.text, changed.text)
   }
 
-  async #change(path: string, change: (parsing: Parsing) => Change): Promise<readonly Skipped[]> {
+  async #change(wish: Wish): Promise<readonly Skipped[]> {
+    const { path } = wish
     try {
       return await withLockFile(lockOf(path), async (isHeld) => {
         for (let tries = 0; tries < MOST_TRIES; tries++) {
-          const skipped = await this.#tryChange(path, change, isHeld)
+          const skipped = await this.#tryChange(wish, isHeld)
           if (skipped) return skipped
         }
         throw unsafe(path, 'it was changed again and again while it was to be written')
@@ -153,24 +166,25 @@ export class ToolsKeeper {
 
   /** Nothing when somebody else was quicker. */
   async #tryChange(
-    path: string,
-    change: (parsing: Parsing) => Change,
+    { path, brings, change }: Wish,
     isHeld: () => Promise<boolean>,
   ): Promise<readonly Skipped[] | undefined> {
     const before = await readHomeFile(path)
     // Who takes the file away may be about to put another in its place; a new one would undo what people decided.
     if (before === undefined && this.#bytes !== undefined) throw unsafe(path, REMOVED)
-    const changed = change(this.#parse(before))
+    const parsing = this.#parse(before)
+    const changed = change(parsing)
     if (!changed.ok) throw unsafe(path, changed.why)
     if (changed.splices.length === 0) {
       await this.#catchUp(before)
       return changed.skipped
     }
+    if (!same(before, this.#bytes)) requireGood(parsing, path)
     const after = Buffer.from(changed.text)
     if (after.length > mostBytesOf(path)) throw unsafe(path, 'it would become larger than what is read of it')
     const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readHomeFile(path), before)
     if (!(await replaceFile(path, after, { isWanted }))) return undefined
-    await this.#written({ before, after, parsing: changed.parsing })
+    await this.#written({ brings, before, after, parsing: changed.parsing })
     return changed.skipped
   }
 
@@ -179,12 +193,12 @@ export class ToolsKeeper {
     if (bytes !== undefined && !same(bytes, this.#bytes)) await this.#consider(bytes)
   }
 
-  async #written({ before, after, parsing }: Written): Promise<void> {
+  async #written({ brings, before, after, parsing }: Written): Promise<void> {
     // What was not in force before does not come into force by our own hand.
     const wasInForce = same(before, this.#bytes)
     await this.#options.onWritten({ before, after })
     if (!wasInForce) return this.#consider(after)
-    if (this.#take(after, parsing)) this.#options.onChange()
+    if (this.#take(after, parsing)) this.#options.onChange(brings)
   }
 
   async #reread(path: string): Promise<void> {
@@ -205,7 +219,7 @@ export class ToolsKeeper {
     if (reason !== undefined) return this.#reject(reason)
     if (!this.#take(bytes)) return this.#reject(this.#issue ?? '')
     record({ type: 'TOOLS_FILE_RELOADED', file: this.#file.path, entries: this.#file.entries.length })
-    onChange()
+    onChange('rules')
   }
 
   #missed(path: string): void {
@@ -260,6 +274,8 @@ export class ToolsKeeper {
   #tellNotWritten(reasons: readonly string[]): void {
     this.#notWritten = reasons
     if (reasons.length === 0) this.#toldNotWritten.clear()
+    // What is wrong with the file has been told already.
+    if (this.#issue !== undefined) return
     for (const reason of reasons) this.#tellOnce(excerpt(reason, LONGEST_TOLD))
   }
 
@@ -279,20 +295,3 @@ const emptyFile = (path: string): ToolsFile => ({ path, entries: [], categories:
 
 const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
-
-/** What the disk refused is a reason to leave the file alone; anything else is what it is. */
-function fromDisk(path: string, error: unknown): unknown {
-  const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
-  if (cause instanceof SallyportError || causeCode(cause) === '') return error
-  return unsafe(path, `it cannot be written: ${diskReason(cause)}`)
-}
-
-const noFile = (): SallyportError =>
-  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.', {
-    hint: 'Give it a home with one: --home, or `home` of createGateway.',
-  })
-
-const unsafe = (path: string, why: string): SallyportError =>
-  new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why}.`, {
-    hint: 'Put that right, then try again. Until then tools without an entry are governed by what their names tell.',
-  })
