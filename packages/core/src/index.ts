@@ -120,6 +120,7 @@ export {
   shapeText,
   type TextPage,
 } from './shaping/shaping.ts'
+export { shellWord } from './shell-word.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { camelCase, snakeCase } from './spelling.ts'
 export { splitWords } from './split-words.ts'

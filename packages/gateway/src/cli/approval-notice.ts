@@ -1,4 +1,4 @@
-import { type LoggedEvent, SallyportError } from '@sallyport/core'
+import { type LoggedEvent, SallyportError, shellWord } from '@sallyport/core'
 import type { CliContext } from './cli-context.ts'
 import { stateOf } from './find-home.ts'
 import type { GatewayClient } from './gateway-client.ts'
@@ -6,7 +6,6 @@ import type { GlobalFlags } from './global-flags.ts'
 import { localTime } from './local-time.ts'
 import { reportBug } from './print-error.ts'
 import type { Screen } from './screen.ts'
-import { shellWord } from './shell-word.ts'
 import { visibleLine } from './terminal-text.ts'
 
 type Requested = Extract<LoggedEvent, { type: 'APPROVAL_REQUESTED' }>

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
+import { shellWord } from '@sallyport/core'
 import { MAIN_FILE } from '../package-root.ts'
 import type { GlobalFlags } from './global-flags.ts'
 import type { ServeFlags } from './serve-command.ts'
-import { shellWord } from './shell-word.ts'
 
 export interface Banner {
   readonly url: string

@@ -1,5 +1,4 @@
-import type { ErrorCode } from '@sallyport/core'
-import { shellWord } from './shell-word.ts'
+import { type ErrorCode, shellWord } from '@sallyport/core'
 
 /** What to do about a failure of which only the code was recorded. */
 const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {

@@ -1,6 +1,5 @@
-import { maskSecrets } from '@sallyport/core'
+import { maskSecrets, shellWord } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
-import { shellWord } from './shell-word.ts'
 
 /**
  * What an entry would start or reach, as a person would type it; without the values of its variables and headers.

@@ -1,4 +1,4 @@
-import { ALLOW, type Ruled, type Step, type ToolPolicy, type Verdict } from '@sallyport/core'
+import { ALLOW, type Ruled, type Step, shellWord, type ToolPolicy, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { brokenPin } from './pin-state.ts'
 
@@ -20,6 +20,6 @@ function denial(
   const what = isOne
     ? `Server ${server} changed the definition of ${name} after it was reviewed`
     : `Entries of tools.yaml pin different definitions of ${name} of server ${server}`
-  const reason = `${what} (definition_changed). It is refused until a person accepts it: sallyport tools accept ${recordName}`
+  const reason = `${what} (definition_changed). It is refused until a person accepts it: sallyport tools accept ${shellWord(recordName)}`
   return { outcome: 'deny', code: 'DEFINITION_CHANGED', reason, ...(rule && { rule }) }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject } from '@sallyport/core'
+import { isJsonObject, shellWord } from '@sallyport/core'
 import { defineCommand } from '../define-command.ts'
 import type { ToolDetail } from '../gateway-client.ts'
 import { withGateway } from '../reach-gateway.ts'
@@ -67,9 +67,10 @@ const entryText = ({ key, file, line, note }: ToolDetail['entries'][number]): st
 
 function pinText({ pin, canonical, review }: ToolDetail): string {
   if (pin === 'pinned') return 'it is what was reviewed'
-  if (pin === 'unpinned') return `none: its server can change it. Pin it: sallyport tools accept ${canonical}`
+  if (pin === 'unpinned')
+    return `none: its server can change it. Pin it: sallyport tools accept ${shellWord(canonical)}`
   const kept = review.reviewed === undefined ? ', and the reviewed definition was not kept' : ''
-  return `its server changed it after it was reviewed${kept}. See and accept it: sallyport tools accept ${canonical}`
+  return `its server changed it after it was reviewed${kept}. See and accept it: sallyport tools accept ${shellWord(canonical)}`
 }
 
 /** The arguments by name; the whole schema is there with --json. */

@@ -1,8 +1,7 @@
-import { isJsonList, isJsonObject, type Json, type JsonObject, redactText } from '@sallyport/core'
+import { isJsonList, isJsonObject, type Json, type JsonObject, redactText, shellWord } from '@sallyport/core'
 import type { CliContext } from '../cli-context.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { createScreen } from '../screen.ts'
-import { shellWord } from '../shell-word.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 
 const MASK = '•••'

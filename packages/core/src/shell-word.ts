@@ -1,0 +1,19 @@
+/** Controls, formats and line ends: a name with these cannot be typed, nor read off a terminal. */
+const UNTYPEABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/u
+
+/**
+ * A word as a shell would need it, so that where one ends is never in doubt. Names come from servers, and people paste
+ * the commands that we print.
+ */
+export function shellWord(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  if (!UNTYPEABLE.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`
+  return `$'${Array.from(word, escaped).join('')}'`
+}
+
+/** As bash and zsh read it between `$'` and `'`. */
+function escaped(char: string): string {
+  if (char === "'" || char === '\\') return `\\${char}`
+  if (!UNTYPEABLE.test(char)) return char
+  return `\\U${(char.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`
+}
