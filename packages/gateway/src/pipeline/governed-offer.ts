@@ -8,6 +8,13 @@ const METHOD_OF = { prompt: 'prompts/get', resource: 'resources/read', template:
 /** Other ways to the same data. Their own entries come on top of what holds for reading it. */
 const OTHER_WAYS: ReadonlySet<string> = new Set(['resources/subscribe', 'completion/complete'])
 
+/** Everything but tools that an entry can be about: what clients ask of servers, and servers of clients. */
+export const GOVERNED_METHODS: readonly string[] = [
+  ...new Set(Object.values(METHOD_OF)),
+  ...OTHER_WAYS,
+  ...['roots/list', 'elicitation/create', 'sampling/createMessage'],
+]
+
 /** The names under which people write rules for what is not a tool; the first is the one that limits count by. */
 export function methodNames({ kind, server, name, askedBy }: Omit<Offer, 'kind'> & { readonly kind: MethodKind }) {
   const own = kind === 'question' ? name : METHOD_OF[kind]

@@ -14,6 +14,7 @@ it('tools that cannot be written down are told each with its own reason, or with
       tools: catalog.snapshot.tools,
       presetFlaw: () => undefined,
       flawsOf: () => [],
+      idle: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
         ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [] },

@@ -1,6 +1,7 @@
-import type { JsonObject, ToolsFile } from '@sallyport/core'
+import { type JsonObject, shellWord, type ToolsFile } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { ToolsKeeper } from '../governance/governance.ts'
+import type { IdleEntry } from './idle-entries.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 import { voidRules } from './void-rules.ts'
@@ -27,10 +28,12 @@ export interface ProblemSources {
   readonly flawsOf: (offer: Offer) => readonly string[]
   /** Why what an entry says of results cannot be followed. */
   readonly presetFlaw: (wanted: string | JsonObject) => string | undefined
+  /** Entries that are about nothing. */
+  readonly idle: readonly IdleEntry[]
 }
 
 export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
-  const { keeper, tools, reviewOf, flawsOf, presetFlaw } = sources
+  const { keeper, tools, reviewOf, flawsOf, presetFlaw, idle } = sources
   // Whatever else could be said of tools would be said of a file that nobody can read.
   if (keeper.flaw !== undefined) return aboutFile(keeper)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
@@ -39,8 +42,17 @@ export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
     ...aboutFile(keeper),
     ...aboutPresets(keeper.file, presetFlaw),
     ...aboutRules(tools.flatMap(flawsOf)),
+    ...aboutIdle(keeper.file, idle),
     ...ofTools,
   ]
+}
+
+function aboutIdle({ path }: ToolsFile, idle: readonly IdleEntry[]): readonly ToolProblem[] {
+  const fix = 'Correct the name, or remove the entry: nothing follows from it.'
+  return idle.map(({ entry, problem }) => ({
+    ...{ kind: 'odd', level: 'warning', fix },
+    problem: `${path}:${entry.line}: ${problem}`,
+  }))
 }
 
 /** An entry for several tools has the same flaw for each of them. */
@@ -91,7 +103,7 @@ function aboutTool(
     const isOne = new Set(policy.pin.map(({ value }) => value)).size === 1
     const what = isOne ? 'its server changed the definition' : 'its entries pin different definitions'
     const problem = `${tool} is not what was reviewed: ${what}. Calls are refused.`
-    const fix = `See what changed, and accept it: sallyport tools accept ${tool}`
+    const fix = `See what changed, and accept it: sallyport tools accept ${shellWord(tool)}`
     problems.push({ kind: 'drift', level: 'wrong', tool, problem, fix })
   }
   const own = entries.filter(({ key }) => !/[*?]/.test(key))
@@ -103,7 +115,13 @@ function aboutTool(
   problems.push(...voidRules(offer, { own, policy, path: file.path }))
   for (const finding of findings) {
     const fix = 'Read its definition before you let anybody use it: sallyport tools show'
-    problems.push({ kind: 'suspicious', level: 'warning', tool, problem: `${tool}: ${finding}`, fix: `${fix} ${tool}` })
+    problems.push({
+      kind: 'suspicious',
+      level: 'warning',
+      tool,
+      problem: `${tool}: ${finding}`,
+      fix: `${fix} ${shellWord(tool)}`,
+    })
   }
   return problems
 }

@@ -1,8 +1,9 @@
-import { type JsonObject, SallyportError, type SallyportEvent, type ToolEntry } from '@sallyport/core'
+import { type JsonObject, SallyportError, type SallyportEvent, shellWord, type ToolEntry } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { pinOf, reviewedText, type ToolsKeeper } from '../governance/governance.ts'
 import type { DefinitionShelf } from '../store/store.ts'
 import { definitionDiff, type PartDiff } from './definition-diff.ts'
+import { idleEntries } from './idle-entries.ts'
 import { brokenPin, pinStateOf } from './pin-state.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import type { RuleBook } from './rule-book.ts'
@@ -97,7 +98,9 @@ export class ToolReview {
   problems(): readonly ToolProblem[] {
     const { catalog, keeper, presetFlaw, rules } = this.#options
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
-    return toolProblems({ keeper, tools, presetFlaw, reviewOf: (offer) => this.of(offer), flawsOf: rules.flawsOf })
+    const idle = idleEntries({ catalog, entries: keeper.file.entries, entriesOf: rules.entriesOf })
+    const reviewOf = (offer: Offer): ReviewedTool => this.of(offer)
+    return toolProblems({ keeper, tools, presetFlaw, idle, reviewOf, flawsOf: rules.flawsOf })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
@@ -142,7 +145,7 @@ export class ToolReview {
 
 const changedAgain = ({ server, name, recordName }: Offer): SallyportError =>
   new SallyportError('DEFINITION_CHANGED', `Server ${server} has changed ${name} again since it was shown.`, {
-    hint: `Look at it as it is now: sallyport tools accept ${recordName}`,
+    hint: `Look at it as it is now: sallyport tools accept ${shellWord(recordName)}`,
   })
 
 const noEntry = ({ recordName }: Offer, path: string): SallyportError =>

@@ -1,0 +1,37 @@
+import { canonicalName, didYouMean, nameGlob, quoteText, type ToolEntry } from '@sallyport/core'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
+import { GOVERNED_METHODS } from './governed-offer.ts'
+
+export interface IdleQuestion {
+  readonly catalog: Pick<Catalog, 'servers' | 'knows' | 'snapshot'>
+  readonly entries: readonly ToolEntry[]
+  readonly entriesOf: (offer: Offer) => readonly ToolEntry[]
+}
+
+/** An entry that people wrote and that is about nothing on offer, and what it was probably meant for. */
+export interface IdleEntry {
+  readonly entry: ToolEntry
+  readonly problem: string
+}
+
+/**
+ * Rules with a slip in their name are not in force. An entry with a pin was about a tool once, which may only be gone
+ * for now; and while a server is not known, nobody can tell.
+ */
+export function idleEntries({ catalog, entries, entriesOf }: IdleQuestion): readonly IdleEntry[] {
+  if (!catalog.servers.every((server) => catalog.knows(server))) return []
+  const { tools } = catalog.snapshot
+  const busy = new Set(tools.flatMap((offer) => entriesOf(offer)))
+  const idle = entries.filter((entry) => entry.fields.pin === undefined && !busy.has(entry))
+  if (idle.length === 0) return []
+  const methods = catalog.servers.flatMap(methodNamesOf)
+  const names = tools.flatMap(({ recordName, server, name, wire }) => [recordName, `${server}/${name}`, wire])
+  return idle
+    .filter(({ key }) => !methods.some(nameGlob(key)))
+    .map((entry) => ({ entry, problem: `no tool is called ${quoteText(entry.key, 60)}.${meant(entry.key, names)}` }))
+}
+
+const methodNamesOf = (server: string): readonly string[] =>
+  GOVERNED_METHODS.flatMap((tool) => [canonicalName({ server, tool }), `${server}/${tool}`])
+
+const meant = (key: string, names: readonly string[]): string => (/[*?]/.test(key) ? '' : didYouMean(key, names))
