@@ -1,4 +1,4 @@
-import { shellWord } from '../packages/gateway/src/cli/shell-word.ts'
+import { shellWord } from '../packages/core/src/shell-word.ts'
 
 /**
  * A command in a terminal of its own, without a package that would have to be compiled. In place of the shell: some

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ORACLES, yaml12 } from '../packages/gateway/src/governance/tools-file/yaml-oracle.test-kit.ts'
@@ -142,7 +142,7 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
   const HOSTILE: readonly ToolText[] = [
     { name: 'foo: bar' },
     { name: '- x' },
-    { name: '*anchor' },
+    { name: '&anchor' },
     { name: '"quoted" \'twice\'' },
     { name: '#comment' },
     { name: '<<' },
@@ -180,6 +180,43 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
       expect([...(line.split('# Description: ')[1] ?? '')].length).toBeLessThanOrEqual(70)
     expect(await namesIn(gateway)).not.toContain('shell_run')
     expect((await sallyport(place, 'tools', 'check')).code).toBe(0)
+  })
+
+  it('gets no entry for a tool whose name would be a pattern: that would be one about other tools', async () => {
+    const tools = createChangingTools({ name: '*_page' }, { name: 'read_page' }, { name: 'drop_page' })
+    const place = placeWith({ evil: tools.entry })
+    const gateway = await run(place)
+    await eventually(
+      () => Object.keys(entriesOf(place)),
+      (keys) => keys.length > 0,
+    )
+    expect(Object.keys(entriesOf(place))).toEqual(['mcp__evil__read_page', 'mcp__evil__drop_page'])
+    const { message } = await modernRequest(gateway.mcp, 'tools/call', { name: 'evil_read_page', arguments: {} })
+    expect(message.result.content).toEqual([{ type: 'text', text: 'called read_page' }])
+    const check = await sallyport(place, 'tools', 'check')
+    expect([check.code, check.stdout]).toEqual([6, expect.stringContaining('its name has a * or ? in it')])
+    appendFileSync(fileOf(place), '\n  evil_page: { requires_approval: true }\n')
+    await eventually(
+      () => sallyport(place, 'tools', 'check'),
+      ({ code }) => code === 0,
+    )
+  })
+
+  it('is printed in commands so that a shell takes its names for one word', async () => {
+    const place = placeWith({ evil: createChangingTools({ name: 'read; $(id) it' }).entry })
+    writeFileSync(fileOf(place), "tools:\n  'mcp__evil__read; $(id) it': { pin: sha256-0 }\n")
+    const { stdout } = await sallyport(place, 'tools', 'check')
+    expect(stdout).toContain("sallyport tools accept 'mcp__evil__read; $(id) it'\n")
+  })
+})
+
+describe(`${promise('GOV-4')} an entry with a slip in its name`, () => {
+  it('is told by the check, with the tool that was probably meant', async () => {
+    const place = placeWith({ wiki: createChangingTools({ name: 'drop_page' }).entry })
+    writeFileSync(fileOf(place), 'tools:\n  wiki/drop_pgae: { hidden: true }\n  wiki/drop_page: {}\n')
+    const { code, stdout } = await sallyport(place, 'tools', 'check')
+    expect(stdout).toContain(`${fileOf(place)}:2: no tool is called "wiki/drop_pgae". Did you mean "wiki/drop_page"?`)
+    expect(code).toBe(0)
   })
 })
 

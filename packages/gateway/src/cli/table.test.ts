@@ -33,6 +33,21 @@ describe('a table', () => {
     expect(lines[1]).toMatch(/^a-name-that-stays .*x…$/)
   })
 
+  it('leaves out what can be done without, the last first, until the rest has room', () => {
+    const columns: readonly Column<Row>[] = [
+      { title: 'NAME', value: ({ name }) => name },
+      { title: 'SPARE', value: () => 's'.repeat(20), expendable: true },
+      { title: 'COUNT', value: ({ count }) => count },
+      { title: 'TEXT', value: ({ text }) => text, flexible: true, expendable: true },
+    ]
+    const rows = [{ name: 'n'.repeat(20), count: 5, text: 'x'.repeat(60) }]
+    const titlesAt = (width: number) => renderTable({ columns, rows, width }).split('\n')[0]?.split(/ +/)
+    expect(titlesAt(120)).toEqual(['NAME', 'SPARE', 'COUNT', 'TEXT'])
+    expect(titlesAt(90)).toEqual(['NAME', 'SPARE', 'COUNT', 'TEXT'])
+    expect(titlesAt(80)).toEqual(['NAME', 'SPARE', 'COUNT'])
+    expect(titlesAt(40)).toEqual(['NAME', 'COUNT'])
+  })
+
   it('cuts nothing for a reader that is not a terminal', () => {
     const rows = [{ name: 'a', count: 5, text: 'x'.repeat(2_000) }]
     expect(renderTable({ columns: COLUMNS, rows, width: undefined })).toContain('x'.repeat(2_000))

@@ -5,7 +5,7 @@ export interface Column<Row> {
   readonly value: (row: Row) => string | number | undefined
   /** Narrowed first when the terminal is too small for everything. */
   readonly flexible?: true
-  /** Left out when they would get too little because of it. */
+  /** Left out when the others would get too little because of it, the last of these first. */
   readonly expendable?: true
   readonly align?: 'right'
   readonly paint?: (row: Row, style: Style) => (text: string) => string
@@ -66,13 +66,19 @@ const naturalWidths = <Row>(columns: readonly Column<Row>[], cells: readonly str
 const DECENT = 32
 
 function affordable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): readonly Column<Row>[] {
+  const last = columns.findLastIndex(({ expendable }) => expendable)
+  if (last < 0) return columns
   const natural = naturalWidths(columns, cellsOf(columns, rows))
   const widths = fitWidths(columns, natural, width)
   const isCramped = columns.some(
     ({ flexible }, at) => flexible && (widths[at] ?? 0) < Math.min(natural[at] ?? 0, DECENT),
   )
-  return isCramped ? columns.filter(({ expendable }) => !expendable) : columns
+  if (!isCramped && lineWidth(widths) <= width) return columns
+  return affordable(columns.toSpliced(last, 1), rows, width)
 }
+
+const lineWidth = (widths: readonly number[]): number =>
+  widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1))
 
 function layOut<Row>(columns: readonly Column<Row>[], cells: readonly string[], widths: readonly number[]): string[] {
   return cells.map((cell, at) => {
@@ -87,7 +93,7 @@ function layOut<Row>(columns: readonly Column<Row>[], cells: readonly string[], 
 /** Takes what is too much from the widest flexible column, again and again, and leaves the others alone. */
 function fitWidths<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
   const widths = [...natural]
-  let excess = widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1)) - width
+  let excess = lineWidth(widths) - width
   while (excess > 0) {
     const widest = widestFlexible(columns, widths)
     if (widest === undefined) break

@@ -208,6 +208,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
   })
 
   it.each([
+    ['enforce: false', '1:14 governance.enforce: rules are only watched: no call is refused or asked about.'],
     ['enfroce: true', '1:14 governance.enfroce: this key is not known and is ignored. Did you mean "enforce"?'],
     [
       'escalation: {tool_errors: {rte: 0.1}}',

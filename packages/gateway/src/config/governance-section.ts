@@ -17,8 +17,12 @@ interface Report {
 }
 
 export function readGovernance(section: GovernanceSection, report: Report): GovernanceSettings {
+  const enforce = section.enforce ?? DEFAULT_GOVERNANCE.enforce
+  // Whoever tried something in the evening should not find the doors open in the morning without a word.
+  if (!enforce)
+    report.log.warn(childOf(report, 'enforce').spot, 'rules are only watched: no call is refused or asked about.')
   return {
-    enforce: section.enforce ?? DEFAULT_GOVERNANCE.enforce,
+    enforce,
     defaults: readDefaults(section.defaults ?? {}),
     riskTokens: readRiskTokens(section.riskTokens ?? {}, childOf(report, 'riskTokens')),
     patterns: readPatterns(section.patterns ?? {}, childOf(report, 'patterns')),

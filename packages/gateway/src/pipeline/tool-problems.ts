@@ -96,7 +96,10 @@ function aboutTool(
     // Its own reason only: all of them for each tool would be as many texts as a hostile server likes, squared.
     const why = notWritten.find((reason) => reason.startsWith(`${tool} has no entry: `)) ?? notWritten[0]
     const problem = `${tool} has no entry in ${file.path}.${why === undefined ? '' : ` ${why}`}`
-    const fix = 'A running gateway writes one: review it, then commit the file.'
+    const fix =
+      why === undefined
+        ? 'The gateway writes one when it starts: review it, then commit the file.'
+        : 'Put that right, or write an entry yourself, by any of its names.'
     problems.push({ kind: 'unwritten', level: 'wrong', tool, problem, fix })
   }
   if (pin === 'changed') {

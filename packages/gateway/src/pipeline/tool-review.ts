@@ -150,7 +150,7 @@ const changedAgain = ({ server, name, recordName }: Offer): SallyportError =>
 
 const noEntry = ({ recordName }: Offer, path: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${recordName} has no entry in ${path} that could hold a pin.`, {
-    hint: 'A running gateway writes one. `sallyport tools check` says why it does not.',
+    hint: 'The gateway writes one when it starts. `sallyport tools check` says why where it cannot.',
   })
 
 const sharedPin = ({ recordName }: Offer, { key, line }: ToolEntry, path: string): SallyportError =>

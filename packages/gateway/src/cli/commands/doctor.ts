@@ -43,9 +43,11 @@ async function examine(context: CliContext, flags: GlobalFlags): Promise<readonl
   const gateway = await reachRunning(state)
   const status = await gateway?.status().catch(unlessSilent)
   const running = status && (await gateway?.mode())
-  const toolChecks = checkTools({ tools, running: status && (await gateway?.toolsFile()) })
+  const file = status && (await gateway?.toolsFile())
+  // Of a home that cannot be read nobody knows what it holds.
+  const isUnread = file === undefined && tools === undefined && settings === undefined
   const stateChecks = [
-    ...toolChecks,
+    ...(isUnread ? [] : checkTools({ tools, running: file })),
     ...(await checkState({ state, running: status !== undefined })),
     checkMode({ state, running }),
   ]

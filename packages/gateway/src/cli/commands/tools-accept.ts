@@ -6,7 +6,7 @@ import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { settledServers } from '../settled-servers.ts'
-import { askTerminal, isTerminal } from '../terminal-question.ts'
+import { askTerminal, isTerminal, isYes } from '../terminal-question.ts'
 import { visibleLine, visibleLines } from '../terminal-text.ts'
 
 interface AcceptFlags {
@@ -54,7 +54,10 @@ async function acceptTools(
     return acceptEach(tools, { context, flags, screen, client })
   })
   if (screen.json) return screen.dataJson({ accepted })
-  if (accepted.length === 0) screen.say('There is nothing to accept: every tool is what was reviewed.')
+  if (accepted.length === 0)
+    screen.say(
+      flags.all ? 'No tool changed since it was reviewed.' : 'There is nothing to accept: this is what was reviewed.',
+    )
 }
 
 async function driftedNames(client: GatewayClient): Promise<readonly string[]> {
@@ -76,15 +79,20 @@ interface Accepted {
 
 async function acceptEach(tools: readonly ToolDetail[], asking: Asking): Promise<readonly Accepted[]> {
   const accepted: Accepted[] = []
+  const declined: string[] = []
   for (const tool of tools) {
     if (tool.pin === 'pinned') continue
     const { canonical, review } = tool
     if (!asking.screen.json) showChange(asking.screen, tool)
-    await consent(tool, asking)
+    if ((await consentTo(tool, asking)) === 'declined') {
+      declined.push(visibleLine(canonical))
+      continue
+    }
     await asking.client.acceptTool(canonical, review.now)
     accepted.push({ tool: canonical, from: review.pin, to: review.now })
     if (!asking.screen.json) asking.screen.say(`${visibleLine(canonical)} is accepted as it is now.`)
   }
+  if (declined.length > 0) throw new SallyportError('DEFINITION_CHANGED', `Not accepted: ${declined.join(', ')}.`)
   return accepted
 }
 
@@ -103,13 +111,12 @@ function showChange(screen: Screen, { canonical, pin, findings, review }: ToolDe
   for (const finding of findings) screen.data(`  ${style.red('suspicious')}: ${visibleLine(finding)}\n`)
 }
 
-async function consent({ canonical }: ToolDetail, { context, flags }: Asking): Promise<void> {
-  if (flags.yes) return
+async function consentTo({ canonical }: ToolDetail, { context, flags }: Asking): Promise<'given' | 'declined'> {
+  if (flags.yes) return 'given'
   if (!isTerminal(context)) {
-    throw new SallyportError('USAGE', `${canonical} stays refused: there is no terminal to ask on.`, {
+    throw new SallyportError('USAGE', `Not accepted: ${canonical}. There is no terminal to ask on.`, {
       hint: 'Read what changed, then say so with --yes.',
     })
   }
-  if (/^y(es)?$/i.test((await askTerminal('Accept it? [y/N] ', context)) ?? '')) return
-  throw new SallyportError('DEFINITION_CHANGED', `${canonical} stays refused.`)
+  return isYes(await askTerminal('Accept it? [y/N] ', context)) ? 'given' : 'declined'
 }

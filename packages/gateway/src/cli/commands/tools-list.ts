@@ -69,7 +69,7 @@ async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ..
 const DRIFTED = { pin: 'changed' } as const
 
 const nothing = ({ server, risk, drift }: ListFlags): string => {
-  if (drift) return 'Every tool is what was reviewed.'
+  if (drift) return 'None of them was changed since it was reviewed.'
   if (server !== undefined || risk !== undefined) return 'There are no such tools.'
   return 'There are no tools. `sallyport servers` shows how the servers are.'
 }
@@ -85,14 +85,15 @@ async function matchingTools(client: GatewayClient, { patterns, scope, signal }:
   const found = new Map<string, ToolView>()
   for (const match of patterns) {
     const tools = await client.tools({ ...scope, match }, signal)
-    if (tools.length === 0) throw noMatch(match)
+    // What is there, but not of this risk or of this server, is no slip in the name.
+    if (tools.length === 0 && (await client.tools({ match }, signal)).length === 0) throw noMatch(match)
     for (const tool of tools) found.set(tool.canonical, tool)
   }
   return [...found.values()]
 }
 
 function noMatch(typed: string): SallyportError {
-  const command = closest(typed, ['list', 'show', 'accept', 'check', 'cost'])
+  const command = closest(typed, ['list', 'show', 'accept', 'check', 'cost', 'savings'])
   const meant = command === undefined ? '' : ` Did you mean \`sallyport tools ${command}\`?`
   return new SallyportError('TOOL_UNKNOWN', `No tool matches "${typed}".${meant}`, {
     hint: 'See `sallyport tools` for all of them.',
@@ -105,19 +106,23 @@ const COLUMNS: readonly Column<ToolView>[] = [
     value: ({ server, tool }) => `${server}/${tool}`,
     paint: ({ offered }, style) => (offered ? style.bold : style.dim),
   },
-  { title: 'CALLED', value: ({ name }) => name },
   { title: 'RISK', value: ({ risk }) => risk, paint: ({ risk }, style) => riskColour(risk, style) },
-  { title: 'MAY', value: ({ permission }) => permission.join(',') },
   { title: 'ASKS', value: ({ requiresApproval }) => (requiresApproval ? 'yes' : 'no') },
-  { title: 'MODES', value: ({ allowedInModes }) => allowedInModes.join(',') || 'none', flexible: true },
-  { title: 'SAID BY', value: ({ source }) => source },
   { title: 'MARKS', value: marksOf, paint: ({ pin }, style) => (pin === 'changed' ? style.red : style.yellow) },
+  { title: 'MAY', value: ({ permission }) => permission.join(',') },
+  { title: 'MODES', value: ({ allowedInModes }) => allowedInModes.join(',') || 'none', flexible: true },
   {
     title: 'OFFERED',
     value: ({ offered, decidedBy }) => (offered ? 'yes' : `no: ${decidedBy?.reason ?? ''}`),
     flexible: true,
   },
-  { title: 'DESCRIPTION', value: ({ title, description }) => title ?? firstLine(description), flexible: true },
+  { title: 'CALLED', value: ({ name }) => name, expendable: true },
+  { title: 'SAID BY', value: ({ source }) => source, expendable: true },
+  {
+    title: 'DESCRIPTION',
+    value: ({ title, description }) => title ?? firstLine(description),
+    ...{ flexible: true, expendable: true },
+  },
 ]
 
 function riskColour(risk: RiskLevel, style: Style): (text: string) => string {
