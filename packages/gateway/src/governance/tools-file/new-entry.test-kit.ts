@@ -69,11 +69,13 @@ export const hostileText: fc.Arbitrary<string> = fc
   )
   .map((parts) => parts.join(''))
 
+/** Under a name that is no pattern: one that is gets no entry. */
 export const hostileEntry: fc.Arbitrary<NewEntry> = fc
   .record({ tool: hostileText, description: hostileText, reason: hostileText, finding: hostileText, pin: hostileText })
   .map(({ tool, description, reason, finding, pin }) =>
     createNewEntry({
-      ...{ name: `mcp__server__${tool}`, description, pin: `sha256-${pin}`, findings: finding === '' ? [] : [finding] },
+      name: `mcp__server__${tool.replaceAll(/[*?]/g, '+')}`,
+      ...{ description, pin: `sha256-${pin}`, findings: finding === '' ? [] : [finding] },
       riskLevel: { value: 'high', reason },
       permission: { value: ['READ'], reason },
     }),
