@@ -278,4 +278,17 @@ export const NAMED_RISKS: readonly NamedRisk[] = [
   ['deletes_file', 'high', '"deletes"'],
   ['created_at', 'medium', 'no telling word'],
   ['deletefile', 'medium', 'no telling word'],
+  // git, redis, supabase and others
+  ['git_clean', 'high', '"clean"'],
+  ['cleanup', 'high', '"cleanup"'],
+  ['clean_cache', 'high', '"clean"'],
+  ['get_clean_text', 'low', '"get"'],
+  ['hset', 'high', '"hset"'],
+  ['zrem', 'high', '"zrem"'],
+  ['confirm_cost', 'high', '"confirm"'],
+  ['accept_invitation', 'high', '"accept"'],
+  ['describe_and_fix', 'high', '"fix"'],
+  ['list_fixes', 'low', '"list"'],
+  ['get_fix_suggestions', 'low', '"get"'],
+  ['pull_request_read', 'low', '"read"'],
 ]

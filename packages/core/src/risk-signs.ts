@@ -3,6 +3,7 @@ import { findDoing, judgeName } from './name-risk.ts'
 import { isPlainText, nameTokens } from './name-tokens.ts'
 import { readPermissions } from './permission.ts'
 import type { RiskTokens } from './risk-tokens.ts'
+import { viewItems, viewSchema } from './schema-view.ts'
 import type { ToolDefinition } from './tool.ts'
 import type { RiskLevel } from './tool-policy.ts'
 
@@ -17,7 +18,7 @@ const PERMISSION_META = 'sallyport/permission'
 
 /** What annotations and schemas say against a harmless name. What they say for it counts nothing (GOV-6). */
 export function findRiskSigns(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
-  return [...signsOfAnnotations(tool, tokens), ...signsOfSchema(tool.inputSchema, tokens), ...signsOfName(tool.name)]
+  return [...signsOfAnnotations(tool, tokens), ...signsOfSchema(tool, tokens), ...signsOfName(tool.name)]
 }
 
 const signsOfName = (name: string): readonly RiskSign[] =>
@@ -57,17 +58,25 @@ function titleVerb(title: string, tokens: RiskTokens): string | undefined {
 const PROGRAM_WORDS = ['sql', 'shell', 'bash', 'script', 'command', 'commands', 'cmd', 'eval', 'exec', 'javascript']
 const PROGRAM_NAMES = ['code', 'expression', 'program', 'statement', 'statements', 'function', 'js', 'python']
 /** Parameters that say what is to be done. */
-const ACTION_NAMES = ['action', 'operation', 'op', 'method', 'verb', 'command', 'subcommand', 'http_method']
+const ACTION_NAMES = [
+  ...['action', 'operation', 'op', 'method', 'mode', 'verb', 'command', 'cmd', 'subcommand'],
+  ...['action_type', 'operation_type', 'http_method'],
+]
 
-function signsOfSchema(schema: JsonObject, tokens: RiskTokens): readonly RiskSign[] {
+function signsOfSchema({ name: tool, inputSchema }: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
   const signs: RiskSign[] = []
-  for (const [name, parameter] of parametersOf(schema)) {
+  // `kubectl` with a command does what the command says; `query` with an SQL text says that it looks.
+  const ofProgram = judgeName(tool, tokens).level === 'untold' ? 'high' : 'medium'
+  for (const [name, parameter] of parametersOf(inputSchema)) {
     const words = nameTokens(name.slice(0, 200))
     const program = programWord(words)
-    if (program !== undefined) signs.push({ atLeast: 'medium', why: `parameter "${program}"` })
+    if (program !== undefined) {
+      const atLeast = PROGRAM_WORDS.includes(program) ? ofProgram : 'medium'
+      signs.push({ atLeast, why: `parameter "${program}"` })
+    }
     const flag = isFlag(parameter) ? findDoing(words.join('_'), tokens) : undefined
     if (flag !== undefined) signs.push({ atLeast: 'medium', why: `parameter "${flag}"` })
-    const action = ACTION_NAMES.includes(words.join('_')) ? riskiestChoice(parameter, tokens) : undefined
+    const action = ACTION_NAMES.includes(words.join('_')) ? riskiestChoice(parameter, inputSchema, tokens) : undefined
     if (action !== undefined) signs.push({ atLeast: 'high', why: `a parameter can be "${action}"` })
   }
   return signs
@@ -83,9 +92,14 @@ const isFlag = (parameter: Json): boolean => {
   return type === 'boolean' || (Array.isArray(type) && type.includes('boolean'))
 }
 
-function riskiestChoice(parameter: Json, tokens: RiskTokens): string | undefined {
-  const choices = isJsonObject(parameter) ? [parameter.enum, [parameter.const]].flat() : []
-  const texts = choices.filter((choice) => typeof choice === 'string')
+/** More choices than people read: many parameters may lead to one list. */
+const MOST_CHOICES = 200
+
+/** Wherever generators of schemas put choices: in the parameter, beside others, in a list of them, behind a reference. */
+function riskiestChoice(parameter: Json, schema: JsonObject, tokens: RiskTokens): string | undefined {
+  const view = viewSchema(parameter, schema)
+  const choices = [...view, ...viewItems(view, schema)].flatMap((node) => [node.enum, [node.const]].flat())
+  const texts = choices.slice(0, MOST_CHOICES).filter((choice) => typeof choice === 'string')
   return texts.map((choice) => findDoing(choice.slice(0, 200), tokens)).find((word) => word !== undefined)
 }
 

@@ -14,9 +14,10 @@ export const RISK_TOKENS: RiskTokens = {
     write overwrite rewrite save store persist insert append prepend add upsert put
     create recreate mkdir touch init initialize register enroll provision
     update upgrade downgrade modify edit change alter adjust set unset configure patch apply merge squash rebase replace
-    increase decrease increment decrement
+    fix repair increase decrease increment decrement
     rename move mv copy cp clone duplicate fork migrate import upload attach detach mount unmount
     delete del remove rm rmdir unlink destroy drop truncate purge clear flush wipe erase prune evict trash forget
+    clean cleanup scrub shred nuke hset hdel lpush rpush lpop rpop sadd srem zadd zrem xadd xdel
     expire invalidate archive unarchive restore revert rollback undo redo reset
     execute exec run rerun eval evaluate invoke call dispatch trigger spawn launch inject interact
     bash sh zsh shell powershell pwsh terminal repl sudo ssh
@@ -28,7 +29,7 @@ export const RISK_TOKENS: RiskTokens = {
     subscribe unsubscribe follow unfollow star unstar invite assign unassign transition vote pin unpin
     submit fill click tap press type drag navigate goto
     pay charge refund transfer withdraw deposit buy sell purchase order trade book reserve void mint swap
-    grant revoke approve reject deny authorize dismiss promote demote escalate impersonate
+    grant revoke approve accept confirm reject decline deny authorize dismiss promote demote escalate impersonate
     ban unban kick block unblock mute unmute lock unlock quarantine rotate sign
   `),
   low: words(`
@@ -37,7 +38,7 @@ export const RISK_TOKENS: RiskTokens = {
     grep glob ls stat whoami ping
   `),
   nouns: words(`
-    post run update archive set merge
+    post run update archive set merge clean cleanup fix repair
     copy clone duplicate fork import touch store mount change patch upgrade restore rollback order trade book charge refund
     transfer deposit purchase swap vote star pin share comment reply forward tweet type press call trigger dispatch
     start stop pause release rollout scale build commit checkout stash push schedule control block lock transition

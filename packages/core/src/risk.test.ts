@@ -157,6 +157,18 @@ describe('the input schema', () => {
     ['list_x', { include_comment: { type: 'boolean' } }, 'low: "list"'],
     ['get_x', { update: { type: 'string' } }, 'low: "get"'],
     ['get_x', { method: { enum: ['GET', 'DELETE'] } }, 'high: "get", but a parameter can be "delete"'],
+    ['git_branch', { mode: { enum: ['list', 'delete'] } }, 'high: no telling word, but a parameter can be "delete"'],
+    [
+      'thing',
+      { action: { anyOf: [{ const: 'show' }, { const: 'drop' }] } },
+      'high: no telling word, but a parameter can be "drop"',
+    ],
+    ['thing', { op: { items: { enum: ['list', 'drop'] } } }, 'high: no telling word, but a parameter can be "drop"'],
+    ['kubectl', { command: {} }, 'high: no telling word, but parameter "command"'],
+    ['postgres', { sql: {} }, 'high: no telling word, but parameter "sql"'],
+    ['calculate', { expression: {} }, 'medium: no telling word'],
+    ['country_facts', { code: {} }, 'medium: no telling word'],
+    ['scrape', { mode: { enum: ['fast', 'deep'] } }, 'medium: no telling word'],
     ['thing', { action: { enum: ['show', 'create'] } }, 'high: no telling word, but a parameter can be "create"'],
     ['get_x', { operation: { const: 'run_workflow' } }, 'high: "get", but a parameter can be "run"'],
     ['get_x', { method: { enum: ['get_workflow_run', 'download_run', 7, null] } }, 'low: "get"'],
@@ -171,6 +183,15 @@ describe('the input schema', () => {
     ['run_sql', { sql: {} }, 'high: "run"'],
   ])('of %s with %j makes it %s', (name, properties, expected) => {
     expect(told({ name, properties })).toBe(expected)
+  })
+
+  it('tells its choices behind a reference too', () => {
+    const inputSchema = {
+      properties: { action: { $ref: '#/$defs/Action' } },
+      $defs: { Action: { enum: ['show', 'drop'] } },
+    }
+    const { level, reason } = inferRisk({ name: 'thing', inputSchema }, { tokens: RISK_TOKENS, findings: [] })
+    expect([level, reason]).toEqual(['high', 'no telling word, but a parameter can be "drop"'])
   })
 
   it('may be as deep as it likes, and anything at all', () => {
