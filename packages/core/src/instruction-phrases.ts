@@ -4,14 +4,14 @@ import { readableText } from './name-tokens.ts'
 const UP_TO_3 = String.raw`(?:[\w'-]{1,40}[ ,]{1,2}){0,3}?`
 const UP_TO_6 = String.raw`(?:[\w'-]{1,40}[ ,]{1,2}){0,6}?`
 
-const OWN_FILES = String.raw`(?:~/\.|/etc/(?:passwd|shadow)|[\w/.]{0,40}\.ssh\b|[\w/.]{0,40}id_rsa|[\w/.]{0,40}mcp\.json|[\w/.]{0,40}\.aws\b)`
+const OWN_FILES = String.raw`(?:~/\.[\w/.-]{0,40}|/etc/(?:passwd|shadow)|[\w/.\${}%\\-]{0,40}(?:\.ssh\b[\w/.\\]{0,40}|id_rsa|mcp\.json|\.aws\b[\w/.\\]{0,40}))`
 const SECRETS =
   '(?:credentials?|passwords?|secrets?|api keys?|private keys?|ssh keys?|access tokens?|environment variables)'
 
 /** Words that speak to the model and not of the tool. Each was seen in an attack; none stands in a known server's text. */
 const PHRASES: readonly RegExp[] = [
   // Other instructions are to be dropped.
-  String.raw`\b(?:ignore|disregard|forget) ${UP_TO_3}(?:previous|prior|earlier|above|preceding|your|system|developer) ${UP_TO_3}(?:instructions?|prompts?|rules|guidelines|directions|messages|context)\b`,
+  String.raw`\b(?:ignore|disregard|forget) ${UP_TO_3}(?:previous|prior|earlier|above|preceding|your|system|developer) ${UP_TO_3}(?:instructions?|directives?|prompts?|rules|guidelines|directions|messages|context)\b`,
   String.raw`\b(?:override|bypass|circumvent) ${UP_TO_3}(?:previous|prior|your|safety|security) ${UP_TO_3}(?:instructions?|prompts?|rules|guidelines|guardrails|checks|training)\b`,
   String.raw`\b(?:new|updated|real|actual|hidden|secret) instructions? ?:`,
   String.raw`\bfrom now on,? (?:you|always|never|ignore|the assistant)\b`,
@@ -27,10 +27,13 @@ const PHRASES: readonly RegExp[] = [
   String.raw`\b(?:do not|don't|never|must not) let (?:the )?(?:user|users|human|anyone) (?:know|see|notice|find out)\b`,
   // Other tools are to wait, or not to be used.
   String.raw`\b(?:before|prior to|instead of|after|whenever) ${UP_TO_3}(?:use|using|call|calling|invoke|invoking|run|running|execute|executing) (?:any|all|every|each)(?: of the)?(?: other)? (?:tools?|functions?)\b`,
+  String.raw`\b(?:before|instead of) (?:any|all|every|each)(?: of the)? other (?:tools?|functions?)\b`,
   String.raw`\b(?:do not|don't|never) (?:use|call|invoke) (?:any )?other tools?\b`,
   String.raw`\bthis tool (?:overrides|supersedes|replaces|takes precedence over) (?:all|any|every|the) other\b`,
   // Something is to be brought along.
   String.raw`\b(?:read|open|cat|access|load|include|pass|send|copy|upload|attach) ${UP_TO_6}["'\x60(]?${OWN_FILES}`,
+  String.raw`\bcontents? of ${UP_TO_3}["'\x60(]?${OWN_FILES}`,
+  String.raw`\b(?:tools?|function) (?:on|with|for) ${UP_TO_3}["'\x60(]?${OWN_FILES}`,
   String.raw`\b(?:send|forward|upload|exfiltrate|leak|transmit|post) ${UP_TO_3}(?:the )?(?:user|users|human)(?:'s)?'? ${UP_TO_3}${SECRETS}\b`,
   String.raw`\b(?:include|pass|append|attach|send|forward|copy|put|reveal|repeat|print) ${UP_TO_6}(?:system prompt|(?:entire|full|whole|complete|your) (?:conversation|chat)|(?:all|your) (?:previous|prior) messages)\b`,
   // Marks that begin another voice.
