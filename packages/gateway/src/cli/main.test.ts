@@ -36,6 +36,9 @@ describe('with a gateway that runs', () => {
     const other = place()
     const refused = await cli(['tools', '--home', other.home, '--state', at.state])
     expect(refused).toMatchObject({ exit: 1, words: expect.stringContaining('STATE_HELD') })
+    const { exit, out } = await cli(['doctor', '--home', other.home, '--state', at.state])
+    expect([exit, out]).toEqual([6, expect.stringContaining(`serves another home: ${at.home}`)])
+    expect(out).not.toContain(`${at.home}/tools.yaml`)
   })
 
   it('Ctrl-C ends a call with 130 and cancels it at its server', async () => {

@@ -126,7 +126,7 @@ export class ToolsKeeper {
       this.#tellNotWritten(skipped.map(({ name, why }) => `${name} has no entry: ${why}`))
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
-      this.#tellNotWritten([error.text])
+      this.#tellNotWritten([`${error.text} ${MEANWHILE}`])
     }
   }
 
@@ -289,6 +289,7 @@ export class ToolsKeeper {
   }
 }
 
+const MEANWHILE = 'Until then tools without an entry are governed by what their names tell.'
 const REMOVED = 'it was removed while the gateway ran. Put it back, or restart the gateway to begin anew'
 
 const emptyFile = (path: string): ToolsFile => ({ path, entries: [], categories: new Map(), modePolicies: new Map() })

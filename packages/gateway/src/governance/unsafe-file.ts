@@ -22,5 +22,5 @@ export const noFile = (): SallyportError =>
 
 export const unsafe = (path: string, why: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why.replace(/\.$/, '')}.`, {
-    hint: 'Put that right, then try again. Until then tools without an entry are governed by what their names tell.',
+    hint: 'Put that right, then try again.',
   })

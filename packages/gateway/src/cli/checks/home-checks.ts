@@ -16,6 +16,8 @@ const ORIGINS: Readonly<Record<Home['origin'], string>> = {
 
 export interface HomeFindings {
   readonly checks: readonly Check[]
+  /** Where it is, if that could be told. */
+  readonly path?: string
   /** tools.yaml, where there is one. */
   readonly tools?: { readonly path: string; readonly bytes: Buffer } | undefined
   /** Undefined when the home cannot be used. */
@@ -32,13 +34,14 @@ export async function checkHome(context: CliContext, flags: GlobalFlags): Promis
   const location = [locationOf(found), await trustCheck(found)]
   const bytes = found.content.files.get('tools.yaml')
   const tools = bytes && { path: join(found.home.path, 'tools.yaml'), bytes }
-  if ('level' in loaded) return { checks: [...location, loaded], tools, settings: undefined }
+  const { path } = found.home
+  if ('level' in loaded) return { checks: [...location, loaded], path, tools, settings: undefined }
   const { settings, warnings } = loaded
   const config =
     warnings.length === 0
       ? [ok('config', `The config is valid: ${counted(settings.servers.length, 'server')}`)]
       : warnings.map((issue) => warning('config', describeIssue(issue)))
-  return { checks: [...location, ...config], tools, settings }
+  return { checks: [...location, ...config], path, tools, settings }
 }
 
 function locationOf({ home }: FoundHome): Check {

@@ -14,16 +14,18 @@ export interface StateQuestion {
   readonly state: string
   /** A gateway answers on the state's socket. */
   readonly running: boolean
+  /** The home that it serves, where that is not the one in question. */
+  readonly otherHome: string | undefined
 }
 
 /** Whether the state can be used, who uses it, and whether only its owner can read it. */
-export async function checkState({ state, running }: StateQuestion): Promise<readonly Check[]> {
+export async function checkState({ state, ...holder }: StateQuestion): Promise<readonly Check[]> {
   if (!existsSync(state)) return [ok('state', `${state} will be made when it is needed`), checkSpace(nearest(state))]
   // Before prepareState, which puts a wrong mode right and thus shows it only once.
   const mode = modeCheck(state)
   const prepared = await attempt('state', () => prepareState(state))
   if ('level' in prepared) return [prepared]
-  return [mode, await checkHolder({ state, running }), ...checkTokens(join(state, 'tokens')), checkSpace(state)]
+  return [mode, await checkHolder({ state, ...holder }), ...checkTokens(join(state, 'tokens')), checkSpace(state)]
 }
 
 function modeCheck(state: string): Check {
@@ -32,7 +34,13 @@ function modeCheck(state: string): Check {
   return warning('state', `${state} was open to other users (mode ${mode.toString(8)}); it is closed to them now.`)
 }
 
-async function checkHolder({ state, running }: StateQuestion): Promise<Check> {
+async function checkHolder({ state, running, otherHome }: StateQuestion): Promise<Check> {
+  if (otherHome !== undefined)
+    return wrong(
+      'gateway',
+      `The gateway of this state serves another home: ${otherHome}.`,
+      'Give each home a state of its own with --state, or stop that gateway.',
+    )
   if (running) return ok('gateway', 'A gateway runs on this state and answers')
   // A lock that was never taken need not be tried: taking it leaves files behind.
   if (!existsSync(join(state, 'gateway.lock'))) return ok('gateway', 'No gateway runs on this state')

@@ -32,8 +32,8 @@ describe('tools', () => {
   it('lists them, and says which are not offered and why', async () => {
     const { exit, out } = await cli(['tools', '--server', 'clock'], { at: place() })
     expect(exit).toBe(0)
-    expect(out).toMatch(/^clock\/countdown +clock_countdown +medium .* no .* tools\.yaml +yes/m)
-    expect(out).toMatch(/^clock\/convert_time +clock_convert_time +medium .* no: The entry of server clock/m)
+    expect(out).toMatch(/^clock\/countdown +medium +no .* yes +clock_countdown +tools\.yaml/m)
+    expect(out).toMatch(/^clock\/convert_time +medium .* no: .*does not include.* clock_convert_time/m)
     expect(out).not.toContain('sallyport/')
   })
 
@@ -352,6 +352,19 @@ describe('doctor', () => {
       level: 'wrong',
       finding: expect.stringContaining('config.yaml:1'),
     })
+  })
+
+  it('does not say of a tools.yaml that cannot be read that there is none', async () => {
+    const at = free()
+    mkdirSync(join(at.home, 'tools.yaml'))
+    const { exit, out } = await cli(['doctor'], { at })
+    expect([exit, out]).toEqual([6, expect.stringMatching(/^✗ home +.*tools\.yaml is not a regular file/m)])
+    expect(out).not.toContain('There is no tools.yaml')
+  })
+
+  it('says that rules are only watched', async () => {
+    const { out } = await cli(['doctor'], { at: free('governance: { enforce: false }\n') })
+    expect(out).toMatch(/^! config +config\.yaml:2:15 governance\.enforce: rules are only watched/m)
   })
 
   it('finds a token that others can read', async () => {

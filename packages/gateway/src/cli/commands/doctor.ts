@@ -38,17 +38,18 @@ export const doctorCommand = defineCommand<object>({
 async function examine(context: CliContext, flags: GlobalFlags): Promise<readonly Check[]> {
   const { environment } = context
   const machine = checkMachine({ nodeVersion: process.versions.node, platform: process.platform, environment })
-  const { checks, tools, settings } = await checkHome(context, flags)
+  const { checks, path, tools, settings } = await checkHome(context, flags)
   const state = stateOf(context, flags)
   const gateway = await reachRunning(state)
   const status = await gateway?.status().catch(unlessSilent)
   const running = status && (await gateway?.mode())
-  const file = status && (await gateway?.toolsFile())
+  const otherHome = status && path !== undefined && status.home.path !== path ? status.home.path : undefined
+  const file = status && otherHome === undefined ? await gateway?.toolsFile() : undefined
   // Of a home that cannot be read nobody knows what it holds.
   const isUnread = file === undefined && tools === undefined && settings === undefined
   const stateChecks = [
     ...(isUnread ? [] : checkTools({ tools, running: file })),
-    ...(await checkState({ state, running: status !== undefined })),
+    ...(await checkState({ state, running: status !== undefined, otherHome })),
     checkMode({ state, running }),
   ]
   if (settings === undefined) return [...machine, ...checks, ...stateChecks]
