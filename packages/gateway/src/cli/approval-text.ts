@@ -1,6 +1,7 @@
 import { formatDuration } from '@sallyport/core'
 import { agoText } from './ago-text.ts'
 import type { AnsweredApproval, ApprovalView } from './gateway-client.ts'
+import { rulePlace } from './rule-place.ts'
 import type { Fact } from './table.ts'
 import { visibleLine, visibleLines } from './terminal-text.ts'
 
@@ -15,7 +16,7 @@ export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[
     ['user', visibleLine(approval.user)],
     ['session', visibleLine(approval.session)],
     ['risk', approval.risk],
-    ['why', visibleLine(`${approval.reason}${rule ? ` (${rule.file}:${rule.line})` : ''}`)],
+    ['why', visibleLine(`${approval.reason}${rule ? ` (${rulePlace(rule)})` : ''}`)],
     ['asked', agoText(new Date(approval.requestedAt), now)],
     ['expires in', timeLeft(approval, now)],
     ['arguments', visibleLines(JSON.stringify(approval.arguments, undefined, 2))],

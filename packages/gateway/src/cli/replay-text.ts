@@ -1,4 +1,5 @@
 import type { ReplayReport, UndecidedCalls, VerdictChange } from '../replay/replay.ts'
+import { rulePlace } from './rule-place.ts'
 import { type Style, visibleLine } from './terminal-text.ts'
 import { wrapText } from './wrap-text.ts'
 
@@ -21,7 +22,7 @@ function changeLines(
   sheet: Sheet,
 ): readonly string[] {
   const { style, width } = sheet
-  const place = rule && visibleLine(rule.line === 0 ? rule.file : `${rule.file}:${rule.line}`)
+  const place = rule && visibleLine(rulePlace(rule))
   const head = `${counted(calls)} of ${style.bold(visibleLine(tool))}: ${WORDS[from]} → ${style[PAINT[to]](WORDS[to])}`
   return [
     head,

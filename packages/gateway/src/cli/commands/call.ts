@@ -7,6 +7,7 @@ import { defineCommand } from '../define-command.ts'
 import type { CallAnswer, CallOutcome, CallProblem } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
+import { rulePlace } from '../rule-place.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { visibleLine } from '../terminal-text.ts'
 
@@ -135,7 +136,7 @@ function show(screen: Screen, { answer, text }: CallOutcome, dryRun: boolean): n
 
 function refused(screen: Screen, { error, call_id, decidedBy }: CallProblem): number {
   if (screen.json) return ERRORS[error.code].exit
-  const rule = decidedBy?.rule && ` (${decidedBy.rule.file}:${decidedBy.rule.line})`
+  const rule = decidedBy?.rule && ` (${rulePlace(decidedBy.rule)})`
   const hint = [error.hint, `\`sallyport explain ${call_id}\` shows the decision.`].filter(Boolean).join(' ')
   throw new SallyportError(error.code, `${error.message}${rule ?? ''}`, { hint })
 }
@@ -153,7 +154,7 @@ function showDecision(screen: Screen, { outcome, steps, decidedBy }: CallAnswer)
       const paint = said === 'allow' ? style.green : style.red
       screen.data(`${paint(said.padEnd(5))}  ${step}${reason === undefined ? '' : `: ${visibleLine(reason)}`}\n`)
     }
-    if (decidedBy?.rule) screen.data(`rule   ${decidedBy.rule.file}:${decidedBy.rule.line}\n`)
+    if (decidedBy?.rule) screen.data(`rule   ${rulePlace(decidedBy.rule)}\n`)
     screen.say(DRY_WORDS[outcome])
   }
   if (outcome === 'allow') return 0

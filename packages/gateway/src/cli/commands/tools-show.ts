@@ -2,6 +2,7 @@ import { isJsonObject, shellWord } from '@sallyport/core'
 import { defineCommand } from '../define-command.ts'
 import type { ToolDetail } from '../gateway-client.ts'
 import { withGateway } from '../reach-gateway.ts'
+import { rulePlace } from '../rule-place.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { settledServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
@@ -58,7 +59,7 @@ const FIELDS: readonly Column<ToolDetail['policy'][number]>[] = [
 ]
 
 const placeOf = (rule: { readonly file: string; readonly line: number } | undefined): string =>
-  rule === undefined ? '' : ` (${rule.line === 0 ? rule.file : `${rule.file}:${rule.line}`})`
+  rule === undefined ? '' : ` (${rulePlace(rule)})`
 
 const lines = (texts: readonly string[]): string | undefined => (texts.length === 0 ? undefined : texts.join('\n'))
 
