@@ -90,6 +90,17 @@ describe(`replay: ${promise('GOV-29')}`, () => {
     )
   })
 
+  it('says what is odd in the files that it decides by, and that watched rules refuse nothing', async () => {
+    const running = await runNotesGateway()
+    await someCalls(running)
+    const { governance: _, ...config } = JSON.parse(readFileSync(join(running.home, 'config.yaml'), 'utf8'))
+    const file = join(running.home, 'watching.yaml')
+    writeFileSync(file, JSON.stringify({ ...config, governance: { enforce: false, patern: {} } }))
+    const { stderr } = await replay(running, '--config', file)
+    expect(stderr).toMatch(/^! watching\.yaml:1:\d+ governance\.enforce: rules are only watched/m)
+    expect(stderr).toMatch(/^! watching\.yaml:1:\d+ governance\.patern: .* Did you mean "patterns"\?$/m)
+  })
+
   it('counts as undecided what a rule would have to know and no record tells', async () => {
     const running = await runNotesGateway({ audit: { arguments: 'shape' } })
     await someCalls(running)

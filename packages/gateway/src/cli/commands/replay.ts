@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type LoggedEvent, MODES, type Mode, SallyportError, type ToolsFile } from '@sallyport/core'
-import { loadSettings, type Settings, withFile } from '../../config/config.ts'
+import { describeIssue, loadSettings, type Settings, withFile } from '../../config/config.ts'
 import { openArgumentCheck, readToolsBytes } from '../../governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from '../../package-root.ts'
 import { knownCatalog, type ReplayReport, ReplayTally, Retrial } from '../../replay/replay.ts'
@@ -80,7 +80,8 @@ async function readRules(
   const { home, content } = found
   const given =
     flags.config === undefined ? content : withFile(content, 'config.yaml', await bytesOf(cwd, flags.config))
-  const { settings } = await loadSettings({ home: home.path, environment, content: given })
+  const { settings, warnings } = await loadSettings({ home: home.path, environment, content: given })
+  for (const issue of warnings) screen.say(`! ${describeIssue({ ...issue, file: flags.config ?? issue.file })}`)
   const file = flags.tools === undefined ? join(home.path, 'tools.yaml') : resolve(cwd, flags.tools)
   const bytes = flags.tools === undefined ? content.files.get('tools.yaml') : await bytesOf(cwd, flags.tools)
   const reading = readToolsBytes(file, bytes)
