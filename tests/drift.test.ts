@@ -127,6 +127,27 @@ describe(`${promise('GOV-9')} a tool whose server changes its definition after i
     expect((await listed(gateway)).map(({ name }) => name)).toEqual(['wiki_read_page', 'wiki_get_page'])
   })
 
+  it('is shown as it was reviewed where somebody else reviewed it: the pin came with the file', async () => {
+    const tools = createChangingTools(READ)
+    const place = placeFor(tools)
+    const gateway = await run(place)
+    await written(place)
+    tools.offer({ ...READ, description: 'Second.' })
+    await drifted(gateway)
+    const { review } = JSON.parse((await sallyport(place, 'tools', 'show', 'read_page', '--json')).stdout)
+    writeFileSync(join(place.home, 'tools.yaml'), yamlOf(place).replace(/sha256-\w+/, review.now))
+    await eventually(
+      () => listed(gateway),
+      ([tool]) => tool?.description === 'Second.',
+    )
+    tools.offer(EVIL)
+    await eventually(
+      () => gateway.records(),
+      (records) => records.some(({ type, pin }) => type === 'DEFINITION_DRIFTED' && pin === review.now),
+    )
+    expect(await listed(gateway)).toMatchObject([{ description: 'Second.' }])
+  })
+
   it('is accepted only as it was shown: what changed again meanwhile is refused', async () => {
     const tools = createChangingTools(READ)
     const place = placeFor(tools)

@@ -229,8 +229,10 @@ export class Governing {
   #fileChanged(what: FileNews): void {
     this.#rename()
     this.#changed(what === 'entries' ? 'places' : 'lists')
+    if (what === 'entries') return
+    this.discovery.keepPinned()
     // What could not be written before may be possible now.
-    if (what === 'rules' && this.tools.notWritten.length > 0)
+    if (this.tools.notWritten.length > 0)
       for (const server of this.#options.catalog.servers) this.discovery.seen(server)
   }
 

@@ -68,6 +68,11 @@ export class ToolDiscovery {
     return this.#toolsOf(() => true).flatMap((offer) => this.#driftOf(offer) ?? [])
   }
 
+  /** Somebody accepted definitions elsewhere: they have to be at hand when their servers change them again. */
+  keepPinned(): void {
+    this.#shelve(this.#toolsOf(() => true))
+  }
+
   async #work(): Promise<void> {
     const seen = new Set(this.#servers)
     this.#servers.clear()
