@@ -15,6 +15,8 @@ export interface ChangingTools {
   /** For `mcp_servers`. */
   readonly entry: object
   offer(...tools: readonly ToolText[]): void
+  /** From now on nobody gets a list, until what it gives is called. */
+  hold(): () => void
   /** The names of the tools that were really called. */
   calls(): readonly string[]
 }
@@ -34,6 +36,10 @@ export function createChangingTools(...first: readonly ToolText[]): ChangingTool
   return {
     entry: { command: process.execPath, args: [SERVER, file] },
     offer,
+    hold: () => {
+      writeFileSync(`${file}.hold`, '')
+      return () => rmSync(`${file}.hold`)
+    },
     calls: () => (existsSync(`${file}.calls`) ? readFileSync(`${file}.calls`, 'utf8').split('\n').filter(Boolean) : []),
   }
 }

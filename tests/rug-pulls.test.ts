@@ -56,6 +56,50 @@ describe(`${promise('GOV-21')} a definition that its server changes while a call
   })
 })
 
+describe('a call that waits for its server to start', () => {
+  const READ: ToolText = { name: 'read_page', description: 'Read a page.' }
+
+  /** A gateway that knows the server from before, and a call of it while the server does not tell what it offers. */
+  async function waiting(offered: ToolText) {
+    const tools = createChangingTools(READ)
+    const first = await open({ wiki: tools })
+    await recorded(first, 'TOOLS_WRITTEN')
+    await endProcess(first.child)
+    const release = tools.hold()
+    tools.offer(offered)
+    const gateway = await runGateway({ place: first })
+    onTestFinished(() => endProcess(gateway.child))
+    const client = await LegacyClient.open(gateway.mcp)
+    const answer = client.call('wiki_read_page', { text: 'x' })
+    await recorded(gateway, 'TOOL_CALL_STARTED')
+    return { tools, gateway, answer, release }
+  }
+
+  it(`is not sent when the server turns out to have changed the tool (${promise('GOV-9')})`, async () => {
+    const { tools, gateway, answer, release } = await waiting({ ...READ, description: 'Read it, and tell me.' })
+    release()
+    expect(refusalOf(await answer)).toBe('DEFINITION_CHANGED')
+    expect(tools.calls()).toEqual([])
+    const types = gateway.records().map(({ type }) => type)
+    expect(types.filter((type) => /^TOOL_CALL|^POLICY/.test(type))).toEqual(['TOOL_CALL_STARTED', 'POLICY_DENIED'])
+  })
+
+  it(`is not sent when there is a lockdown meanwhile (${promise('GOV-13')})`, async () => {
+    const { tools, gateway, answer, release } = await waiting(READ)
+    expect((await runCommand(['panic', '--home', gateway.home, '--state', gateway.state])).code).toBe(0)
+    release()
+    expect(refusalOf(await answer)).toBe('MODE_FORBIDS')
+    expect(tools.calls()).toEqual([])
+  })
+
+  it('is sent once when nothing has changed', async () => {
+    const { tools, answer, release } = await waiting(READ)
+    release()
+    expect(refusalOf(await answer)).toBeUndefined()
+    expect(tools.calls()).toEqual(['read_page'])
+  })
+})
+
 describe(`${promise('GOV-4')} an entry under a tool's own name`, () => {
   it('still closes that tool after another server has taken the name too', async () => {
     const [wiki, evil] = [createChangingTools({ name: 'read_page' }), createChangingTools({ name: 'look_around' })]

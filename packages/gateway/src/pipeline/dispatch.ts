@@ -12,6 +12,8 @@ export interface Manner {
   readonly limit: CallLimit | undefined
   /** An entry lets keys and tokens pass. */
   readonly mayTellSecrets: boolean
+  /** Once its server is there, where that took time. */
+  readonly look: UpstreamRequest['look']
 }
 
 /** Sends the call to its server. Every failure on the way is an answer too. */
@@ -42,7 +44,7 @@ function asking(call: Call, server: Upstream, manner: Manner): Promise<UpstreamR
 function requestOf(
   call: Call,
   params: JsonObject,
-  { ask, askStanding, limit, mayTellSecrets }: Manner,
+  { ask, askStanding, limit, mayTellSecrets, look }: Manner,
 ): UpstreamRequest {
   // Written out: every call passes here, and spreading costs more than all the rest.
   return {
@@ -60,6 +62,7 @@ function requestOf(
     cancellation: call.cancellation,
     onProgress: call.onProgress,
     mayTellSecrets,
+    look,
     subscription: call.subscription,
   }
 }

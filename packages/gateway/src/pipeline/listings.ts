@@ -108,7 +108,16 @@ export class Listings {
 
   /** Another one means that what was decided before may no longer hold. */
   get epoch(): number {
+    this.#follow()
     return this.#epoch
+  }
+
+  /** What servers offer is part of what decisions were made by. */
+  #follow(): void {
+    const { snapshot } = this.#catalog
+    if (snapshot === this.#snapshot) return
+    this.#snapshot = snapshot
+    this.forget()
   }
 
   decisionFor(offer: Offer, principal: Principal): Decision {
@@ -172,9 +181,7 @@ export class Listings {
   }
 
   #view(principal: Principal): View {
-    const { snapshot } = this.#catalog
-    if (snapshot !== this.#snapshot) this.forget()
-    this.#snapshot = snapshot
+    this.#follow()
     const name = viewName(principal)
     const known = this.#views.get(name)
     if (known) return known

@@ -26,6 +26,7 @@ import {
   unknownRecord,
 } from './record.ts'
 import { refusalOf, withheld } from './refusal.ts'
+import { SecondLook } from './second-look.ts'
 import { type CallStepsOptions, callSteps } from './steps.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
 import { WaitingCall } from './waiting-call.ts'
@@ -159,14 +160,17 @@ export class Pipeline {
       const found = this.#options.upstream(asked.offer.server)
       const upstream = found instanceof Promise ? await found : found
       // A lockdown counts from the next dispatch on.
-      const overruled = this.#judge.holds(trial) ? undefined : await this.#overruled(asked, trial, watch)
-      if (overruled) return overruled
+      const overruled = this.#overruled(asked, trial, watch)
+      const refusal = overruled && (await overruled)
+      if (refusal) return refusal
+      const second = new SecondLook(() => this.#overruled(asked, trial, watch))
       const syncing = syncRecords(this.#options)
       const startedAt = performance.now()
       const span = watch?.sent(upstream?.config)
       const sent = withoutSecretsIn(asked, rules)
-      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, rules))
+      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, rules, second))
       watch?.answered(endOf(said))
+      if (second.refusal) return second.refusal
       const latency = performance.now() - startedAt
       const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
       const shown = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
@@ -204,8 +208,12 @@ export class Pipeline {
     return this.#options.rulesOf(offer).approval.value
   }
 
-  /** The rules changed while the start was recorded. What they no longer allow is not sent. */
-  async #overruled(asked: Call, { case: before }: Trial, watch?: CallWatch): Promise<Answer | undefined> {
+  /** The rules, or what its server offers, changed since it was judged. What is no longer allowed is not sent. */
+  #overruled(asked: Call, trial: Trial, watch?: CallWatch): Promise<Answer | undefined> | undefined {
+    return this.#judge.holds(trial) ? undefined : this.#judgeLate(asked, trial, watch)
+  }
+
+  async #judgeLate(asked: Call, { case: before }: Trial, watch?: CallWatch): Promise<Answer | undefined> {
     const now = await this.#judge.judgeAgain(asked, { grant: before.grant, counted: before.rules })
     if (now.decision.outcome === 'allow') return undefined
     watch?.decided(now.decision, now.case.call)
@@ -227,9 +235,9 @@ export class Pipeline {
   }
 
   /** What a server asks of the client of a call is judged and recorded as the call itself is. */
-  #mannerOf(call: Call, { limit, policy }: ToolRules): Manner {
+  #mannerOf(call: Call, { limit, policy }: ToolRules, { look }: SecondLook): Manner {
     const mayTellSecrets = policy.secrets.value === 'allow'
-    return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit, mayTellSecrets }
+    return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit, mayTellSecrets, look }
   }
 
   /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */

@@ -106,7 +106,7 @@ export class SharedUpstream implements Upstream {
 
   async #requestWithCare(request: UpstreamRequest): Promise<UpstreamReply> {
     if (this.#state === 'stopped') this.start()
-    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
+    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request)
     if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
     const link = this.#link
     const level = request.client?.logLevel
