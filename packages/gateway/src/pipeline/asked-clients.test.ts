@@ -55,6 +55,25 @@ describe('a question of a server', () => {
     expect(log.events.find(({ type }) => type === 'POLICY_DENIED')).toMatchObject({ error: 'MODE_FORBIDS' })
   })
 
+  it('between two rounds of a call is the last when a lockdown comes before its answer', async () => {
+    const inputRequests = { k: { method: 'elicitation/create', params: { message: 'Sure?' } } }
+    const result = { resultType: 'input_required', inputRequests, requestState: 's' }
+    const serve = async () => frameOf({ jsonrpc: '2.0', id: 1, result })
+    const { call, log, setMode, requests } = bench({}, { serve, era: 'modern' })
+    const { client } = createClient()
+    const answer = await call({
+      ...client,
+      capabilities: { elicitation: {} },
+      ask: async () => {
+        setMode('LOCKDOWN')
+        return { result: { action: 'accept' } }
+      },
+    })
+    expect(answer).toMatchObject({ kind: 'failure', error: { code: 'MODE_FORBIDS' } })
+    expect(requests).toHaveLength(1)
+    expect(log.types.at(-1)).toBe('POLICY_DENIED')
+  })
+
   it('passes where its rules are only watched', async () => {
     const { call, heard } = bench({ forbiddenInModes: ['NORMAL'], enforce: false })
     await call(createClient().client)

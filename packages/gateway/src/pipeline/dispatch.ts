@@ -77,6 +77,9 @@ async function converse(call: Call, server: Upstream, first: Round): Promise<Ans
   let { frame } = first
   for (let round = 1; round < MOST_ROUNDS; round++) {
     const params = await nextRound(call, frame, manner.ask)
+    // Whoever was asked may have taken an hour; each round is sent anew.
+    const refusal = await manner.look?.()
+    if (refusal) throw refusal
     const reply = await server.request(requestOf(call, params, manner))
     if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', frame: reply.frame, era: reply.era }
     frame = reply.frame

@@ -2,6 +2,7 @@ import {
   ALLOW,
   Cancellation,
   compileSelection,
+  type Era,
   type JsonObject,
   keptArguments,
   type Mode,
@@ -78,6 +79,8 @@ export interface BenchOptions {
   readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly onBug?: (error: SallyportError) => void
   readonly serve?: (request: UpstreamRequest) => Promise<Frame>
+  /** What the servers speak. */
+  readonly era?: Era
   readonly now?: () => number
   readonly entries?: readonly ToolEntry[]
   readonly governance?: Partial<GovernanceSettings>
@@ -120,7 +123,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
   const upstream = {
     request: async (request: UpstreamRequest) => {
       requests.push(request)
-      return { frame: await serve(request), era: 'legacy' as const }
+      return { frame: await serve(request), era: options.era ?? 'legacy' }
     },
   } as Upstream
   const audit = options.audit ?? { durability: 'process' as const, required: true }
