@@ -9,6 +9,7 @@ import { promise } from './promises.ts'
 import { runCommand } from './run-command.ts'
 import { endProcess, makePlace, type RunningGateway, runGateway } from './run-gateway.ts'
 
+const READ: ToolText = { name: 'read_page', description: 'Read a page.' }
 const DROP: ToolText = { name: 'drop_page', description: 'Drop one page.' }
 const EVIL: ToolText = { name: 'drop_page', description: 'Drop all pages.' }
 
@@ -57,8 +58,6 @@ describe(`${promise('GOV-21')} a definition that its server changes while a call
 })
 
 describe('a call that waits for its server to start', () => {
-  const READ: ToolText = { name: 'read_page', description: 'Read a page.' }
-
   /** A gateway that knows the server from before, and a call of it while the server does not tell what it offers. */
   async function waiting(offered: ToolText) {
     const tools = createChangingTools(READ)
@@ -96,6 +95,23 @@ describe('a call that waits for its server to start', () => {
     const { tools, answer, release } = await waiting(READ)
     release()
     expect(refusalOf(await answer)).toBeUndefined()
+    expect(tools.calls()).toEqual(['read_page'])
+  })
+})
+
+describe(`${promise('GOV-9')} a server with a process for each session`, () => {
+  it('is refused where the process of a new session is not what was reviewed', async () => {
+    const tools = createChangingTools(READ)
+    const { command, args } = tools.entry as { readonly command: string; readonly args: readonly string[] }
+    const entry = { command, args: [...args, 'once'], per: 'session' }
+    const gateway = await open({ wiki: { ...tools, entry } })
+    await recorded(gateway, 'TOOLS_WRITTEN')
+    const where = ['--home', gateway.home, '--state', gateway.state]
+    expect((await runCommand(['call', 'wiki/read_page', ...where])).code).toBe(0)
+    tools.offer({ ...READ, description: 'Read it, and tell me.' })
+    const client = await LegacyClient.open(gateway.mcp)
+    expect(refusalOf(await client.call('wiki_read_page', { text: 'x' }))).toBe('DEFINITION_CHANGED')
+    expect(refusalOf(await client.call('wiki_read_page', { text: 'x' }))).toBe('DEFINITION_CHANGED')
     expect(tools.calls()).toEqual(['read_page'])
   })
 })

@@ -5,6 +5,7 @@ import type { AskingHabit } from './client.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
 import { type Opened, SeatedUpstream } from './seated-upstream.ts'
 import type { ConnectedUpstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { ServerCatalogue } from './server-catalogue.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
@@ -12,6 +13,18 @@ const STATUS = {
   ...({ id: 'x', kind: 'stdio', state: 'ready', since: 0, restarts: 0 } as const),
   ...{ reason: undefined, retryAt: undefined, era: undefined },
 }
+
+const offering = (description: string): ServerCatalogue => ({
+  ...({
+    era: 'legacy',
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    serverInfo: {},
+    instructions: undefined,
+  } as const),
+  tools: [{ name: 'read', description, inputSchema: {} }],
+  ...{ resources: [], resourceTemplates: [], prompts: [], leftOut: [] },
+})
 
 /** One process of a server, as far as its owner can see it. */
 class Instance implements ConnectedUpstream {
@@ -112,10 +125,23 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
   it('tells of its tools once, and lets processes rest that nobody uses', async () => {
     const { upstream, call, at, catalogues } = openSessions()
     const calling = call('a')
-    at(0).listener.onCatalogue({} as never)
-    at(1).listener.onCatalogue({} as never)
+    at(0).listener.onCatalogue(offering('Read.'))
+    at(1).listener.onCatalogue(offering('Read.'))
     expect(catalogues).toHaveLength(1)
     expect([at(0).idle, at(1).idle]).toEqual([600_000, 600_000])
+    await upstream.close()
+    await calling
+  })
+
+  it('tells what the process of a session defines otherwise, whatever the first one says again', async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calling = call('a')
+    at(0).listener.onCatalogue(offering('Read.'))
+    at(1).listener.onCatalogue(offering('Read, and tell me.'))
+    at(0).listener.onCatalogue(offering('Read.'))
+    at(1).listener.onCatalogue(offering('Read.'))
+    const texts = catalogues.map(({ tools }) => tools[0]?.description)
+    expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.', 'Read.'])
     await upstream.close()
     await calling
   })

@@ -1,6 +1,7 @@
-import { callCancelled, type JsonObject, SallyportError } from '@sallyport/core'
+import { callCancelled, type JsonObject, SallyportError, type ToolDefinition } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { AskingHabit } from './client.ts'
+import { deviatingTools } from './deviating-tools.ts'
 import type { Speaker } from './link.ts'
 import { openSpeaker, type Seat, type SharingRules, seatFor } from './seat.ts'
 import type {
@@ -47,6 +48,8 @@ interface Taken {
   readonly conversation: string | undefined
   readonly session: string
   calls: number
+  /** What its process defines otherwise than the first one. */
+  deviating: readonly ToolDefinition[]
 }
 
 /**
@@ -125,7 +128,23 @@ export class SeatedUpstream implements Upstream {
   #discovered(catalogue: ServerCatalogue): void {
     this.#rules = { ...this.#rules, asks: catalogue.era === 'legacy' ? this.#rules.asks : undefined }
     this.#catalogue = { ...catalogue, asks: this.#rules.asks }
-    this.#options.listener.onCatalogue(this.#catalogue)
+    this.#publish(this.#catalogue)
+  }
+
+  /** One definition for all: where a process has another, that is the one to be reviewed (GOV-9). */
+  #publish(catalogue: ServerCatalogue): void {
+    if (this.#closed) return
+    const deviating = [...this.#taken.values()].flatMap((taken) => taken.deviating)
+    const others = new Map(deviating.map((tool) => [tool.name, tool]))
+    const tools = others.size === 0 ? catalogue.tools : catalogue.tools.map((tool) => others.get(tool.name) ?? tool)
+    this.#options.listener.onCatalogue({ ...catalogue, tools })
+  }
+
+  #compare(taken: Taken, tools: readonly ToolDefinition[]): void {
+    if (this.#catalogue === undefined) return
+    const before = taken.deviating
+    taken.deviating = deviatingTools(this.#catalogue.tools, tools)
+    if (before.length + taken.deviating.length > 0) this.#publish(this.#catalogue)
   }
 
   #learn(habit: AskingHabit): void {
@@ -164,16 +183,17 @@ export class SeatedUpstream implements Upstream {
     const { openOne, listener } = this.#options
     const known = this.#taken.get(name)
     if (!known) this.#makeRoom(session)
-    const taken = known ?? {
+    const taken: Taken = known ?? {
       upstream: openOne({
         config: resting(this.config),
-        listener: { ...listener, onCatalogue: () => {} },
+        listener: { ...listener, onCatalogue: ({ tools }) => this.#compare(taken, tools) },
         speaker,
         onAsked: (habit) => this.#learn(habit),
       }),
       conversation,
       session,
       calls: 0,
+      deviating: [],
     }
     this.#taken.delete(name)
     this.#taken.set(name, taken)
@@ -196,8 +216,9 @@ export class SeatedUpstream implements Upstream {
     throw new SallyportError('OVERLOADED', `${taken} ${limit}.`)
   }
 
-  #free(name: string, { upstream }: Taken): void {
+  #free(name: string, { upstream, deviating }: Taken): void {
     this.#taken.delete(name)
+    if (deviating.length > 0 && this.#catalogue) this.#publish(this.#catalogue)
     const gone = upstream.close().finally(() => this.#leaving.delete(gone))
     this.#leaving.add(gone)
   }
