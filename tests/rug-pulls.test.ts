@@ -79,7 +79,7 @@ describe('a call that waits for its server to start', () => {
     release()
     expect(refusalOf(await answer)).toBe('DEFINITION_CHANGED')
     expect(tools.calls()).toEqual([])
-    const types = gateway.records().map(({ type }) => type)
+    const types = gateway.records().map(({ type }) => String(type))
     expect(types.filter((type) => /^TOOL_CALL|^POLICY/.test(type))).toEqual(['TOOL_CALL_STARTED', 'POLICY_DENIED'])
   })
 

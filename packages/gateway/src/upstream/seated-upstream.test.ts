@@ -77,7 +77,7 @@ class Instance implements ConnectedUpstream {
 
 function openSessions(most = 2, asks?: AskingHabit) {
   const opened: Instance[] = []
-  const catalogues: unknown[] = []
+  const catalogues: ServerCatalogue[] = []
   const upstream = new SeatedUpstream({
     clientInfo: {},
     asks,
