@@ -14,6 +14,9 @@ export interface IdleEntry {
   readonly problem: string
 }
 
+/** To compare thousands of entries with thousands of names would take minutes, in which nobody is served. */
+const MOST_COMPARED = 10_000
+
 /**
  * Rules with a slip in their name are not in force. An entry with a pin was about a tool once, which may only be gone
  * for now; and while a server is not known, nobody can tell.
@@ -25,7 +28,8 @@ export function idleEntries({ catalog, entries, entriesOf }: IdleQuestion): read
   const idle = entries.filter((entry) => entry.fields.pin === undefined && !busy.has(entry))
   if (idle.length === 0) return []
   const methods = catalog.servers.flatMap(methodNamesOf)
-  const names = tools.flatMap(({ recordName, server, name, wire }) => [recordName, `${server}/${name}`, wire])
+  const likely = idle.length * tools.length > MOST_COMPARED ? [] : tools
+  const names = likely.flatMap(({ recordName, server, name, wire }) => [recordName, `${server}/${name}`, wire])
   return idle
     .filter(({ key }) => !methods.some(nameGlob(key)))
     .map((entry) => ({ entry, problem: `no tool is called ${quoteText(entry.key, 60)}.${meant(entry.key, names)}` }))
