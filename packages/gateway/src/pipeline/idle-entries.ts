@@ -1,4 +1,4 @@
-import { canonicalName, didYouMean, nameGlob, quoteText, type ToolEntry } from '@sallyport/core'
+import { canonicalName, didYouMean, quoteText, type ToolEntry } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { GOVERNED_METHODS } from './governed-offer.ts'
 
@@ -25,17 +25,21 @@ export function idleEntries({ catalog, entries, entriesOf }: IdleQuestion): read
   if (!catalog.servers.every((server) => catalog.knows(server))) return []
   const { tools } = catalog.snapshot
   const busy = new Set(tools.flatMap((offer) => entriesOf(offer)))
-  const idle = entries.filter((entry) => entry.fields.pin === undefined && !busy.has(entry))
+  const idle = entries.filter((entry) => isAboutOne(entry) && entry.fields.pin === undefined && !busy.has(entry))
   if (idle.length === 0) return []
   const methods = catalog.servers.flatMap(methodNamesOf)
   const likely = idle.length * tools.length > MOST_COMPARED ? [] : tools
   const names = likely.flatMap(({ recordName, server, name, wire }) => [recordName, `${server}/${name}`, wire])
   return idle
-    .filter(({ key }) => !methods.some(nameGlob(key)))
-    .map((entry) => ({ entry, problem: `no tool is called ${quoteText(entry.key, 60)}.${meant(entry.key, names)}` }))
+    .filter(({ key }) => !methods.includes(key))
+    .map((entry) => ({
+      entry,
+      problem: `no tool is called ${quoteText(entry.key, 60)}.${didYouMean(entry.key, names)}`,
+    }))
 }
+
+/** A pattern may be there for tools to come. */
+const isAboutOne = ({ key }: ToolEntry): boolean => !/[*?]/.test(key)
 
 const methodNamesOf = (server: string): readonly string[] =>
   GOVERNED_METHODS.flatMap((tool) => [canonicalName({ server, tool }), `${server}/${tool}`])
-
-const meant = (key: string, names: readonly string[]): string => (/[*?]/.test(key) ? '' : didYouMean(key, names))
