@@ -34,11 +34,15 @@ describe('an entry', () => {
   })
 
   it('with a slip in its name is told, with the name that was probably meant', () => {
-    expect(problemsOf(['mcp__wiki__drop_pgae', 'WIKI/drop_page', 'wiki'])).toEqual([
+    expect(problemsOf(['mcp__wiki__drop_pgae', 'WIKI/drop_page', 'wiki/upload'])).toEqual([
       'no tool is called "mcp__wiki__drop_pgae". Did you mean "mcp__wiki__drop_page"?',
       'no tool is called "WIKI/drop_page". Did you mean "wiki/drop_page"?',
-      'no tool is called "wiki".',
+      'no tool is called "wiki/upload".',
     ])
+  })
+
+  it('of a server that others have is not told of', () => {
+    expect(problemsOf(['database/query', 'mcp__database__query'])).toEqual([])
   })
 
   it('with a pattern is not told of: it may be meant for tools to come', () => {

@@ -30,12 +30,16 @@ export function idleEntries({ catalog, entries, entriesOf }: IdleQuestion): read
   const methods = catalog.servers.flatMap(methodNamesOf)
   const likely = idle.length * tools.length > MOST_COMPARED ? [] : tools
   const names = likely.flatMap(({ recordName, server, name, wire }) => [recordName, `${server}/${name}`, wire])
-  return idle
-    .filter(({ key }) => !methods.includes(key))
-    .map((entry) => ({
-      entry,
-      problem: `no tool is called ${quoteText(entry.key, 60)}.${didYouMean(entry.key, names)}`,
-    }))
+  return idle.flatMap((entry) => {
+    const { key } = entry
+    const guess = didYouMean(key, names)
+    // One file may be shared by people who have different servers.
+    const isOurs =
+      guess !== '' ||
+      catalog.servers.some((server) => key.startsWith(`mcp__${server}__`) || key.startsWith(`${server}/`))
+    if (!isOurs || methods.includes(key)) return []
+    return [{ entry, problem: `no tool is called ${quoteText(key, 60)}.${guess}` }]
+  })
 }
 
 /** A pattern may be there for tools to come. */
