@@ -37,6 +37,13 @@ describe('tools', () => {
     expect(out).not.toContain('sallyport/')
   })
 
+  it('lists those of the servers that can be asked, and says of the others why they cannot', async () => {
+    const { exit, words } = await cli(['tools'], { at: place() })
+    expect(exit).toBe(0)
+    expect(words).toMatch(/^! missing is \w+: .*sallyport-no-such-program.*[^.]\. What it offers now is not known\.$/m)
+    expect((await cli(['tools', '--server', 'clock'], { at: place() })).words).not.toContain('missing')
+  })
+
   it('narrows the list with names and globs, and fails when one matches nothing', async () => {
     const at = place()
     const some = await cli(['tools', 'clock/c*time', 'read_file', '--json'], { at })

@@ -4,6 +4,7 @@ import { withLookingGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { settledServers } from '../settled-servers.ts'
 import { visibleLine } from '../terminal-text.ts'
+import { unaskedServers, unaskedText } from '../unasked-servers.ts'
 
 const EXIT_DIFFERENCES = 6
 const EXIT_UNAVAILABLE = 5
@@ -22,7 +23,7 @@ export const checkCommand = defineCommand<object>({
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
     const { file, servers } = await withLookingGateway(context, flags, (client) => look(client, context.signal))
-    const unchecked = servers.filter(({ state }) => UNKNOWN.includes(state))
+    const unchecked = unaskedServers(servers)
     const isRight = file.problems.every(({ level }) => level !== 'wrong')
     const ok = isRight && unchecked.length === 0
     if (screen.json) screen.dataJson({ ok, ...file, unchecked: unchecked.map(({ id }) => id) })
@@ -31,9 +32,6 @@ export const checkCommand = defineCommand<object>({
     if (!ok) context.process.exitCode = isRight ? EXIT_UNAVAILABLE : EXIT_DIFFERENCES
   },
 })
-
-/** Of these nothing is known now but what they offered before, if anything. */
-const UNKNOWN: readonly ServerView['state'][] = ['starting', 'restarting', 'broken', 'needs-login']
 
 async function look(client: GatewayClient, signal: AbortSignal) {
   const servers = await settledServers(client, signal)
@@ -47,10 +45,7 @@ function show(screen: Screen, { path, entries, problems }: ToolsFileView, unchec
     screen.data(`${marks[level]} ${visibleLine(problem)}\n`)
     if (problems[at + 1]?.fix !== fix) screen.data(`  → ${visibleLine(fix)}\n`)
   }
-  for (const { id, state, reason } of unchecked)
-    screen.say(
-      `! ${id} is ${state}${reason === undefined ? '' : `: ${visibleLine(reason)}`}. Its tools could not be checked.`,
-    )
+  for (const server of unchecked) screen.say(unaskedText(server, 'Its tools could not be checked.'))
   if (problems.length === 0 && unchecked.length === 0)
     screen.say(`${path} is in order: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
 }

@@ -10,6 +10,7 @@ import { createScreen } from '../screen.ts'
 import { settledServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
 import type { Style } from '../terminal-text.ts'
+import { unaskedServers, unaskedText } from '../unasked-servers.ts'
 
 interface ListFlags {
   readonly server?: string
@@ -52,20 +53,23 @@ export const listCommand = defineCommand<ListFlags, string[]>({
 async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ...patterns: string[]): Promise<void> {
   const screen = createScreen(context, flags)
   const { signal } = context
-  const tools = await withGateway(context, flags, async (client, age) => {
-    const { server, risk, drift } = flags
+  const { server, risk, drift } = flags
+  const { tools, servers } = await withGateway(context, flags, async (client, age) => {
     // An unknown server is a mistake and not an empty list.
     if (server !== undefined) await client.server(server, signal)
     // What was known of a server from before is on offer at once, but says nothing of what it has become.
-    if (age === 'fresh') await settledServers(client, signal)
+    const servers = await (age === 'fresh' ? settledServers(client, signal) : client.servers(signal))
     const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFTED) }
-    return matchingTools(client, { patterns, scope, signal })
+    return { tools: await matchingTools(client, { patterns, scope, signal }), servers }
   })
   if (screen.json) return screen.dataJson({ tools })
+  for (const unasked of unaskedServers(servers))
+    if (server === undefined || server === unasked.id) screen.say(unaskedText(unasked, EFFECT))
   if (tools.length === 0) return screen.say(nothing(flags))
   screen.table(COLUMNS, tools)
 }
 
+const EFFECT = 'What it offers now is not known.'
 const DRIFTED = { pin: 'changed' } as const
 
 const nothing = ({ server, risk, drift }: ListFlags): string => {
