@@ -185,7 +185,7 @@ describe(`${promise('GW-3')} starting up`, () => {
     const running = await runGateway({ place: at })
     await endProcess(running.child)
     expect(running.child.exitCode).toBe(0)
-    expect(running.stderr()).toBe('')
+    expect(running.stderr()).toMatch(/^! config\.yaml:\S+ governance\.enforce: rules are only watched.*\n$/)
     expect(running.records().at(-1)).toMatchObject({ type: 'GATEWAY_STOPPED' })
     expect(processesWith(at.state)).toEqual([])
   })
