@@ -65,6 +65,7 @@ const ACTION_NAMES = [
 
 function signsOfSchema({ name: tool, inputSchema }: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
   const signs: RiskSign[] = []
+  let actions = 0
   // `kubectl` with a command does what the command says; `query` with an SQL text says that it looks.
   const ofProgram = judgeName(tool, tokens).level === 'untold' ? 'high' : 'medium'
   for (const [name, parameter] of parametersOf(inputSchema)) {
@@ -76,7 +77,8 @@ function signsOfSchema({ name: tool, inputSchema }: ToolDefinition, tokens: Risk
     }
     const flag = isFlag(parameter) ? findDoing(words.join('_'), tokens) : undefined
     if (flag !== undefined) signs.push({ atLeast: 'medium', why: `parameter "${flag}"` })
-    const action = ACTION_NAMES.includes(words.join('_')) ? riskiestChoice(parameter, inputSchema, tokens) : undefined
+    const isAction = ACTION_NAMES.includes(words.join('_')) && actions++ < MOST_ACTIONS
+    const action = isAction ? riskiestChoice(words.join('_'), choicesOf(parameter, inputSchema), tokens) : undefined
     if (action !== undefined) signs.push({ atLeast: 'high', why: `a parameter can be "${action}"` })
   }
   return signs
@@ -92,16 +94,29 @@ const isFlag = (parameter: Json): boolean => {
   return type === 'boolean' || (Array.isArray(type) && type.includes('boolean'))
 }
 
-/** More choices than people read: many parameters may lead to one list. */
-const MOST_CHOICES = 200
+/** More than people read. By references many parameters may lead to one list, and each is looked through. */
+const MOST_ACTIONS = 20
+const MOST_CHOICES = 50
 
 /** Wherever generators of schemas put choices: in the parameter, beside others, in a list of them, behind a reference. */
-function riskiestChoice(parameter: Json, schema: JsonObject, tokens: RiskTokens): string | undefined {
+function choicesOf(parameter: Json, schema: JsonObject): readonly string[] {
   const view = viewSchema(parameter, schema)
-  const choices = [...view, ...viewItems(view, schema)].flatMap((node) => [node.enum, [node.const]].flat())
-  const texts = choices.slice(0, MOST_CHOICES).filter((choice) => typeof choice === 'string')
-  return texts.map((choice) => findDoing(choice.slice(0, 200), tokens)).find((word) => word !== undefined)
+  const choices = [...view, ...viewItems(view, schema)].flatMap((node) => [
+    ...(Array.isArray(node.enum) ? node.enum.slice(0, MOST_CHOICES) : []),
+    node.const,
+  ])
+  const texts = choices.filter((choice) => typeof choice === 'string').slice(0, MOST_CHOICES)
+  return texts.map((choice) => choice.slice(0, 200))
 }
+
+function riskiestChoice(name: string, choices: readonly string[], tokens: RiskTokens): string | undefined {
+  if (name === 'mode' && !hasLooking(choices, tokens)) return undefined
+  return choices.map((choice) => findDoing(choice, tokens)).find((word) => word !== undefined)
+}
+
+/** A mode of `list`, `create` and `delete` is an action; one of `fill` and `fit` is not. */
+const hasLooking = (choices: readonly string[], tokens: RiskTokens): boolean =>
+  choices.some((choice) => judgeName(choice, tokens).level === 'low')
 
 /** Every named parameter, nested ones too. It keeps its own stack: a schema may be as deep as its server likes. */
 function* parametersOf(schema: JsonObject): Generator<readonly [name: string, schema: Json]> {

@@ -169,6 +169,7 @@ describe('the input schema', () => {
     ['calculate', { expression: {} }, 'medium: no telling word'],
     ['country_facts', { code: {} }, 'medium: no telling word'],
     ['scrape', { mode: { enum: ['fast', 'deep'] } }, 'medium: no telling word'],
+    ['get_image', { mode: { enum: ['fill', 'fit'] } }, 'low: "get"'],
     ['thing', { action: { enum: ['show', 'create'] } }, 'high: no telling word, but a parameter can be "create"'],
     ['get_x', { operation: { const: 'run_workflow' } }, 'high: "get", but a parameter can be "run"'],
     ['get_x', { method: { enum: ['get_workflow_run', 'download_run', 7, null] } }, 'low: "get"'],
