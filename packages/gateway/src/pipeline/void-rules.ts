@@ -1,5 +1,6 @@
 import {
   type PolicyFields,
+  shellWord,
   snakeCase,
   type ToolEntry,
   type ToolPolicy,
@@ -34,7 +35,7 @@ function unknownNames({ recordName: tool, original }: Offer, { own, path }: OwnE
       const flaw = unknownArgument(name, original.inputSchema)
       if (flaw === undefined) return []
       const problem = `${path}:${lines[field] ?? line}: ${snakeCase(field)}: ${tool}: ${flaw}`
-      return [{ kind, level, tool, problem, fix: `See what it takes: sallyport tools show ${tool}` }]
+      return [{ kind, level, tool, problem, fix: `See what it takes: sallyport tools show ${shellWord(tool)}` }]
     }),
   )
 }
