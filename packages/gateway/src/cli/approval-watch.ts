@@ -57,6 +57,7 @@ async function follow(context: CliContext, flags: GlobalFlags, audience: Audienc
     told.add(approval.id)
     audience.requested(approval)
   }
+  const asked = context.now()
   const { after, waiting } = await withRecords(context, flags, async (client) => ({
     after: (await client.events({ limit: 1 })).at(-1),
     waiting: await client.approvals(),
@@ -68,7 +69,8 @@ async function follow(context: CliContext, flags: GlobalFlags, audience: Audienc
   }
   const onSkipped = (count: number): void => void process.stderr.write(`! ${count} events were missed.\n`)
   const onWaiting = (): void => void process.stderr.write(`No gateway runs on the state ${state}; waiting for one.\n`)
-  await followEvents({ state, query: { type: TYPES.join(',') }, after, onEvent, onSkipped, onWaiting, signal })
+  const query = { type: TYPES.join(',') }
+  await followEvents({ state, query, after, asked, onEvent, onSkipped, onWaiting, signal })
 }
 
 interface Heeding {

@@ -16,8 +16,14 @@ const eventAt = (seq: number): EventView => ({
   message: '',
 })
 
-/** A gateway with a log of its own, whose feed lets its first reader go after three events. */
-async function overrunning(count: number) {
+interface Feeding {
+  readonly asked?: Date
+  /** The first feed lets its reader go after three events. */
+  readonly overruns?: boolean
+}
+
+/** A gateway with a log of its own. */
+async function serving(count: number, { overruns = true }: Feeding) {
   const state = scratchFolder()
   const log = Array.from({ length: count }, (_, index) => eventAt(index + 1))
   const find = (query: URLSearchParams): readonly EventView[] => {
@@ -28,7 +34,7 @@ async function overrunning(count: number) {
   let feeds = 0
   const follow = (response: ServerResponse, query: URLSearchParams): void => {
     const tell = (event: EventView): void => void response.write(`data: ${JSON.stringify(event)}\n\n`)
-    if (feeds++ === 0) {
+    if (overruns && feeds++ === 0) {
       log.slice(0, 3).forEach(tell)
       response.end('event: overrun\ndata: {}\n\n')
       return
@@ -49,8 +55,8 @@ async function overrunning(count: number) {
   return state
 }
 
-async function followed(count: number) {
-  const state = await overrunning(count)
+async function followed(count: number, { asked = new Date(START), ...feeding }: Feeding = {}) {
+  const state = await serving(count, feeding)
   const stop = new AbortController()
   const seen: number[] = []
   const skipped: number[] = []
@@ -58,6 +64,7 @@ async function followed(count: number) {
     state,
     query: {},
     after: undefined,
+    asked,
     onEvent: ({ seq }) => {
       seen.push(seq)
       if (seq === count + 1) stop.abort(new Error('seen all'))
@@ -82,4 +89,9 @@ it('what is too much to be caught up with is counted', async () => {
   expect(skipped).toHaveLength(1)
   expect(count).toBeGreaterThan(0)
   expect(seen.length + count).toBe(120_001)
+})
+
+it('what happened after nothing was found, and before there was a feed, is shown', async () => {
+  const { seen } = await followed(9, { asked: new Date(eventAt(7).time), overruns: false })
+  expect(seen).toEqual([6, 7, 8, 9, 10])
 })

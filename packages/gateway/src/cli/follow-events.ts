@@ -8,6 +8,8 @@ export interface FollowOptions {
   readonly query: EventQuery
   /** The newest that were shown already, if any. */
   readonly after: EventView | undefined
+  /** When these were asked for: where there were none, what happened since is yet to be shown. */
+  readonly asked: Date
   readonly onEvent: (event: EventView) => void
   /** At most so many were missed and could not be caught up with. */
   readonly onSkipped: (count: number) => void
@@ -31,6 +33,7 @@ export async function followEvents({
   onSkipped,
   onWaiting,
   signal,
+  asked,
   ...options
 }: FollowOptions): Promise<never> {
   let last = options.after
@@ -40,7 +43,7 @@ export async function followEvents({
     if (!gateway && !waiting) onWaiting()
     waiting = gateway === undefined
     if (gateway) {
-      for await (const event of eventsSince({ gateway, query, last, onSkipped, signal })) {
+      for await (const event of eventsSince({ gateway, query, last, asked, onSkipped, signal })) {
         last = event
         onEvent(event)
       }
@@ -53,13 +56,14 @@ interface Since {
   readonly gateway: GatewayClient
   readonly query: EventQuery
   readonly last: EventView | undefined
+  readonly asked: Date
   readonly onSkipped: (count: number) => void
   readonly signal: AbortSignal
 }
 
 /** The seam is closed by the log's own numbers: what stands twice, before and after it, is shown once. */
 async function* eventsSince({ onSkipped, ...since }: Since): AsyncGenerator<EventView> {
-  const { gateway, query, signal } = since
+  const { gateway, query, asked, signal } = since
   let { last } = since
   try {
     // While these are shown more may happen than a feed begins with; a gateway lets go of a reader who is too slow.
@@ -70,7 +74,7 @@ async function* eventsSince({ onSkipped, ...since }: Since): AsyncGenerator<Even
       missed = events.length
       last = events.at(-1) ?? last
     }
-    const gap = last === undefined ? {} : { since: last.time, limit: CATCH_UP }
+    const gap = { since: last?.time ?? asked.toISOString(), limit: CATCH_UP }
     for await (const event of gateway.follow({ ...query, ...gap }, signal))
       if (last === undefined || event.seq > last.seq) yield event
   } catch (error) {

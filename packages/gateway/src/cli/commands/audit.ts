@@ -65,6 +65,7 @@ export const auditCommands = withOverview(
 async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
   await knownTypes(flags.type)
+  const asked = context.now()
   const { events, newest } = await find(context, flags)
   const matches = verdictTest(flags)
   const reader = (): EventReader => ({ style: screen.style, width: screen.width, now: context.now() })
@@ -79,6 +80,7 @@ async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promis
     state,
     query: eventQuery(flags),
     after: newest,
+    asked,
     onEvent: (event) => matches(event) && print(event),
     onSkipped: (count) =>
       screen.say(
