@@ -1,4 +1,4 @@
-import { Cancellation, type JsonObject } from '@sallyport/core'
+import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { Link } from './link.ts'
@@ -50,6 +50,25 @@ const updated = (uri: string, more: JsonObject = {}): JsonObject => ({
   params: { uri, ...more },
 })
 const isGranted = ({ frame }: UpstreamReply): boolean => frame.envelope.result !== undefined
+
+it(`a subscription that waits for the end of another is looked at again before it is asked for (${promise('GOV-13')})`, async () => {
+  const leaving: Heard[] = []
+  const serve: Serve = (message, server) =>
+    message.method === 'resources/unsubscribe' ? void leaving.push(message) : server.answer(message.id)
+  const { watch, connect } = openWatch({ serve })
+  const server = await connect()
+  const first = subscriberTo(watch, 'a://1')
+  await first.ask()
+  first.subscription.end()
+  await server.heardOf('resources/unsubscribe')
+  const look = async (): Promise<SallyportError> => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
+  const second = subscriberTo(watch, 'a://1')
+  const request = { method: 'resources/subscribe', params: { uri: 'a://1' }, name: 'a://1', session: 's', look }
+  const refused = codeOf(watch.subscribe(second.subscription, request))
+  server.answer(leaving[0]?.id)
+  expect(await refused).toBe('MODE_FORBIDS')
+  expect(asked(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
+})
 
 describe(`the resources of one server that somebody watches (${promise('GW-17')})`, () => {
   it('are asked for once, however many want them at once, and given up with the last', async () => {

@@ -11,6 +11,7 @@ import { type AskedBy, type ChangeSource, GRANTED } from './change-source.ts'
 import type { Opening } from './handshake.ts'
 import type { Link } from './link.ts'
 import { Listening } from './listening.ts'
+import { lookAgain } from './look-again.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
 import type { UpstreamReply, UpstreamRequest } from './server-behind.ts'
 import { SubscribeRequests } from './subscribe-requests.ts'
@@ -61,6 +62,8 @@ export class ResourceWatch {
     const watched = this.#find(subscription.uri)
     watched.waiting++
     try {
+      await unlessCancelled(Promise.resolve(watched.leaving), request.cancellation)
+      await lookAgain(request)
       const frame = watched.isGranted
         ? GRANTED
         : await unlessCancelled(this.#ask(watched, request), request.cancellation)

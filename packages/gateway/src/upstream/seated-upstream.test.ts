@@ -146,6 +146,29 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await calling
   })
 
+  it(`compares a process that is there before the first one (${promise('GOV-9')})`, async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calls = [call('a'), call('b')]
+    at(1).listener.onCatalogue(offering('Read.'))
+    at(2).listener.onCatalogue(offering('Read, and tell me.'))
+    at(0).listener.onCatalogue(offering('Read.'))
+    const texts = catalogues.map(({ tools }) => tools[0]?.description)
+    expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.'])
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('compares the processes of sessions again when the first one changes what it offers', async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calling = call('a')
+    at(0).listener.onCatalogue(offering('Read, and tell me.'))
+    at(1).listener.onCatalogue(offering('Read, and tell me.'))
+    at(0).listener.onCatalogue(offering('Read.'))
+    expect(catalogues.at(-1)?.tools[0]?.description).toBe('Read, and tell me.')
+    await upstream.close()
+    await calling
+  })
+
   it('keeps the process of a session that waits for news of a resource', async () => {
     const { upstream, opened, call, at, finish } = openSessions()
     for (const [session, index] of [

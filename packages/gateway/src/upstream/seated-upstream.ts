@@ -48,8 +48,8 @@ interface Taken {
   readonly conversation: string | undefined
   readonly session: string
   calls: number
-  /** What its process defines otherwise than the first one. */
-  deviating: readonly ToolDefinition[]
+  /** What its process offers, once it is known. */
+  tools: readonly ToolDefinition[]
 }
 
 /**
@@ -131,20 +131,27 @@ export class SeatedUpstream implements Upstream {
     this.#publish(this.#catalogue)
   }
 
+  /** A process of somebody's own may be there before the first one: then its word is the first that the others are compared with. */
+  #offered(taken: Taken, catalogue: ServerCatalogue): void {
+    const isNew = this.#catalogue === undefined
+    this.#catalogue ??= { ...catalogue, asks: this.#rules.asks }
+    const hadOthers = this.#deviating(taken).length > 0
+    taken.tools = catalogue.tools
+    if (isNew || hadOthers || this.#deviating(taken).length > 0) this.#publish(this.#catalogue)
+  }
+
+  /** What a process defines otherwise than the first one. */
+  #deviating({ tools }: Taken): readonly ToolDefinition[] {
+    return this.#catalogue ? deviatingTools(this.#catalogue.tools, tools) : []
+  }
+
   /** One definition for all: where a process has another, that is the one to be reviewed (GOV-9). */
   #publish(catalogue: ServerCatalogue): void {
     if (this.#closed) return
-    const deviating = [...this.#taken.values()].flatMap((taken) => taken.deviating)
+    const deviating = [...this.#taken.values()].flatMap((taken) => this.#deviating(taken))
     const others = new Map(deviating.map((tool) => [tool.name, tool]))
     const tools = others.size === 0 ? catalogue.tools : catalogue.tools.map((tool) => others.get(tool.name) ?? tool)
     this.#options.listener.onCatalogue({ ...catalogue, tools })
-  }
-
-  #compare(taken: Taken, tools: readonly ToolDefinition[]): void {
-    if (this.#catalogue === undefined) return
-    const before = taken.deviating
-    taken.deviating = deviatingTools(this.#catalogue.tools, tools)
-    if (before.length + taken.deviating.length > 0) this.#publish(this.#catalogue)
   }
 
   #learn(habit: AskingHabit): void {
@@ -186,14 +193,14 @@ export class SeatedUpstream implements Upstream {
     const taken: Taken = known ?? {
       upstream: openOne({
         config: resting(this.config),
-        listener: { ...listener, onCatalogue: ({ tools }) => this.#compare(taken, tools) },
+        listener: { ...listener, onCatalogue: (catalogue) => this.#offered(taken, catalogue) },
         speaker,
         onAsked: (habit) => this.#learn(habit),
       }),
       conversation,
       session,
       calls: 0,
-      deviating: [],
+      tools: [],
     }
     this.#taken.delete(name)
     this.#taken.set(name, taken)
@@ -216,10 +223,10 @@ export class SeatedUpstream implements Upstream {
     throw new SallyportError('OVERLOADED', `${taken} ${limit}.`)
   }
 
-  #free(name: string, { upstream, deviating }: Taken): void {
+  #free(name: string, taken: Taken): void {
     this.#taken.delete(name)
-    if (deviating.length > 0 && this.#catalogue) this.#publish(this.#catalogue)
-    const gone = upstream.close().finally(() => this.#leaving.delete(gone))
+    if (this.#catalogue && this.#deviating(taken).length > 0) this.#publish(this.#catalogue)
+    const gone = taken.upstream.close().finally(() => this.#leaving.delete(gone))
     this.#leaving.add(gone)
   }
 }

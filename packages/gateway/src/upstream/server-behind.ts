@@ -14,7 +14,7 @@ export interface UpstreamRequest extends LinkRequest {
   readonly session: string
   /** Puts to the same client what a server asks outside of its calls. */
   readonly askStanding?: AskClient | undefined
-  /** Asked before it is sent where it had to wait for the connection: why it must not be, if anything. */
+  /** Asked right before it is sent where it had to wait for anything: why it must not be, if anything. */
   readonly look?: (() => Promise<SallyportError | undefined>) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */
   readonly subscription?: ResourceSubscription | undefined

@@ -87,6 +87,35 @@ afterEach(async () => {
   expect(unhandled.splice(0)).toEqual([])
 })
 
+describe('a request that has to wait before it can be sent', () => {
+  const client = {
+    ...({ era: 'legacy', capabilities: {}, clientInfo: undefined, conversation: undefined } as const),
+    ...{ answersInCall: true, ask: async () => ({ result: {} }), notify: () => {} },
+  }
+  const locked = async (): Promise<SallyportError> => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
+  const logging = { capabilities: { tools: {}, logging: {} } }
+
+  it(`is looked at again after the server was told how much to say (${promise('GOV-13')})`, async () => {
+    const levels: Heard[] = []
+    const answers = { 'logging/setLevel': (message: Heard) => void levels.push(message) }
+    const { upstream, at, call } = bench({ transports: [scripted({ ...logging, answers })] })
+    await call()
+    const calling = codeOf(call({ client: { ...client, logLevel: 'debug' }, look: locked }))
+    await at(0).heardOf('logging/setLevel')
+    at(0).answer(levels[0]?.id)
+    expect(await calling).toBe('MODE_FORBIDS')
+    expect(at(0).heard.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
+    await upstream.close()
+  })
+
+  it('is not looked at where nothing keeps it waiting', async () => {
+    const { upstream, call } = bench()
+    await call()
+    expect(await codeOf(call({ look: locked }))).toBe('no error')
+    await upstream.close()
+  })
+})
+
 describe(`starting a server (${promise('GW-3')})`, () => {
   it('makes it ready, tells what it offers, and carries calls', async () => {
     const { upstream, events, catalogues, call } = bench()

@@ -6,6 +6,7 @@ import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { Link, type LinkEvents, type Speaker } from './link.ts'
 import { LogLevelSetting } from './log-level.ts'
+import { lookAgain } from './look-again.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
 import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
@@ -106,13 +107,12 @@ export class SharedUpstream implements Upstream {
 
   async #requestWithCare(request: UpstreamRequest): Promise<UpstreamReply> {
     if (this.#state === 'stopped') this.start()
-    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request)
+    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
     if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
     const link = this.#link
-    const level = request.client?.logLevel
-    if (level !== undefined) await this.#logLevel?.atLeast(level)
+    if (request.client?.logLevel !== undefined) await this.#logLevel?.atLeast(request.client.logLevel)
     if (request.subscription) return this.watch.subscribe(request.subscription, request)
-    return link.call(request, patienceFor(request, this.#patience))
+    return lookAgain(request).then(() => link.call(request, patienceFor(request, this.#patience)))
   }
 
   tell(_conversation: string, notice: ConversationNotice): void {

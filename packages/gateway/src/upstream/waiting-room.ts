@@ -1,21 +1,11 @@
 import { type Cancellation, callCancelled } from '@sallyport/core'
-import type { UpstreamRequest } from './server-behind.ts'
 
 /** Where calls wait while their server starts. */
 export class WaitingRoom {
   readonly #waiters = new Set<() => void>()
 
-  /**
-   * Resolves when the start has ended, well or badly, or when `patience` has run out; the state tells which. Who waited
-   * was judged by what the server offered before, and is looked at again.
-   */
-  async wait(patience: number, { cancellation, look }: Pick<UpstreamRequest, 'cancellation' | 'look'>): Promise<void> {
-    await this.#sit(patience, cancellation)
-    const refusal = await look?.()
-    if (refusal) throw refusal
-  }
-
-  #sit(patience: number, cancellation: Cancellation | undefined): Promise<void> {
+  /** Resolves when the start has ended, well or badly, or when `patience` has run out; the state tells which. */
+  wait(patience: number, cancellation: Cancellation | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer)

@@ -1,0 +1,7 @@
+import type { UpstreamRequest } from './server-behind.ts'
+
+/** Last before what had to wait is sent: it was judged by the rules, and by what its server offered, before the wait. */
+export async function lookAgain({ look }: Pick<UpstreamRequest, 'look'>): Promise<void> {
+  const refusal = await look?.()
+  if (refusal) throw refusal
+}
