@@ -1,5 +1,6 @@
 import type { Cancellation, JsonObject } from '@sallyport/core'
 import type { AskClient, Client } from './client.ts'
+import type { Look } from './transport.ts'
 
 /** How long a request may take without progress, where somebody has said so for just this. */
 export interface CallLimit {
@@ -29,6 +30,8 @@ export interface LinkRequest {
   readonly ask?: AskClient | undefined
   /** In place of the server's own. */
   readonly limit?: CallLimit | undefined
+  /** Asked right before it is sent where it had to wait for anything: why it must not be, if anything. */
+  readonly look?: Look | undefined
   readonly cancellation?: Cancellation | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** An entry lets keys and tokens pass, also in what the server tells while it runs. */

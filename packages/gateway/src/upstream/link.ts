@@ -127,8 +127,8 @@ export class Link {
       this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, deadlines: this.#deadlines }))
       this.#usedAt = performance.now()
       request.onSent?.(id)
-      const { method, name, headers, session } = request
-      this.#transport.request({ id, method, name, headers, session, text })
+      const { method, name, headers, session, look } = request
+      this.#transport.request({ id, method, name, headers, session, text, look })
       cancellation?.onCancel((reason) => this.#cancel(id, reason))
       if (this.#early.size > 0 && name !== undefined) this.#askEarly(id)
     })

@@ -1,7 +1,7 @@
-import type { UpstreamRequest } from './server-behind.ts'
+import type { Look } from './transport.ts'
 
 /** Last before what had to wait is sent: it was judged by the rules, and by what its server offered, before the wait. */
-export async function lookAgain({ look }: Pick<UpstreamRequest, 'look'>): Promise<void> {
+export async function lookAgain({ look }: { readonly look?: Look | undefined }): Promise<void> {
   const refusal = await look?.()
   if (refusal) throw refusal
 }

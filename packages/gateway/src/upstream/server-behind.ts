@@ -1,4 +1,4 @@
-import type { Era, SallyportError, SallyportEvent } from '@sallyport/core'
+import type { Era, SallyportEvent } from '@sallyport/core'
 import type { AskClient } from './client.ts'
 import type { LinkRequest } from './link-request.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
@@ -14,8 +14,6 @@ export interface UpstreamRequest extends LinkRequest {
   readonly session: string
   /** Puts to the same client what a server asks outside of its calls. */
   readonly askStanding?: AskClient | undefined
-  /** Asked right before it is sent where it had to wait for anything: why it must not be, if anything. */
-  readonly look?: (() => Promise<SallyportError | undefined>) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */
   readonly subscription?: ResourceSubscription | undefined
 }

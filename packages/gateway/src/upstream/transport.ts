@@ -6,6 +6,9 @@ export interface Frame {
   readonly envelope: Envelope
 }
 
+/** Why what was allowed a while ago must not be sent any more, if anything. */
+export type Look = () => Promise<SallyportError | undefined>
+
 /** A request as it goes out. `text` is the whole JSON-RPC message on one line. */
 export interface OutgoingRequest {
   readonly id: number
@@ -17,6 +20,8 @@ export interface OutgoingRequest {
   /** Whose work it is, user and session: a server in our own process is told. */
   readonly session?: string | undefined
   readonly text: string
+  /** Asked where it has to wait for its turn, right before that. */
+  readonly look?: Look | undefined
 }
 
 export interface TransportEvents {

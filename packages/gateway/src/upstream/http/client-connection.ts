@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Look } from '../transport.ts'
 import { closedHere, closedThere, connectedTooLate } from './connection-failure.ts'
 import type { ResponseHead } from './response-head.ts'
 import { type ResponseListener, ResponseReader } from './response-reader.ts'
@@ -15,6 +16,8 @@ export interface Sending extends ResponseListener {
   readonly wire: WireRequest
   /** What it goes over; only that writes it. */
   connection: ClientConnection | undefined
+  /** Asked where it had to wait for a connection: why it must not go any more, if anything. */
+  readonly look?: Look | undefined
   /** `sent` tells whether the server may have seen it. Nothing follows. */
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void
 }

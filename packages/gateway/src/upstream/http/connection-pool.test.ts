@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { SallyportError } from '@sallyport/core'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
 import type { ClientConnection, Sending } from './client-connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
 
@@ -39,7 +41,10 @@ class Exchange implements Sending {
   #tell: (outcome: string) => void = () => {}
   #said = ''
 
-  constructor(body: string) {
+  readonly look: Sending['look']
+
+  constructor(body: string, look?: Sending['look']) {
+    this.look = look
     const length = Buffer.byteLength(body)
     this.wire = { head: `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`, body }
     this.outcome = new Promise((resolve) => {
@@ -64,8 +69,8 @@ class Exchange implements Sending {
   }
 }
 
-function send(pool: ConnectionPool, body = '{}'): Exchange {
-  const exchange = new Exchange(body)
+function send(pool: ConnectionPool, body = '{}', look?: Sending['look']): Exchange {
+  const exchange = new Exchange(body, look)
   pool.send(exchange)
   return exchange
 }
@@ -237,5 +242,44 @@ describe('a request that gets no answer', () => {
       'unsent: CLOSED',
       'unsent: CLOSED',
     ])
+  })
+})
+
+describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
+  const locked = async (): Promise<SallyportError> => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
+  const fine = async (): Promise<undefined> => undefined
+
+  it('is looked at before its turn: what must not go any more is not sent, and holds up nobody', async () => {
+    const waiting: Socket[] = []
+    const { pool, requests } = await open((socket) => waiting.push(socket), 1)
+    const first = send(pool, 'first', locked)
+    const others = [send(pool, 'second', locked), send(pool, 'third', locked), send(pool, 'fourth', fine)]
+    await vi.waitUntil(() => waiting.length === 1)
+    waiting.shift()?.write(OK)
+    expect(await first.outcome).toBe('200 ok')
+    await vi.waitUntil(() => waiting.length === 1)
+    waiting.shift()?.write(OK)
+    const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
+    expect(outcomes).toEqual(['unsent: MODE_FORBIDS', 'unsent: MODE_FORBIDS', '200 ok'])
+    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'fourth'])
+  })
+
+  it('is not sent when it is cancelled while it is looked at', async () => {
+    const waiting: Socket[] = []
+    const { pool, requests } = await open((socket) => waiting.push(socket), 1)
+    const first = send(pool, 'first')
+    const looks: ((refusal: undefined) => void)[] = []
+    const second = send(pool, 'second', () => new Promise((resolve) => looks.push(resolve)))
+    await vi.waitUntil(() => waiting.length === 1)
+    waiting.shift()?.write(OK)
+    await first.outcome
+    await vi.waitUntil(() => looks.length === 1)
+    pool.cancel(second)
+    looks[0]?.(undefined)
+    const third = send(pool, 'third')
+    await vi.waitUntil(() => waiting.length === 1)
+    waiting.shift()?.write(OK)
+    expect(await third.outcome).toBe('200 ok')
+    expect(requests).toHaveLength(2)
   })
 })

@@ -19,6 +19,8 @@ export class ConnectionPool implements ClientConnectionOwner {
   /** They have just answered. */
   #resting: ClientConnection[] = []
   readonly #waiting = new Set<Sending>()
+  /** They have waited, and are looked at before they go. */
+  readonly #looking = new Set<Sending>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -36,6 +38,7 @@ export class ConnectionPool implements ClientConnectionOwner {
   /** Whoever waits hears nothing more. */
   cancel(sending: Sending): void {
     this.#waiting.delete(sending)
+    this.#looking.delete(sending)
     sending.connection?.destroy()
   }
 
@@ -43,8 +46,9 @@ export class ConnectionPool implements ClientConnectionOwner {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    const waiting = [...this.#waiting]
+    const waiting = [...this.#waiting, ...this.#looking]
     this.#waiting.clear()
+    this.#looking.clear()
     for (const connection of [...this.#all]) connection.close()
     for (const sending of waiting) sending.onFailure(closedHere(), 'unsent')
   }
@@ -60,8 +64,7 @@ export class ConnectionPool implements ClientConnectionOwner {
     this.#all.delete(connection)
     const at = this.#free.indexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)
-    const next = this.#isClosed ? undefined : this.#nextWaiting()
-    if (next) this.send(next)
+    if (!this.#isClosed) this.#admitNext()
   }
 
   #take(): ClientConnection | undefined {
@@ -86,10 +89,9 @@ export class ConnectionPool implements ClientConnectionOwner {
 
   #offer(connection: ClientConnection): void {
     if (!connection.isFresh(performance.now())) return connection.destroy()
-    const next = this.#nextWaiting()
-    if (next) return connection.send(next)
     this.#free.push(connection)
     this.#lookLater()
+    this.#admitNext()
   }
 
   #open(): ClientConnection {
@@ -99,10 +101,24 @@ export class ConnectionPool implements ClientConnectionOwner {
     return connection
   }
 
-  #nextWaiting(): Sending | undefined {
+  #admitNext(): void {
     const [next] = this.#waiting
-    if (next) this.#waiting.delete(next)
-    return next
+    if (next === undefined) return
+    this.#waiting.delete(next)
+    if (next.look === undefined) return this.send(next)
+    this.#looking.add(next)
+    void next.look().then(
+      (refusal) => this.#looked(next, refusal),
+      (bug: Error) => this.#looked(next, bug),
+    )
+  }
+
+  /** One that was refused leaves its turn to the next. */
+  #looked(sending: Sending, refusal: Error | undefined): void {
+    if (!this.#looking.delete(sending)) return
+    if (refusal === undefined) return this.send(sending)
+    sending.onFailure(refusal, 'unsent')
+    this.#admitNext()
   }
 
   #lookLater(): void {

@@ -59,7 +59,8 @@ export class HttpCall implements ReplyListener, Placed {
   start(): void {
     const { endpoint } = this.#port
     const headers = this.#port.headers.post(this.request)
-    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body: this.request.text } as const
+    const { text: body, look } = this.request
+    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body, look } as const
     this.#exchange = new HttpExchange(endpoint, message, this.#reply)
   }
 

@@ -1,4 +1,5 @@
-import type { SallyportError } from '@sallyport/core'
+import { SallyportError } from '@sallyport/core'
+import type { Look } from '../transport.ts'
 import type { ClientConnection, Sending, WireRequest } from './client-connection.ts'
 import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { networkFailure, redirectFailure } from './http-failure.ts'
@@ -10,6 +11,7 @@ export interface ExchangeRequest {
   readonly path: string
   readonly headers: readonly string[]
   readonly body?: string
+  readonly look?: Look | undefined
 }
 
 export interface ExchangeListener {
@@ -63,8 +65,12 @@ export class HttpExchange implements Sending {
     listener?.onEnd()
   }
 
+  get look(): Look | undefined {
+    return this.#request.look
+  }
+
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void {
-    this.#fail(networkFailure(cause, this.#endpoint.peer, reach))
+    this.#fail(cause instanceof SallyportError ? cause : networkFailure(cause, this.#endpoint.peer, reach))
   }
 
   /** Once, on the same origin, and only where method and body stay what they are: credentials never go elsewhere. */

@@ -1,4 +1,5 @@
 import { formatDuration, SallyportError } from '@sallyport/core'
+import type { Look } from '../transport.ts'
 import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
@@ -10,6 +11,7 @@ export interface NoticeOptions {
   readonly text: string
   /** How long the server may take to take it, in milliseconds; without it, for ever. */
   readonly patience?: number
+  readonly look?: Look | undefined
   readonly onTrouble: (text: string) => void
   readonly onOver: (end: ReplyEnd) => void
 }
@@ -29,9 +31,9 @@ export class HttpNotice implements ReplyListener {
   }
 
   start(): void {
-    const { lane, path, headers, text: body, patience } = this.#options
+    const { lane, path, headers, text: body, patience, look } = this.#options
     if (patience !== undefined) this.#timer = setTimeout(() => this.#giveUp(patience), patience)
-    this.#exchange = new HttpExchange(this.#endpoint, { method: 'POST', lane, path, headers, body }, this.#reply)
+    this.#exchange = new HttpExchange(this.#endpoint, { method: 'POST', lane, path, headers, body, look }, this.#reply)
   }
 
   cancel(): void {

@@ -73,11 +73,11 @@ export class LegacySseTransport implements Transport, ExchangeListener {
   }
 
   request(request: OutgoingRequest): void {
-    this.#post(request.text, request.id)
+    this.#post(request.text, request)
   }
 
   send(text: string): void {
-    this.#post(text, undefined)
+    this.#post(text)
   }
 
   abandon(id: number): boolean {
@@ -120,7 +120,7 @@ export class LegacySseTransport implements Transport, ExchangeListener {
     this.#lost(error)
   }
 
-  #post(text: string, id: number | undefined): void {
+  #post(text: string, { id, look }: Partial<OutgoingRequest> = {}): void {
     if (this.#connection === undefined) return
     const { endpoint, headers, events } = this.#connection
     if (this.#path === undefined || this.#closing !== undefined) {
@@ -132,7 +132,7 @@ export class LegacySseTransport implements Transport, ExchangeListener {
       lane: id === undefined ? 'side' : 'calls',
       path: this.#path,
       headers: headers.post({ method: '', name: undefined }),
-      text,
+      ...{ text, look },
       onTrouble: (trouble) => events.onTrouble(trouble),
       onOver: (end) => {
         this.#notices.delete(notice)
