@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { modernRequest } from './mcp-client.ts'
 import { type ModernUpstream, openModernUpstream } from './modern-upstream.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { runCommand } from './run-command.ts'
-import { type RunningGateway, runGateway } from './run-gateway.ts'
+import { endProcess, makePlace, type RunningGateway, runGateway } from './run-gateway.ts'
 
 const TASKS = { 'io.modelcontextprotocol/tasks': {} }
 const SLOW = { name: 'slow', inputSchema: { type: 'object' } }
@@ -73,4 +73,24 @@ describe(`a task (${promise('GW-17')})`, () => {
       expect((await ask(eve, 'tasks/get', { taskId })).error).toMatchObject({ code: -32602 })
     expect(first.of('tasks/get').length + second.of('tasks/get').length).toBe(before)
   })
+})
+
+it(`a task of which nobody knows by which tool it was made is asked of no server (${promise('GW-17')})`, async () => {
+  const only = await openTaskServer('only', 'from before')
+  onTestFinished(() => only.close())
+  const place = makePlace({ mcpServers: { only: { url: only.url } } })
+  onTestFinished(() => place.remove())
+  const earlier = await runGateway({ place })
+  const made = await modernRequest(earlier.mcp, 'tools/call', { name: 'only_slow' })
+  expect(made.message.result).toMatchObject({ resultType: 'task', taskId: 'from before' })
+  await endProcess(earlier.child)
+  const later = await runGateway({ place })
+  onTestFinished(() => endProcess(later.child))
+  await eventually(
+    () => modernRequest(later.mcp, 'tools/list'),
+    ({ message }) => message.result.tools.some(({ name }: { name: string }) => name === 'only_slow'),
+  )
+  const { message } = await modernRequest(later.mcp, 'tasks/get', { taskId: 'from before' })
+  expect(message.error).toMatchObject({ code: -32602 })
+  expect(only.of('tasks/get')).toEqual([])
 })

@@ -12,7 +12,7 @@ import {
   wrappedOutputSchema,
 } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
-import { declaredExtensions, makesTasks } from './extensions.ts'
+import { declaredExtensions } from './extensions.ts'
 import { keptToolsOf, toolNamesOf } from './kept-catalogue.ts'
 import { KeptOffer } from './kept-offer.ts'
 import type { Offer } from './offer.ts'
@@ -126,12 +126,6 @@ export class CatalogSnapshot {
       seen.map(({ catalogue }) => catalogue),
       era,
     )
-  }
-
-  /** A task of which nothing is known can only be of the one server that makes tasks. */
-  onlyTaskServer(taskId: string): Offer | undefined {
-    const makers = this.#entries.filter(({ catalogue }) => makesTasks(catalogue))
-    return makers.length === 1 && makers[0] ? unlisted(makers[0].server, taskId) : undefined
   }
 
   #onlyResourceServer(): string | undefined {

@@ -4,15 +4,12 @@ import type { ServerCatalogue } from '../upstream/upstream.ts'
 /** Tasks are made, asked for and ended otherwise in each era: they cannot be carried across. */
 const MODERN_TASKS = 'io.modelcontextprotocol/tasks'
 
-export function makesTasks({ era, capabilities }: ServerCatalogue): boolean {
-  if (era === 'legacy') return capabilities.tasks !== undefined
-  return isJsonObject(capabilities.extensions) && capabilities.extensions[MODERN_TASKS] !== undefined
-}
-
 /** The capabilities beyond the protocol's own that servers declare, as one of them. */
 export function declaredExtensions(catalogues: readonly ServerCatalogue[], era: Era): JsonObject {
-  const tasks =
-    era === 'legacy' ? catalogues.find((catalogue) => makesTasks(catalogue) && catalogue.era === era) : undefined
+  const makers = catalogues.filter(
+    ({ capabilities, ...speaks }) => speaks.era === era && capabilities.tasks !== undefined,
+  )
+  const tasks = era === 'legacy' ? makers[0] : undefined
   const extensions = joined(catalogues, 'extensions', (name, from) => name !== MODERN_TASKS || from === era)
   const experimental = joined(catalogues, 'experimental', () => true)
   return {

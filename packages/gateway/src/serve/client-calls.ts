@@ -40,11 +40,12 @@ export class ClientCalls {
     return this.#options.pipeline.run(call).then((answer) => this.#told(request, offer, answer))
   }
 
-  /** Something about a task goes where the task was made; undefined when nobody knows where that was. */
+  /**
+   * Something about a task goes where the task was made; undefined when nobody knows where that was. Then it is not known
+   * either whose it is, nor by which tool's rules its result may be seen.
+   */
   runForTask(request: ClientRequest, taskId: string): Promise<Reply> | undefined {
-    const own = this.#tasks.find(request.principal, taskId)
-    // One that was made before we started can only be asked for; another caller's cannot.
-    const offer = own ?? (this.#tasks.knows(taskId) ? undefined : this.#options.catalog.snapshot.onlyTaskServer(taskId))
+    const offer = this.#tasks.find(request.principal, taskId)
     return offer && this.run(request, offer, request.params)
   }
 

@@ -196,7 +196,9 @@ export class Methods {
     if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "taskId" must be a text.')
     const reply = this.#calls.runForTask(request, taskId)
     if (reply !== undefined) return reply
-    throw new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`)
+    throw new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
+      hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',
+    })
   }
 
   async #resource(request: ClientRequest): Promise<Reply> {

@@ -36,9 +36,4 @@ export class TaskOwners {
     const owner = ownerOf(principal)
     return this.#made.get(taskId)?.find((made) => made.owner === owner)?.offer
   }
-
-  /** Whether anybody's task has this id. */
-  knows(taskId: string): boolean {
-    return this.#made.has(taskId)
-  }
 }
