@@ -55,6 +55,33 @@ describe('a question of a server', () => {
     expect(log.events.find(({ type }) => type === 'POLICY_DENIED')).toMatchObject({ error: 'MODE_FORBIDS' })
   })
 
+  it('is not put to the client when its rules come to want a person while it is being recorded', async () => {
+    const entries: ToolEntry[] = []
+    const { call, log, setMode, heard } = bench({}, { entries })
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.at(-1) !== 'CLIENT_ASKED') return
+      const fields = { requiresApproval: true }
+      entries.push({ key: 'mcp__files__sampling/createMessage', line: 3, fields, lines: {} })
+      setMode('NORMAL')
+    }
+    const { client, asked } = createClient()
+    await call(client)
+    expect([heard, asked]).toEqual([[NOT_NOW], []])
+  })
+
+  it('is put to the client though other rules of it changed while it was being recorded', async () => {
+    const { call, log, setMode, heard } = bench({ maxConcurrent: 1, rateLimitPerMinute: 1 })
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.at(-1) === 'CLIENT_ASKED') setMode('NORMAL')
+    }
+    await call(createClient().client)
+    expect(heard).toEqual([{ result: { text: 'hi' } }])
+  })
+
   it('between two rounds of a call is the last when a lockdown comes before its answer', async () => {
     const inputRequests = { k: { method: 'elicitation/create', params: { message: 'Sure?' } } }
     const result = { resultType: 'input_required', inputRequests, requestState: 's' }
@@ -141,6 +168,17 @@ describe('an answer by which a server asks', () => {
     const { call, log } = bench({ hidden: true }, { serve: asking(inputRequests) })
     expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'CALL_DENIED' } })
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED', 'POLICY_DENIED', 'TOOL_CALL_FAILED'])
+  })
+
+  it('does not reach the client when a lockdown comes before all of it was judged', async () => {
+    const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
+    const { call, log, setMode } = bench({}, { serve: asking(inputRequests) })
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.filter((type) => type === 'CLIENT_ASKED').length === 2) setMode('LOCKDOWN')
+    }
+    expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'MODE_FORBIDS' } })
   })
 
   it('is judged too where it is what a task waits for', async () => {

@@ -7,7 +7,6 @@ import {
   redactJson,
   SallyportError,
   type Step,
-  type ToolPolicy,
   visibleText,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
@@ -48,7 +47,7 @@ export interface AskedClientsOptions extends Omit<JudgeOptions, 'steps' | 'check
 /** What a question has to pass after what is asked of everything. Its call has passed the limits of the gateway. */
 const questionSteps = ({ tools, approvals }: AskedClientsOptions): readonly Step<Case>[] => [
   watched(judgeArguments, ({ rules }) => rules.policy),
-  { name: 'limits', judge: ({ rules }) => judgeUse(rules, tools) },
+  { name: 'limits', judge: ({ rules, counted }) => judgeUse(rules, tools, counted) },
   watched(approve(approvals), ({ rules }) => rules.policy),
 ]
 
@@ -93,24 +92,30 @@ export class AskedClients {
     if (answer.kind !== 'frame' || !mayAsk(call, answer)) return answer
     const questions = inputRequestsIn(answer.frame)
     if (questions.length > MOST_QUESTIONS) return { kind: 'failure', error: tooManyQuestions(questions.length) }
-    let shown: Answer = answer
+    const trials: Trial[] = []
     for (const { method, params } of questions) {
       const asked = this.#callOf(call, { method, params, cancellation: call.cancellation })
       const noted = isAskable(method) ? await this.#noteAsked(asked, call) : unknownQuestion()
       if (noted instanceof SallyportError) return { kind: 'failure', error: unaskable(asked, noted) }
-      if (noted.secrets.value !== 'allow') shown = await withoutSecrets(answer)
+      trials.push(noted)
     }
-    return shown
+    // All of them leave together, and the last one may have waited long for a person.
+    for (const trial of trials) {
+      const overruled = await this.#overruled(trial)
+      if (overruled) return { kind: 'failure', error: unaskable(trial.case.call, overruled) }
+    }
+    const mayTellSecrets = trials.every(({ case: { rules } }) => rules.policy.secrets.value === 'allow')
+    return mayTellSecrets ? answer : withoutSecrets(answer)
   }
 
-  /** By which policy it may be asked, or why it may not. */
-  async #noteAsked(asked: Call, call: Call): Promise<ToolPolicy | SallyportError> {
+  /** How it was judged, or why it may not be asked. */
+  async #noteAsked(asked: Call, call: Call): Promise<Trial | SallyportError> {
     const trial = await this.#permitted(asked)
     if (trial instanceof SallyportError) return trial
     const { name, policy } = trial.case.rules
     this.#options.tools.enter(name, policy)
     this.#options.tools.leave(name, policy)
-    return (await this.#options.record(askedRecord(call, asked.method))) ?? policy
+    return (await this.#options.record(askedRecord(call, asked.method))) ?? trial
   }
 
   async #ask(question: Question, { client, asked, recorded }: Asking): Promise<QuestionAnswer> {
@@ -155,13 +160,12 @@ export class AskedClients {
     return (await this.#options.record(deniedRecord(trial, error))) ?? error
   }
 
-  /** A lockdown counts for every question that was not put yet, whatever was decided before. */
+  /** Rules count for every question that was not put yet, whatever was decided before. */
   async #overruled(trial: Trial): Promise<SallyportError | undefined> {
     if (this.#judge.holds(trial)) return undefined
-    const { call, grant } = trial.case
-    if (this.#options.listings.decisionFor(call.offer, call.principal).outcome !== 'deny') return undefined
-    const now = await this.#judge.judge(call, { grant })
-    return this.#refused(now, refusalOf(now))
+    const { call, grant, rules } = trial.case
+    const now = await this.#judge.judge(call, { grant, counted: rules })
+    return now.decision.outcome === 'allow' ? undefined : this.#refused(now, refusalOf(now))
   }
 
   async #approved(asked: Call, { case: subject }: Trial): Promise<Trial | SallyportError> {
