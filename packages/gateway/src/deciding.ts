@@ -6,6 +6,7 @@ import type { Governing } from './governing.ts'
 import { createProviderEngine, Returning, returnRules, type SessionShelves } from './isolation/isolation.ts'
 import { type CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
 import type { Ids } from './serve/serve.ts'
+import type { LocalTokens } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import type { Fleet } from './upstream/upstream.ts'
@@ -20,6 +21,7 @@ export interface DecidingOptions {
   readonly ids: Ids
   /** Where whole results are kept. */
   readonly shelves: SessionShelves
+  readonly tokens: Pick<LocalTokens, 'counts'>
   readonly settings: () => Settings
   readonly onBug: (error: SallyportError) => void
 }
@@ -33,12 +35,13 @@ export interface Deciding {
 /** Composes what decides. Lists and calls share it, and everybody who asks. */
 export function createDeciding(options: DecidingOptions): Deciding {
   const listings = createListings(options)
-  const { governing, gauge, fleet, store, telemetry, ids, settings, onBug } = options
+  const { governing, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
   const { rules, limits, approvals, modes, check, kept } = governing
   const pipeline = new Pipeline({
     ...{ listings, gauge, check, kept, ids, onBug },
     approvals: new PatientApprovals({ approvals }),
     tools: limits,
+    counts: (token) => tokens.counts(token),
     rulesOf: rules.rulesOf,
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
     log: store.log,

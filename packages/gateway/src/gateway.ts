@@ -126,9 +126,9 @@ export class Gateway {
   }
 
   #createDeciding(): Deciding {
-    const { catalog, governing, gauge, fleet, store, telemetry, ids } = this
+    const { catalog, governing, gauge, fleet, store, telemetry, ids, tokens } = this
     return createDeciding({
-      ...{ catalog, governing, gauge, fleet, store, telemetry, ids, shelves: this.#opened.shelves },
+      ...{ catalog, governing, gauge, fleet, store, telemetry, ids, tokens, shelves: this.#opened.shelves },
       settings: () => this.#settings,
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${traceOf(cause)}`),
     })

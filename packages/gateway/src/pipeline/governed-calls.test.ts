@@ -5,7 +5,7 @@ import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
-import { ANN, type BenchOptions, callOf, createBench } from './pipeline.test-kit.ts'
+import { ANN, type BenchOptions, callOf, createBench, frameOf } from './pipeline.test-kit.ts'
 
 const FILES = { files: catalogueOf(['read', 'weigh']) }
 const entry = (fields: PolicyFields, key = 'mcp__files__weigh'): ToolEntry => ({ key, line: 7, fields, lines: {} })
@@ -181,6 +181,52 @@ it('a lockdown counts from the next dispatch on, whatever was decided before', a
   }
   expect(codeIn(await call())).toBe('MODE_FORBIDS')
   expect(requests).toEqual([])
+})
+
+it(`${promise('GOV-22')} a call is not sent whose token was revoked after it was judged`, async () => {
+  const revoked = new Set<string>()
+  const { call, requests, log } = bench({}, { counts: (token) => !revoked.has(token) })
+  const principal = { ...ANN, token: 'f00' }
+  expect(codeIn(await call({ principal }))).toBe('frame')
+  const record = log.append.bind(log)
+  log.append = (event) => {
+    record(event)
+    revoked.add('f00')
+  }
+  expect(codeIn(await call({ principal }))).toBe('UNAUTHENTICATED')
+  expect(requests).toHaveLength(1)
+  expect(log.types.slice(-2)).toEqual(['TOOL_CALL_STARTED', 'POLICY_DENIED'])
+})
+
+describe(`${promise('GOV-11')} rules that change while a call is under way`, () => {
+  const KEY = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
+
+  it('count for what goes back', async () => {
+    const entries = [entry({ secrets: 'allow' })]
+    const serve = async () => {
+      entries[0] = entry({})
+      made.setMode('NORMAL')
+      return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: KEY }] } })
+    }
+    const made = bench({}, { entries, serve })
+    const answer = await made.call()
+    if (answer.kind !== 'frame') throw answer.error
+    expect(Buffer.concat(answer.frame.parts).toString()).not.toContain(KEY)
+  })
+
+  it('count for what is sent, where they changed before that', async () => {
+    const entries = [entry({ secrets: 'allow' })]
+    const made = bench({}, { entries })
+    const record = made.log.append.bind(made.log)
+    made.log.append = (event) => {
+      record(event)
+      entries[0] = entry({ secrets: 'redact' })
+      made.setMode('NORMAL')
+    }
+    await made.call({ params: { name: 'weigh', arguments: { key: KEY } } })
+    expect(made.requests).toHaveLength(1)
+    expect(JSON.stringify(made.requests[0]?.params)).not.toContain(KEY)
+  })
 })
 
 describe(`${promise('GOV-23')} what needs no person`, () => {

@@ -86,6 +86,7 @@ export interface BenchOptions {
   readonly governance?: Partial<GovernanceSettings>
   readonly clientMayApprove?: boolean
   readonly check?: PipelineOptions['check']
+  readonly counts?: PipelineOptions['counts']
   readonly pinned?: ListingsOptions['pinned']
   readonly returnsOf?: NonNullable<ListingsOptions['returnsOf']>
 }
@@ -144,6 +145,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     approvals,
     check: options.check ?? (() => ALLOW),
     onEnd: () => {},
+    counts: options.counts ?? (() => true),
     kept: (args) => keptArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,
     log,

@@ -25,7 +25,7 @@ import {
   type UnknownCall,
   unknownRecord,
 } from './record.ts'
-import { refusalOf, withheld } from './refusal.ts'
+import { refusalOf, shutOut, withheld } from './refusal.ts'
 import { SecondLook } from './second-look.ts'
 import { type CallStepsOptions, callSteps } from './steps.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
@@ -63,6 +63,8 @@ export interface PipelineOptions
   /** For what servers ask, where no call has any. */
   readonly ids: AskedClientsOptions['ids']
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
+  /** Whether the minted token of this id was neither revoked nor has ended. */
+  readonly counts: (token: string) => boolean
   /** As much of the arguments as a record keeps. */
   readonly kept: (args: JsonObject) => Json | undefined
   /** At once, but for one that has been known from before and is not put to work yet. */
@@ -167,15 +169,17 @@ export class Pipeline {
       const syncing = syncRecords(this.#options)
       const startedAt = performance.now()
       const span = watch?.sent(upstream?.config)
-      const sent = withoutSecretsIn(asked, rules)
-      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, rules, second))
+      const sendingBy = this.#asOfNow(trial).case.rules
+      const sent = withoutSecretsIn(asked, sendingBy)
+      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, sendingBy, second))
       watch?.answered(endOf(said))
       if (second.refusal) return second.refusal
       const latency = performance.now() - startedAt
       const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
-      const shown = rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
+      const now = this.#asOfNow(trial)
+      const shown = now.case.rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
       const whole = shown instanceof Promise ? await shown : shown
-      const handing = this.#returns.handBack(asked, trial, whole)
+      const handing = this.#returns.handBack(asked, now, whole)
       const { answer, facts: returned } = handing === undefined ? { answer: whole } : await handing
       if (returned !== undefined) watch?.returned(returned)
       const unsynced = syncing && (await syncing)
@@ -208,8 +212,17 @@ export class Pipeline {
     return this.#options.rulesOf(offer).approval.value
   }
 
+  /** With the rules that are in force now: a call may take long, and what somebody closed meanwhile is closed. */
+  #asOfNow(trial: Trial): Trial {
+    if (this.#judge.holds(trial)) return trial
+    const { case: subject } = trial
+    return { ...trial, case: { ...subject, rules: this.#options.rulesOf(subject.call.offer) } }
+  }
+
   /** The rules, or what its server offers, changed since it was judged. What is no longer allowed is not sent. */
   #overruled(asked: Call, trial: Trial, watch?: CallWatch): Promise<Answer | undefined> | undefined {
+    const { token } = asked.principal
+    if (token !== undefined && !this.#options.counts(token)) return this.#refuse(trial, shutOut())
     return this.#judge.holds(trial) ? undefined : this.#judgeLate(asked, trial, watch)
   }
 

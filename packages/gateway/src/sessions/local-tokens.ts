@@ -64,6 +64,8 @@ export class LocalTokens {
   readonly #watch: FolderWatch
   readonly #listeners = new Set<() => void>()
   #bySha256: ReadonlyMap<string, LocalToken> = new Map()
+  /** Those that were minted: each call asks for its own. */
+  #byId: ReadonlyMap<string, LocalToken> = new Map()
   #scannedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: Required<LocalTokensOptions>) {
@@ -117,10 +119,8 @@ export class LocalTokens {
 
   /** Whether the minted token of this id was neither revoked nor has expired. */
   counts(id: string): boolean {
-    const now = this.#options.now()
-    return [...this.#bySha256.values()].some(
-      ({ record, credential }) => record?.id === id && now < credential.expiresAt,
-    )
+    const token = this.#byId.get(id)
+    return token !== undefined && this.#options.now() < token.credential.expiresAt
   }
 
   /** Told whenever a token came or went. Returns the unsubscribe. */
@@ -139,7 +139,9 @@ export class LocalTokens {
     const outcome = this.#folder.scan()
     if (outcome === 'incomplete') this.#watch.nudge()
     if (outcome === 'same') return
-    this.#bySha256 = new Map(this.#folder.tokens().map((token) => [token.sha256, token]))
+    const tokens = this.#folder.tokens()
+    this.#bySha256 = new Map(tokens.map((token) => [token.sha256, token]))
+    this.#byId = new Map(tokens.flatMap((token) => (token.record ? [[token.record.id, token] as const] : [])))
     for (const listener of this.#listeners) listener()
   }
 
