@@ -68,10 +68,14 @@ describe('a call that waits for its server to start', () => {
     tools.offer(offered)
     const gateway = await runGateway({ place: first })
     onTestFinished(() => endProcess(gateway.child))
-    const client = await LegacyClient.open(gateway.mcp)
+    const where = ['--home', gateway.home, '--state', gateway.state]
+    const { stdout } = await runCommand(['token', 'create', '--agent', 'codex', '--json', ...where])
+    const { token, record } = JSON.parse(stdout)
+    const client = await LegacyClient.open(gateway.mcp, { authorization: `Bearer ${token}` })
     const answer = client.call('wiki_read_page', { text: 'x' })
     await recorded(gateway, 'TOOL_CALL_STARTED')
-    return { tools, gateway, answer, release }
+    const revoke = () => runCommand(['token', 'revoke', record.id, ...where])
+    return { tools, gateway, answer, release, revoke }
   }
 
   it(`is not sent when the server turns out to have changed the tool (${promise('GOV-9')})`, async () => {
@@ -89,6 +93,15 @@ describe('a call that waits for its server to start', () => {
     release()
     expect(refusalOf(await answer)).toBe('MODE_FORBIDS')
     expect(tools.calls()).toEqual([])
+  })
+
+  it(`is not sent when its token is revoked meanwhile (${promise('GOV-22')})`, async () => {
+    const { tools, gateway, answer, release, revoke } = await waiting(READ)
+    expect((await revoke()).code).toBe(0)
+    release()
+    expect(refusalOf(await answer)).toBe('UNAUTHENTICATED')
+    expect(tools.calls()).toEqual([])
+    expect(gateway.records().at(-1)).toMatchObject({ type: 'POLICY_DENIED', error: 'UNAUTHENTICATED' })
   })
 
   it('is sent once when nothing has changed', async () => {

@@ -1,7 +1,7 @@
 import type { Ruled, Step, Verdict } from '@sallyport/core'
 import { type Approvals, type Grant, pinOf } from '../governance/governance.ts'
 import { approvalSubject } from './approval-subject.ts'
-import type { Call } from './call.ts'
+import { type Call, isAboutTask } from './call.ts'
 import type { Case } from './case.ts'
 
 /** Asks for a person where the rules want one, unless they, or somebody before, have spared it. */
@@ -24,8 +24,6 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
     },
   }
 }
-
-const isAboutTask = ({ offer, method }: Call): boolean => offer.kind === 'tool' && method.startsWith('tasks/')
 
 const verdicts = new WeakMap<Ruled<boolean>, Verdict>()
 

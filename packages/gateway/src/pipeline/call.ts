@@ -40,3 +40,7 @@ export interface Call {
 export type Answer =
   | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era }
   | { readonly kind: 'failure'; readonly error: SallyportError }
+
+/** Whether it looks after a task that a call of the tool made. */
+export const isAboutTask = ({ offer, method }: Pick<Call, 'offer' | 'method'>): boolean =>
+  offer.kind === 'tool' && method.startsWith('tasks/')

@@ -64,6 +64,13 @@ describe('a call that needs approval', () => {
     expect(codeIn(await smuggled)).toBe('APPROVAL_DENIED')
   })
 
+  it(`${promise('GOV-16')} is judged by what its entry requires of arguments, and its task is not`, async () => {
+    const { call, requests } = bench({ arguments: { fields: { unit: { required: true } }, denyPatterns: [] } })
+    expect(codeIn(await call({ method: 'tasks/get', params: { taskId: 't1' } }))).toBe('frame')
+    await call({ params: { name: 'weigh', arguments: {} } })
+    expect(requests.map(({ method }) => method)).not.toContain('tools/call')
+  })
+
   it('needs no second one for the same arguments in the same session, but for others', async () => {
     const { approvals, call, untilAsked } = bench({ requiresApproval: true })
     const params = { name: 'weigh', arguments: { a: 1, b: 2 } }

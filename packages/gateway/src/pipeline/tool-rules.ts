@@ -22,7 +22,7 @@ import type { AutoApproval } from '../config/config.ts'
 import { compilePattern } from '../governance/governance.ts'
 import type { ReturnRules } from '../isolation/isolation.ts'
 import type { CallLimit } from '../upstream/upstream.ts'
-import type { Call } from './call.ts'
+import { type Call, isAboutTask } from './call.ts'
 import { pathsOf } from './paths-of.ts'
 
 /** A policy made ready for calls: what can be compiled once is. */
@@ -120,7 +120,8 @@ function compileArguments({ offer, policy, world }: RuleSources): Judge {
   }
   for (const { value, rule } of policy.arguments) {
     const judge = compileArgumentRules(value, { compilePattern, ruleOf: () => rule })
-    judges.push((call) => judge(argumentsOf(call)))
+    // What looks after a task has none: they came with the call that made it.
+    judges.push((call) => (isAboutTask(call) ? ALLOW : judge(argumentsOf(call))))
   }
   const [only, ...others] = judges
   if (only === undefined) return () => ALLOW
