@@ -106,6 +106,15 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
     expect(JSON.stringify(message)).not.toContain('Ignore')
   })
 
+  it('lets nothing through of what a server says when it dies, nor while it is away', async () => {
+    const { client } = await openBefore((_, response) => sayCalls(response, []), { strategy: 'extract', returns })
+    for (const code of [/UPSTREAM_DIED/, /UPSTREAM_/]) {
+      const { message } = await client.request('tools/call', { name: 'db_flood', arguments: { last_words: HOSTILE } })
+      expect(JSON.stringify(message)).toMatch(code)
+      expect(JSON.stringify(message)).not.toContain('Ignore')
+    }
+  })
+
   it.each([
     ['extract', 'answer', { value: { price: 1, [HOSTILE]: 1 } }],
     ['agent', 'complete_task', { success: false, output: HOSTILE, error: HOSTILE }],

@@ -16,6 +16,12 @@ export function boundedError(error: Json | undefined, rest: string): JsonObject 
   }
 }
 
+/** The same error, without the words of a server that it may quote. */
+export const withoutQuotes = ({ code }: SallyportError): SallyportError =>
+  new SallyportError(code, 'The server did not answer, and what it says of that is withheld.', {
+    hint: 'Only values of the schema in isolation.returns go back. `sallyport servers` tells the operator more.',
+  })
+
 /** Where only values that validate may cross, a server's own words of what went wrong do not (ISO-11). */
 export const withheldError = (rest: string): SallyportError =>
   new SallyportError('ISOLATION_FAILED', 'The tool failed, and what it says of that is withheld.', {

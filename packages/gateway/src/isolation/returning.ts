@@ -12,7 +12,7 @@ import {
 import { type ResultShelf, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
-import { boundedError, withheldError } from './bounded-error.ts'
+import { boundedError, withheldError, withoutQuotes } from './bounded-error.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { executorOf } from './mcp-executor.ts'
@@ -81,6 +81,11 @@ export class Returning {
     const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
     // A text has no more characters than its bytes are.
     return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap)
+  }
+
+  /** A failure on the way to a server may quote its last words, or the page that it sent in place of an answer. */
+  failureOf({ plan }: ReturnRules, error: SallyportError): SallyportError {
+    return isClosed(plan) && error.code.startsWith('UPSTREAM_') ? withoutQuotes(error) : error
   }
 
   async return(call: ReturnedCall): Promise<Returned> {

@@ -77,6 +77,13 @@ export class HandingBack {
     )
   }
 
+  /** As its caller is told. The record has all of it. */
+  told({ case: { call, rules } }: Trial, answer: Answer): Answer {
+    const { returning } = this.#options
+    if (answer.kind !== 'failure' || returning === undefined || call.isOfSubAgent) return answer
+    return { kind: 'failure', error: returning.failureOf(rules.returns, answer.error) }
+  }
+
   /** Whether the caller was given the tool that reads saved results. */
   #canPage(principal: Principal): boolean {
     const { listings } = this.#options

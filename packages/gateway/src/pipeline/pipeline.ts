@@ -186,7 +186,7 @@ export class Pipeline {
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
       const unfinished =
         this.#grave(await this.#record(this.#end(call, answer, { facts, latency, returned }))) ?? unsynced
-      return unfinished ? withheld(unfinished) : answer
+      return unfinished ? withheld(unfinished) : this.#returns.told(now, answer)
     } finally {
       gauge.leave(call.principal)
       tools.leave(rules.name, rules.policy)
