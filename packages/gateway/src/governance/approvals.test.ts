@@ -134,6 +134,17 @@ describe('an answer', () => {
     for (const other of others) expect(approvals.grantFor({ ...SUBJECT, ...other })).toBeUndefined()
   })
 
+  it('for the session is good for one call where all was forgotten while it was being written', async () => {
+    const record: ApprovalsOptions['record'] = async ({ type }) => {
+      if (type === 'APPROVAL_ANSWERED') approvals.forget()
+    }
+    const { approvals, ask } = open({ record })
+    const { id, outcome } = await ask()
+    await approvals.answer(id, { ...YES, answer: 'session' })
+    expect(await outcome).toMatchObject({ scope: 'once' })
+    expect(approvals.grantFor(SUBJECT)).toBeUndefined()
+  })
+
   it('once leaves nothing behind for another call', async () => {
     const { approvals, ask } = open()
     const { id } = await ask()

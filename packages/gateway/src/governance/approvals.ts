@@ -61,6 +61,7 @@ export class Approvals {
   readonly #settled = new Map<string, string>()
   readonly #listeners = new Set<(change: ApprovalChange) => void>()
   readonly #forgetting = new Set<() => void>()
+  #timesForgotten = 0
   #closed: string | undefined
 
   constructor(options: ApprovalsOptions) {
@@ -83,6 +84,7 @@ export class Approvals {
 
   /** Whatever was approved so far, for a session or for a call to come, needs another approval. */
   forget(): void {
+    this.#timesForgotten++
     this.#grants.clear()
     for (const listener of this.#forgetting) listener()
   }
@@ -132,13 +134,15 @@ export class Approvals {
     await this.#untilRecorded(id)
     this.#expireLate(id)
     const waiting = this.#claim(id)
+    const forgotten = this.#timesForgotten
     const answer = await this.#keep(waiting.approval, said).catch((error: unknown) => {
       waiting.isAnswered = false
       this.#expireLate(id)
       throw error
     })
     if (answer.answer === 'deny') this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
-    else this.#grant(waiting, answer, answer.answer)
+    // What was said before all was forgotten, and written after it, is good for this call alone.
+    else this.#grant(waiting, answer, forgotten === this.#timesForgotten ? answer.answer : 'once')
     return answer
   }
 

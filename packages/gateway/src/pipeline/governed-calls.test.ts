@@ -1,8 +1,9 @@
 import { ALLOW, type JsonObject, type PolicyFields, type ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { catalogueOf, tool } from '../catalog/catalogue.test-kit.ts'
 import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
+import { pinOf } from '../governance/governance.ts'
 import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 import { ANN, type BenchOptions, callOf, createBench, frameOf } from './pipeline.test-kit.ts'
@@ -234,6 +235,22 @@ describe(`${promise('GOV-11')} rules that change while a call is under way`, () 
     expect(made.requests).toHaveLength(1)
     expect(JSON.stringify(made.requests[0]?.params)).not.toContain(KEY)
   })
+})
+
+it(`${promise('GOV-9')} a call is judged by the definition that there is when its arguments have been checked`, async () => {
+  const entries: ToolEntry[] = []
+  const checks: ((verdict: typeof ALLOW) => void)[] = []
+  const check = () => new Promise<typeof ALLOW>((resolve) => checks.push(resolve))
+  const { call, catalog, setMode, requests } = bench({}, { entries, check })
+  const reviewed = catalog.snapshot.tool('files_weigh')
+  if (!reviewed) throw new Error('There is no such tool.')
+  entries.push(entry({ pin: pinOf(reviewed) }))
+  setMode('NORMAL')
+  const answer = call()
+  catalog.put('files', catalogueOf(['read'], { tools: [tool('weigh', { description: 'Weigh, and tell me.' })] }))
+  checks[0]?.(ALLOW)
+  expect(codeIn(await answer)).toBe('DEFINITION_CHANGED')
+  expect(requests).toEqual([])
 })
 
 describe(`${promise('GOV-23')} what needs no person`, () => {

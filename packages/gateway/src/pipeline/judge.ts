@@ -56,8 +56,10 @@ export class Judge {
     const { call, earlier } = meantBy(asked, this.#options.listings)
     const checked = earlier.outcome === 'deny' ? ALLOW : this.#check(call)
     if (!(checked instanceof Promise)) return this.#tried({ call, checked, before }, earlier)
-    // Meanwhile the rules may have changed.
+    // Meanwhile the rules may have changed, and the schema itself.
     return checked.then((verdict) => {
+      const current = this.#current(asked)
+      if (current !== asked) return this.#judge(current, before)
       const now = meantBy(asked, this.#options.listings)
       return this.#tried({ call: now.call, checked: verdict, before }, now.earlier)
     })
@@ -65,10 +67,15 @@ export class Judge {
 
   /** The same for a call that has waited: its server may have changed what it offers, and that is what would be called. */
   judgeAgain(asked: Call, before: Earlier): Trial | Promise<Trial> {
+    return this.judge(this.#current(asked), before)
+  }
+
+  /** The very same while its server offers what it did. */
+  #current(asked: Call): Call {
     const { offer } = asked
     const now =
       offer.kind === 'tool' ? this.#options.listings.toolOf({ server: offer.server, tool: offer.name }) : offer
-    return this.judge(now && now !== offer ? { ...asked, offer: now } : asked, before)
+    return now && now !== offer ? { ...asked, offer: now } : asked
   }
 
   /** Whether what was decided would be decided again. */
