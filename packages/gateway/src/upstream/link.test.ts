@@ -53,6 +53,15 @@ describe(`a link (${promise('GW-20')})`, () => {
     )
   })
 
+  it(`lets a transport look again at what has to wait there (${promise('GOV-13')})`, async () => {
+    const { transport, link, ask } = await openLink()
+    const look = async (): Promise<undefined> => undefined
+    const asking = codeOf(ask({ look }))
+    expect(transport.requests[0]?.look).toBe(look)
+    await link.close()
+    await asking
+  })
+
   it('uses ids that a server cannot guess from those that it knows', async () => {
     const { transport, link, ask } = await openLink()
     const calls = Array.from({ length: 50 }, () => codeOf(ask()))
