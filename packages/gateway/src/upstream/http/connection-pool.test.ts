@@ -264,6 +264,19 @@ describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
     expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'fourth'])
   })
 
+  it('keeps its turn while it is looked at: whoever comes later comes later', async () => {
+    const { pool, requests } = await open(answerOk, 1)
+    const first = new Exchange('first')
+    const late = new Exchange('late')
+    const looked = new Exchange('looked at', async () => {
+      pool.send(late)
+      return undefined
+    })
+    for (const exchange of [first, looked]) pool.send(exchange)
+    for (const { outcome } of [first, looked, late]) expect(await outcome).toBe('200 ok')
+    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'looked at', 'late'])
+  })
+
   it('is not sent when it is cancelled while it is looked at', async () => {
     const waiting: Socket[] = []
     const { pool, requests } = await open((socket) => waiting.push(socket), 1)

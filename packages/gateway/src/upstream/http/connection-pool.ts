@@ -89,9 +89,9 @@ export class ConnectionPool implements ClientConnectionOwner {
 
   #offer(connection: ClientConnection): void {
     if (!connection.isFresh(performance.now())) return connection.destroy()
+    if (this.#waiting.size > 0) return this.#admitNext(connection)
     this.#free.push(connection)
     this.#lookLater()
-    this.#admitNext()
   }
 
   #open(): ClientConnection {
@@ -101,24 +101,31 @@ export class ConnectionPool implements ClientConnectionOwner {
     return connection
   }
 
-  #admitNext(): void {
+  /** The connection that became free, if one did, is kept for it meanwhile: whoever comes later comes later. */
+  #admitNext(connection?: ClientConnection): void {
     const [next] = this.#waiting
     if (next === undefined) return
     this.#waiting.delete(next)
-    if (next.look === undefined) return this.send(next)
+    if (next.look === undefined) return this.#hand(next, connection)
     this.#looking.add(next)
     void next.look().then(
-      (refusal) => this.#looked(next, refusal),
-      (bug: Error) => this.#looked(next, bug),
+      (refusal) => this.#looked(next, refusal, connection),
+      (bug: Error) => this.#looked(next, bug, connection),
     )
   }
 
-  /** One that was refused leaves its turn to the next. */
-  #looked(sending: Sending, refusal: Error | undefined): void {
-    if (!this.#looking.delete(sending)) return
-    if (refusal === undefined) return this.send(sending)
-    sending.onFailure(refusal, 'unsent')
-    this.#admitNext()
+  /** One that was refused, or withdrawn meanwhile, leaves its turn to the next. */
+  #looked(sending: Sending, refusal: Error | undefined, connection: ClientConnection | undefined): void {
+    const isWanted = this.#looking.delete(sending)
+    if (isWanted && refusal === undefined) return this.#hand(sending, connection)
+    if (isWanted && refusal !== undefined) sending.onFailure(refusal, 'unsent')
+    if (connection) this.#offer(connection)
+    else this.#admitNext()
+  }
+
+  #hand(sending: Sending, connection: ClientConnection | undefined): void {
+    if (connection?.isFresh(performance.now())) connection.send(sending)
+    else this.send(sending)
   }
 
   #lookLater(): void {
