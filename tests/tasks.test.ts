@@ -19,6 +19,9 @@ function openTaskServer(name: string, taskId: string): Promise<ModernUpstream> {
   })
 }
 
+/** What a client declares that knows tasks. */
+const KNOWS_TASKS = { _meta: { 'io.modelcontextprotocol/clientCapabilities': { extensions: TASKS } } }
+
 let first: ModernUpstream
 let second: ModernUpstream
 let gateway: RunningGateway
@@ -70,8 +73,13 @@ describe(`a task (${promise('GW-17')})`, () => {
     const eve = await tokenOf('eve')
     const before = first.of('tasks/get').length + second.of('tasks/get').length
     for (const taskId of ['same', 'unheard of'])
-      expect((await ask(eve, 'tasks/get', { taskId })).error).toMatchObject({ code: -32602 })
+      expect((await ask(eve, 'tasks/get', { taskId, ...KNOWS_TASKS })).error).toMatchObject({ code: -32602 })
     expect(first.of('tasks/get').length + second.of('tasks/get').length).toBe(before)
+  })
+
+  it('is none for a client that did not declare that it knows tasks, which is told so', async () => {
+    const { error } = await ask(await tokenOf('eve'), 'tasks/get', { taskId: 'unheard of' })
+    expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { extensions: TASKS } } })
   })
 })
 
@@ -90,7 +98,7 @@ it(`a task of which nobody knows by which tool it was made is asked of no server
     () => modernRequest(later.mcp, 'tools/list'),
     ({ message }) => message.result.tools.some(({ name }: { name: string }) => name === 'only_slow'),
   )
-  const { message } = await modernRequest(later.mcp, 'tasks/get', { taskId: 'from before' })
+  const { message } = await modernRequest(later.mcp, 'tasks/get', { taskId: 'from before', ...KNOWS_TASKS })
   expect(message.error).toMatchObject({ code: -32602 })
   expect(only.of('tasks/get')).toEqual([])
 })

@@ -6,6 +6,7 @@ import { toolNamesOf } from './kept-catalogue.ts'
 export { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 export { CatalogueShelf } from './catalogue-shelf.ts'
 export { discoveryOf } from './discovery.ts'
+export { MODERN_TASKS } from './extensions.ts'
 export type { Offer } from './offer.ts'
 export { repeatedParams } from './repeated-params.ts'
 

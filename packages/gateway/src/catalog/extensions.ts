@@ -2,7 +2,7 @@ import { type Era, isJsonObject, type Json, type JsonObject } from '@sallyport/c
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 
 /** Tasks are made, asked for and ended otherwise in each era: they cannot be carried across. */
-const MODERN_TASKS = 'io.modelcontextprotocol/tasks'
+export const MODERN_TASKS = 'io.modelcontextprotocol/tasks'
 
 /** The capabilities beyond the protocol's own that servers declare, as one of them. */
 export function declaredExtensions(catalogues: readonly ServerCatalogue[], era: Era): JsonObject {

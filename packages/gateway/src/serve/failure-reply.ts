@@ -8,6 +8,7 @@ const OWN_STATUS: ReadonlySet<ErrorCode> = new Set([
   'INVALID_REQUEST',
   'HEADER_MISMATCH',
   'VERSION_UNSUPPORTED',
+  'CAPABILITY_MISSING',
 ])
 
 /** A legacy client knows a missing resource by a code of its own. */

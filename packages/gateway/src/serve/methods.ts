@@ -23,6 +23,7 @@ import { LegacyClient } from './legacy-client.ts'
 import { paramFlaw } from './param-headers.ts'
 import { refusalOf } from './refusal-of.ts'
 import { type Heard, Subscriptions } from './subscriptions.ts'
+import { taskRefusal } from './task-refusal.ts'
 import { printedMessage, resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
@@ -191,14 +192,10 @@ export class Methods {
     return this.#calls.run(request, offer, params.name === offer.name ? params : { ...params, name: offer.name })
   }
 
-  #task(request: ClientRequest): Promise<Reply> {
+  #task(request: ClientRequest): Reply | Promise<Reply> {
     const { taskId } = request.params
     if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "taskId" must be a text.')
-    const reply = this.#calls.runForTask(request, taskId)
-    if (reply !== undefined) return reply
-    throw new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
-      hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',
-    })
+    return this.#calls.runForTask(request, taskId) ?? taskRefusal(request, taskId)
   }
 
   async #resource(request: ClientRequest): Promise<Reply> {
