@@ -26,7 +26,11 @@ function place(gateway: object = {}): Place {
     gateway: { linger: '100ms', startup_wait: '50s', ...gateway },
     mcp_servers: { one: server, two: server },
   })
-  undo.push(() => made.remove())
+  undo.push(async () => {
+    // A gateway that ends may still write into its home.
+    await untilNothingRuns(made)
+    made.remove()
+  })
   return made
 }
 
