@@ -1,3 +1,6 @@
+/** Whether a name stands for other names. */
+export const isNameGlob = (name: string): boolean => /[*?]/.test(name)
+
 /** A matcher for names with `*` (any run) and `?` (one character). Anything else stands for itself. */
 export function nameGlob(pattern: string): (name: string) => boolean {
   if (pattern.includes('?')) return (name) => matches(pattern, name)

@@ -32,7 +32,7 @@ export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { ExpiringMap } from './expiring-map.ts'
 export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
-export { nameGlob } from './glob.ts'
+export { isNameGlob, nameGlob } from './glob.ts'
 export {
   ISOLATION_FALLBACKS,
   ISOLATION_STRATEGIES,

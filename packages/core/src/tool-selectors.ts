@@ -1,4 +1,4 @@
-import { nameGlob } from './glob.ts'
+import { isNameGlob, nameGlob } from './glob.ts'
 import { plainName } from './names.ts'
 import { canonicalName, type ToolRef } from './tool.ts'
 
@@ -49,7 +49,6 @@ export function compileSelectors(
 
 const EVERYTHING: CompiledSelectors = { includes: () => true, includesServer: () => true, unmatched: [] }
 
-const GLOB = /[*?]/
 /** With the server in it: never the tool of another server that happens to be called so. */
 const LOOKS_FULL = /^mcp__|\//
 
@@ -113,7 +112,7 @@ class KnownTools {
   /** Marks the one thing that a word means, if it is one, or all that a glob matches. False: that is nothing. */
   markMeant(word: string, marks: Marks): boolean {
     if (this.#byServer.has(word)) return this.#markServers([word], marks)
-    if (!GLOB.test(word)) return marks.add(sole(this.#byWriting.get(word) ?? this.#bare(word)))
+    if (!isNameGlob(word)) return marks.add(sole(this.#byWriting.get(word) ?? this.#bare(word)))
     if (LOOKS_FULL.test(word)) return this.#markFullGlob(word, marks)
     const matches = nameGlob(word)
     if (this.#markServers(this.#serversLike(matches), marks)) return true
@@ -125,7 +124,7 @@ class KnownTools {
   markPossible(word: string, marks: Marks): boolean {
     if (this.#byServer.has(word)) return this.#markServers([word], marks)
     const exact = [...(this.#byWriting.get(word) ?? []), ...(this.#byTool.get(word) ?? [])]
-    if (!GLOB.test(word)) return marks.add(exact)
+    if (!isNameGlob(word)) return marks.add(exact)
     const matches = nameGlob(word)
     const found = [
       LOOKS_FULL.test(word) && this.#markFullGlob(word, marks),

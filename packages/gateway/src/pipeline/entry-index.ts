@@ -1,4 +1,4 @@
-import { nameGlob, type ToolEntry } from '@sallyport/core'
+import { isNameGlob, nameGlob, type ToolEntry } from '@sallyport/core'
 import type { CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { Neighbours } from '../governance/governance.ts'
 
@@ -20,7 +20,7 @@ export class EntryIndex {
       const same = this.#byKey.get(entry.key)
       if (same) same.push(entry)
       else this.#byKey.set(entry.key, [entry])
-      if (GLOB.test(entry.key)) this.#globs.push({ matches: nameGlob(entry.key), entry })
+      if (isNameGlob(entry.key)) this.#globs.push({ matches: nameGlob(entry.key), entry })
     }
     this.#isCanonical = this.#globs.length === 0 && entries.every(({ key }) => key.startsWith(CANONICAL))
   }
@@ -59,7 +59,7 @@ export class EntryIndex {
 
   /** The entries in which one of these is written out, and nothing else. */
   own(names: readonly string[]): readonly ToolEntry[] {
-    return this.written(names).filter(({ key }) => !GLOB.test(key))
+    return this.written(names).filter(({ key }) => !isNameGlob(key))
   }
 
   /** The entries in which one of these is written out. */
@@ -96,7 +96,6 @@ function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
   if (!entries.includes(entry)) entries.push(entry)
 }
 
-const GLOB = /[*?]/
 const NONE: readonly never[] = Object.freeze([])
 
 /** How a canonical name begins. */

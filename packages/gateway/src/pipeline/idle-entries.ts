@@ -1,4 +1,4 @@
-import { canonicalName, didYouMean, quoteText, type ToolEntry } from '@sallyport/core'
+import { canonicalName, didYouMean, isNameGlob, quoteText, type ToolEntry } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { GOVERNED_METHODS } from './governed-offer.ts'
 
@@ -43,7 +43,7 @@ export function idleEntries({ catalog, entries, entriesOf }: IdleQuestion): read
 }
 
 /** A pattern may be there for tools to come. */
-const isAboutOne = ({ key }: ToolEntry): boolean => !/[*?]/.test(key)
+const isAboutOne = ({ key }: ToolEntry): boolean => !isNameGlob(key)
 
 const methodNamesOf = (server: string): readonly string[] =>
   GOVERNED_METHODS.flatMap((tool) => [canonicalName({ server, tool }), `${server}/${tool}`])

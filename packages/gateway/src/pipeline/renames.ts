@@ -1,4 +1,4 @@
-import { canonicalName, type NameTable, type ToolEntry, type ToolRef } from '@sallyport/core'
+import { canonicalName, isNameGlob, type NameTable, type ToolEntry, type ToolRef } from '@sallyport/core'
 
 /** What the entries of tools.yaml want tools to be called, by canonical names. Of several wishes the first counts. */
 export function renamesIn(entries: readonly ToolEntry[], usual: NameTable): ReadonlyMap<string, string> {
@@ -16,7 +16,7 @@ export function renamesIn(entries: readonly ToolEntry[], usual: NameTable): Read
 /** Those that an entry with this key is about: a bare name counts only where it means one tool. */
 function toolsNamed(key: string, usual: NameTable): readonly ToolRef[] {
   const found = usual.find(key)
-  if (found.length === 1 || /[*?]/.test(key)) return found
+  if (found.length === 1 || isNameGlob(key)) return found
   const bare = key.startsWith('mcp_') ? usual.find(key.slice('mcp_'.length)) : []
   return bare.length === 1 ? bare : []
 }

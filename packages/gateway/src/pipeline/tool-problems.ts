@@ -1,4 +1,4 @@
-import { type JsonObject, shellWord, type ToolsFile } from '@sallyport/core'
+import { isNameGlob, type JsonObject, shellWord, type ToolsFile } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { ToolsKeeper } from '../governance/governance.ts'
 import type { IdleEntry } from './idle-entries.ts'
@@ -109,7 +109,7 @@ function aboutTool(
     const fix = `See what changed, and accept it: sallyport tools accept ${shellWord(tool)}`
     problems.push({ kind: 'drift', level: 'wrong', tool, problem, fix })
   }
-  const own = entries.filter(({ key }) => !/[*?]/.test(key))
+  const own = entries.filter(({ key }) => !isNameGlob(key))
   if (own.length > 1) {
     const places = own.map(({ key, line }) => `${key} (line ${line})`).join(', ')
     const problem = `${tool} has ${own.length} entries in ${file.path}: ${places}. Of each field the strictest value counts.`

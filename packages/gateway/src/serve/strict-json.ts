@@ -12,8 +12,9 @@ const repeated = new RepeatedMeta()
 /** Reads JSON that no two readers can take for different things. */
 export function readStrictJson(bytes: Buffer): StrictJson {
   const text = bytes.length <= MOST_PLAIN_BYTES ? bytes.toString('utf8') : undefined
-  // Decoded, everything that is not UTF-8 is this character.
-  if (text?.includes('\ufffd') !== false && !isUtf8(bytes)) return { flaw: 'it is not UTF-8' }
+  // Decoded, everything that is not UTF-8 is this character: a text without it need not be looked through again.
+  const mayBeBroken = text === undefined || text.includes('\ufffd')
+  if (mayBeBroken && !isUtf8(bytes)) return { flaw: 'it is not UTF-8' }
   return (text === undefined ? undefined : readPlainJson(text)) ?? scanJson(bytes)
 }
 

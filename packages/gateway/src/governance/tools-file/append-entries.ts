@@ -1,3 +1,4 @@
+import { isNameGlob } from '@sallyport/core'
 import { indentation } from './indentation.ts'
 import { type Insertion, insertAll } from './insert-lines.ts'
 import {
@@ -68,7 +69,7 @@ function sift(entries: readonly NewEntry[], file: ParsedFile): Sifted {
 
 /** Why a name cannot be a key. One with a `*` would be an entry about other tools too, which a server has no say in (GOV-4). */
 function flawOf({ name }: NewEntry): string | undefined {
-  if (/[*?]/.test(name)) return 'its name has a * or ? in it, which stand for other names in a key'
+  if (isNameGlob(name)) return 'its name has a * or ? in it, which stand for other names in a key'
   if (keyText(name).length > MAX_KEY_LENGTH)
     return `its key would be longer than the ${MAX_KEY_LENGTH} characters of YAML`
   return undefined
