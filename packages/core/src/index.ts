@@ -78,6 +78,7 @@ export {
 } from './protocol.ts'
 export { isRandom } from './random-looking.ts'
 export { redactJson, redactJsonInSteps, redactJsonText } from './redact-json.ts'
+export { repeatsName } from './repeated-names.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { sameJson } from './same-json.ts'
@@ -120,6 +121,7 @@ export {
   shapeText,
   type TextPage,
 } from './shaping/shaping.ts'
+export { findWeakness, MAKE_SECRET } from './shared-secret.ts'
 export { shellWord } from './shell-word.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
 export { camelCase, snakeCase } from './spelling.ts'

@@ -78,6 +78,7 @@ const jwtSchema = object('a mapping such as {jwks_uri: …, issuers: […]}', {
   jwksUri: optional(text('an address such as "https://issuer/jwks.json"')),
   secret: optional(text('a text, best as "${JWT_SECRET}"')),
   clockTolerance: optional(duration({ bare: 's', least: 0 })),
+  maxAge: optional(duration({ bare: 's', least: 1_000 })),
 })
 
 const authSchema = object('a mapping such as {jwt: {…}}', { jwt: optional(jwtSchema) })

@@ -7,7 +7,7 @@ import { describeIssue } from './config-issue.ts'
 import { DEFAULT_GOVERNANCE } from './defaults.ts'
 import { load, mistakes } from './home.test-kit.ts'
 
-const LONG = 'x'.repeat(32)
+const LONG = 'a long enough secret for HMAC-SHA256'
 
 const governance = async (yaml: string, environment = {}) =>
   (await load(`governance: ${yaml}`, environment)).settings.governance
@@ -93,10 +93,14 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     expect(local.approvalHook?.url).toBe('http://127.0.0.1:9/a')
   })
 
-  it('warns of a secret of the hook that others could read or guess, and does not show it', async () => {
-    const told = (await warningsOf('governance: {approval_hook: {url: "https://h", secret: hunter2}}')).join('\n')
-    expect(told).toMatch(/Write "\$\{HOOK_SECRET\}"[\s\S]*short enough to be guessed/)
-    expect(told).not.toContain('hunter2')
+  it('refuses a secret of the hook that others could guess, warns of one that they could read, and shows neither', async () => {
+    const hook = (secret: string) => `governance: {approval_hook: {url: "https://h", secret: "${secret}"}}`
+    const refused = (await mistakes(hook('changeme'))).join()
+    expect(refused).toContain('it has 8 bytes; expected at least 32. Make one with `openssl rand -hex 32`')
+    expect(refused).not.toContain('changeme')
+    const told = (await warningsOf(hook(LONG))).join()
+    expect(told).toContain('Write "${HOOK_SECRET}"')
+    expect(told).not.toContain(LONG)
   })
 
   it('sets what raises the mode, each part by itself, or switches it off', async () => {
@@ -204,7 +208,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
       '1:27 governance.escalation.audit_failing: expected a mapping such as {lasting: 30s, to: DEGRADED}, or false; got true.',
     ],
   ])('is refused for {%s}', async (entry, mistake) => {
-    expect(await mistakes(`governance: {${entry}}`, { V: 'hunter2' })).toEqual([`config.yaml:${mistake}`])
+    expect(await mistakes(`governance: {${entry}}`, { V: LONG })).toEqual([`config.yaml:${mistake}`])
   })
 
   it.each([

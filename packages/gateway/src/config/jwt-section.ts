@@ -21,7 +21,7 @@ export function readJwt(section: JwtSection, spot: Spot, log: IssueLog): JwtSett
   checkKeys(section, algorithms, { spot, log })
   checkIssuers(section, { spot, log })
   checkJwksUri(section, { spot, log })
-  checkSecret(section, { spot, log })
+  checkSecret(section, algorithms, { spot, log })
   return {
     issuers: section.issuers ?? [],
     audience: typeof section.audience === 'string' ? [section.audience] : (section.audience ?? []),
@@ -29,6 +29,7 @@ export function readJwt(section: JwtSection, spot: Spot, log: IssueLog): JwtSett
     jwksUri: section.jwksUri,
     secret: section.secret,
     toleranceSeconds: (section.clockTolerance ?? DEFAULT_TOLERANCE_MS) / 1_000,
+    maxAgeSeconds: section.maxAge === undefined ? undefined : section.maxAge / 1_000,
   }
 }
 
@@ -81,7 +82,8 @@ function checkJwksUri({ jwksUri }: JwtSection, { spot, log }: Report): void {
     log.error(at, 'expected an https address: keys that came over plain http could be anybody’s.')
 }
 
-function checkSecret({ secret }: JwtSection, { spot, log }: Report): void {
+function checkSecret({ secret }: JwtSection, algorithms: readonly string[], { spot, log }: Report): void {
   const at = spot.children.get('secret')
-  if (secret !== undefined && at !== undefined) checkSharedSecret({ secret, variable: 'JWT_SECRET' }, at, log)
+  if (secret !== undefined && at !== undefined)
+    checkSharedSecret({ secret, variable: 'JWT_SECRET', algorithms }, at, log)
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { describeIssue } from './config-issue.ts'
 import { load, mistakes } from './home.test-kit.ts'
 
-const LONG = 'x'.repeat(32)
+const LONG = 'a long enough secret for HMAC-SHA256'
 
 describe('the gateway section', () => {
   it('sets what it names and leaves the rest', async () => {
@@ -70,6 +70,7 @@ describe('the auth section', () => {
       jwksUri: undefined,
       secret: LONG,
       toleranceSeconds: 5,
+      maxAgeSeconds: undefined,
     })
     expect(warnings).toEqual([])
   })
@@ -88,7 +89,9 @@ describe('the auth section', () => {
     const both = 'secret: "${S}", jwks_uri: "https://i/jwks", issuers: ["https://i"]'
     const { settings } = await load(`auth: {jwt: {${both}}}`, { S: LONG })
     expect(settings.jwt?.algorithms).toEqual(['HS256', 'RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])
-    const chosen = await load(`auth: {jwt: {${both}, algorithms: [HS512, RS512]}}`, { S: LONG })
+    const chosen = await load(`auth: {jwt: {${both}, algorithms: [HS512, RS512]}}`, {
+      S: `${LONG} and for HMAC-SHA512 as well`,
+    })
     expect(chosen.settings.jwt?.algorithms).toEqual(['HS512', 'RS512'])
   })
 
@@ -116,10 +119,29 @@ describe('the auth section', () => {
     expect((await mistakes(`auth: {jwt: {${entry}}}`, { S: LONG })).join('\n')).toContain(problem)
   })
 
-  it('warns of a secret that is short or stands in the file', async () => {
-    const { warnings } = await load('auth: {jwt: {secret: hunter2}}')
-    expect(warnings.map(describeIssue).join('\n')).toMatch(/stands in the file[\s\S]*short enough to be guessed/)
-    expect(warnings.map(describeIssue).join('\n')).not.toContain('hunter2')
+  it.each([
+    ['', 'hunter2', 'it has 7 bytes; expected at least 32'],
+    ['', 'x'.repeat(100), 'it has fewer than 8 different characters'],
+    ['', 'changeme9'.repeat(5), 'it repeats a short piece'],
+    ['algorithms: [HS256, HS384], ', LONG, 'it has 36 bytes; expected at least 48'],
+    ['algorithms: [HS512], ', LONG, 'it has 36 bytes; expected at least 64'],
+  ])('refuses a secret that can be guessed: {%s} %#', async (other, secret, weakness) => {
+    const told = (await mistakes(`auth: {jwt: {${other}secret: "\${S}"}}`, { S: secret })).join('\n')
+    expect(told).toContain(`auth.jwt.secret: this secret can be guessed: ${weakness}.`)
+    expect(told).toContain('`openssl rand -hex 32`, and set the variable JWT_SECRET')
+    expect(told).not.toContain(secret)
+  })
+
+  it('warns of a secret in the file', async () => {
+    const told = (await load(`auth: {jwt: {secret: ${LONG}}}`)).warnings.map(describeIssue).join('\n')
+    expect(told).toContain('Write "${JWT_SECRET}"')
+    expect(told).not.toContain(LONG)
+  })
+
+  it('bounds the age of tokens where it is told to', async () => {
+    const { settings } = await load('auth: {jwt: {secret: "${S}", max_age: 1h}}', { S: LONG })
+    expect(settings.jwt?.maxAgeSeconds).toBe(3_600)
+    expect((await mistakes('auth: {jwt: {secret: "${S}", max_age: 0}}', { S: LONG })).join()).toContain('max_age')
   })
 })
 

@@ -93,6 +93,8 @@ export interface JwtSettings {
   readonly secret: string | undefined
   /** Clock tolerance in seconds. */
   readonly toleranceSeconds: number
+  /** How long after its `iat` a token is accepted at most. If missing, until its `exp`. */
+  readonly maxAgeSeconds: number | undefined
 }
 
 export interface GatewaySettings {

@@ -101,6 +101,21 @@ describe('a web hook for approvals', () => {
     expect(bodies[0]).not.toContain(KEY)
   })
 
+  it('that answers twice in one body, whatever the order, is not listened to', async () => {
+    for (const answers of ['"answer":"deny","answer":"once"', '"answer":"once","\\u0061nswer":"deny"']) {
+      const { warnings, untilWarned, approvals, ask } = await open((response, _tries, body) => {
+        const answer = Buffer.from(`{"id":${JSON.stringify(JSON.parse(body).id)},${answers},"by":"bot"}`)
+        response.writeHead(200, signatureHeaders(answer, { secret: SECRET, now: Date.now() })).end(answer)
+      })
+      const asked = ask()
+      await untilWarned
+      expect(warnings).toEqual([expect.stringContaining('it says something twice')])
+      const [pending] = approvals.pending
+      await approvals.answer(pending?.id ?? '', { answer: 'deny', by: 'olga', via: 'api' })
+      await asked
+    }
+  })
+
   it('that answers with more than anybody has to say is not listened to', async () => {
     const { warnings, untilWarned, approvals, ask } = await open((response) => response.end('"answer"'.repeat(20_000)))
     const outcome = ask()

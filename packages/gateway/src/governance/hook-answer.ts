@@ -1,4 +1,4 @@
-import { cutText, isJsonObject, SallyportError, visibleText } from '@sallyport/core'
+import { cutText, isJsonObject, repeatsName, SallyportError, visibleText } from '@sallyport/core'
 import type { ApprovalAnswer } from './approval.ts'
 
 const MEMBERS = new Set(['id', 'answer', 'by', 'why'])
@@ -25,13 +25,16 @@ export function readHookAnswer(body: Buffer, id: string): ApprovalAnswer {
 }
 
 function parse(body: Buffer): Readonly<Record<string, unknown>> {
+  const text = body.toString('utf8')
   let value: unknown
   try {
-    value = JSON.parse(body.toString('utf8'))
+    value = JSON.parse(text)
   } catch (cause) {
     throw invalid('it is not JSON', cause)
   }
   if (!isJsonObject(value)) throw invalid('it is not an object')
+  // Whoever signed it may have read the other one of two answers.
+  if (repeatsName(text)) throw invalid('it says something twice')
   return value
 }
 

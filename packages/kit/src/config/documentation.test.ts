@@ -18,7 +18,7 @@ it('the file in docs/kit/config.md is read as it stands there', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'sallyport-kit-docs-'))
   onTestFinished(() => rmSync(cwd, { recursive: true }))
   writeFileSync(join(cwd, 'config.yaml'), block(page('config.md'), 'yaml'))
-  const environment = { JWT_SECRET: 'x'.repeat(32), DATA_FOLDER: '/srv/data' }
+  const environment = { JWT_SECRET: 'a long enough secret for HMAC-SHA256', DATA_FOLDER: '/srv/data' }
   const warnings: string[] = []
   const options = { cwd, environment, onWarning: (warning: string) => warnings.push(warning) }
   const { name, options: made, listen } = await readServerConfig('records', options)
@@ -41,7 +41,7 @@ it('docs/kit/config.md names every key of a server', () => {
 
 it('the server in docs/kit/identity.md runs as it stands there', () => {
   const code = `${block(page('identity.md'), 'js')}\nconsole.log((await server.authenticate({})).status)`
-  const env = { ...process.env, JWT_SECRET: 'x'.repeat(32) }
+  const env = { ...process.env, JWT_SECRET: 'a long enough secret for HMAC-SHA256' }
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], {
     cwd: PACKAGE,
     env,

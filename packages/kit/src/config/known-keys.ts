@@ -5,7 +5,16 @@ export interface Keys {
 
 const leaves = (...keys: readonly string[]): Keys => Object.fromEntries(keys.map((key) => [key, 'leaf']))
 
-const JWT_KEYS = leaves('secret', 'jwksUri', 'publicKey', 'algorithms', 'issuers', 'audience', 'clockTolerance')
+const JWT_KEYS = leaves(
+  'secret',
+  'jwksUri',
+  'publicKey',
+  'algorithms',
+  'issuers',
+  'audience',
+  'clockTolerance',
+  'maxAge',
+)
 
 /** A kit server's own settings. */
 export const SERVER_KEYS: Keys = {

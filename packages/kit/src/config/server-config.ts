@@ -68,6 +68,7 @@ function readAuth(auth: Json | undefined, where: string): AuthOptions | undefine
     issuers: read.texts('issuers'),
     audience: typeof jwt.audience === 'string' ? jwt.audience : read.texts('audience'),
     clockTolerance: typeof jwt.clockTolerance === 'number' ? jwt.clockTolerance : read.text('clockTolerance'),
+    maxAge: typeof jwt.maxAge === 'number' ? jwt.maxAge : read.text('maxAge'),
   }
   return { jwt: defined(options), resourceMetadata: new Fields(auth, where).text('resourceMetadata') }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, quoteText, SallyportError } from '@sallyport/core'
+import { LEGACY_VERSIONS, MODERN_VERSION, quoteText, SallyportError } from '@sallyport/core'
 import { ParkedCalls, type RunningCall } from '../call/call.ts'
 import type { Identity } from '../identity/identity.ts'
 import {
@@ -30,6 +30,8 @@ interface Visit {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly identity: Identity
+  /** When its credential ends; undefined if it does not. */
+  readonly expiresAt: number | undefined
 }
 
 /** MCP over HTTP: both eras at one address, told apart message by message. */
@@ -57,7 +59,7 @@ export class HttpEndpoint {
           : { 'retry-after': String(caller.retryAfterSeconds) }
       return sendRefusal(response, { status: caller.status, error: { code: -32000, message: caller.problem }, headers })
     }
-    const visit = { request, response, identity: caller.identity }
+    const visit = { request, response, identity: caller.identity, expiresAt: caller.expiresAt }
     if (request.method === 'POST') return this.#post(visit)
     if (request.method === 'GET') return this.#listen(visit)
     if (request.method === 'DELETE') return this.#endSession(visit)
@@ -191,10 +193,9 @@ function modernStatus(code: unknown): number {
 const LONGEST_TIMER = 2 ** 31 - 1
 
 /** Every request proves anew who makes it; a stream was let in once, and may stay for no longer than its token. */
-function endWithToken({ response, identity }: Visit): void {
-  const expires = isJsonObject(identity.claims) ? identity.claims.exp : undefined
-  if (typeof expires !== 'number') return
-  const left = Math.min(Math.max(expires * 1_000 - Date.now(), 0), LONGEST_TIMER)
+function endWithToken({ response, expiresAt }: Visit): void {
+  if (expiresAt === undefined) return
+  const left = Math.min(Math.max(expiresAt - Date.now(), 0), LONGEST_TIMER)
   const timer = setTimeout(() => response.end(), left).unref()
   response.once('close', () => clearTimeout(timer))
 }

@@ -34,6 +34,7 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
   it('is the subject and session of the token, with its other claims', async () => {
     expect(await identify(bearer({ session_id: 's1', team: ['x'] }))).toEqual({
       identity: { userId: 'ada', sessionId: 's1', claims: { ...CLAIMS, session_id: 's1', team: ['x'] } },
+      expiresAt: (CLAIMS.exp + 5) * 1_000,
     })
   })
 
@@ -190,6 +191,8 @@ describe('a server', () => {
   })
 
   it('whose secret is too short does not start', () => {
-    expect(() => createMcpServer('records', { auth: { jwt: { secret: 'short' } } })).toThrow(/5 bytes; HS256/)
+    expect(() => createMcpServer('records', { auth: { jwt: { secret: 'short' } } })).toThrow(
+      /5 bytes; expected at least 32 for HS256/,
+    )
   })
 })

@@ -8,7 +8,8 @@ export type RequestHeaders = Readonly<Record<string, string | readonly string[] 
 
 /** Who asks, or how the request is to be refused. The words are ours and never hold anything of a token. */
 export type Authentication =
-  | { readonly identity: Identity }
+  /** `expiresAt` in milliseconds since 1970: a stream that was let in ends then. */
+  | { readonly identity: Identity; readonly expiresAt?: number }
   | { readonly status: 401; readonly wwwAuthenticate: string; readonly problem: string }
   /** The token cannot be judged at the moment: the issuer's keys could not be fetched. */
   | { readonly status: 503; readonly retryAfterSeconds: number; readonly problem: string }

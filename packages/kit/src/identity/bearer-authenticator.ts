@@ -62,7 +62,10 @@ export class BearerAuthenticator implements Authenticator {
     const { claims, expiresAt } = verified
     const owner = readOwner(claims, this.#settings.issuers)
     if ('problem' in owner) return this.#refusalOf(owner)
-    const authentication = Object.freeze({ identity: Object.freeze({ ...owner, claims: freezeAll(claims) }) })
+    const authentication = Object.freeze({
+      identity: Object.freeze({ ...owner, claims: freezeAll(claims) }),
+      expiresAt,
+    })
     this.#known.put(key, authentication, Math.min(expiresAt, this.#now() + KNOWN_MS))
     return authentication
   }

@@ -3,7 +3,7 @@ import { SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { type JwtOptions, readJwtOptions } from './jwt-options.ts'
 
-const SECRET = 'x'.repeat(64)
+const SECRET = 'a shared secret that is long enough for each of the three hashes.'
 const JWKS = 'https://issuer.example/jwks'
 const ISSUERS = ['https://issuer.example']
 const pem = (type: 'rsa' | 'ec', options: object) =>
@@ -21,10 +21,14 @@ describe('options that verify nothing are refused at start', () => {
   const REFUSED: readonly [string, JwtOptions, RegExp][] = [
     ['no key', {}, /one of secret, jwksUri and publicKey; got none/],
     ['two keys', { secret: SECRET, jwksUri: JWKS }, /got 2/],
-    ['an empty secret', { secret: '' }, /0 bytes; HS256 needs at least 32/],
-    ['a secret too short for HS256', { secret: 'x'.repeat(31) }, /31 bytes; HS256/],
-    ['one too short for HS384', { secret: 'x'.repeat(47), algorithms: ['HS256', 'HS384'] }, /HS384 needs at least 48/],
-    ['one too short for HS512', { secret: 'x'.repeat(63), algorithms: ['HS512'] }, /HS512 needs at least 64/],
+    ['an empty secret', { secret: '' }, /0 bytes; expected at least 32 for HS256/],
+    ['a secret too short for HS256', { secret: 'x'.repeat(31) }, /31 bytes; expected at least 32 for HS256/],
+    [
+      'one too short for HS384',
+      { secret: SECRET.slice(0, 47), algorithms: ['HS256', 'HS384'] },
+      /expected at least 48 for HS384/,
+    ],
+    ['one too short for HS512', { secret: 'x'.repeat(63), algorithms: ['HS512'] }, /expected at least 64 for HS512/],
     ['a public key as a secret', { secret: rsa.publicKey }, /holds a public or private key/],
     ['a JWK as a secret', { secret: `{"kty":"RSA","n":"${SECRET}"}` }, /holds a public or private key/],
     ['a secret with RS256', { secret: SECRET, algorithms: ['RS256'] }, /"RS256", which a secret cannot verify/],

@@ -1,4 +1,4 @@
-import { isLoopback, parseDuration, SallyportError } from '@sallyport/core'
+import { findWeakness, isLoopback, MAKE_SECRET, parseDuration, SallyportError } from '@sallyport/core'
 import type { JwtSettings } from './jwt-verifier.ts'
 import { readPublicKey } from './public-key.ts'
 
@@ -18,6 +18,8 @@ export interface JwtOptions {
   readonly audience?: string | readonly string[] | undefined
   /** How far clocks may differ, in seconds or as `30s`. Absent: 5 seconds. */
   readonly clockTolerance?: number | string | undefined
+  /** How long after its `iat` a token is accepted at most, in seconds or as `1h`. Absent: until its `exp`. */
+  readonly maxAge?: number | string | undefined
 }
 
 const DEFAULT_TOLERANCE_MS = 5_000
@@ -50,6 +52,7 @@ export function readJwtOptions(options: JwtOptions): JwtSettings {
     jwksUri,
     publicKey: own?.key,
     toleranceSeconds: readTolerance(options.clockTolerance) / 1_000,
+    maxAgeSeconds: readMaxAge(options.maxAge),
   }
 }
 
@@ -102,14 +105,9 @@ function checkSecret(secret: unknown, algorithms: readonly string[]): void {
       'secret holds a public or private key',
       'Give a public key as publicKey, with algorithms such as RS256.',
     )
-  const bytes = Buffer.byteLength(secret)
   for (const algorithm of algorithms) {
-    const least = SECRET_BYTES[algorithm] ?? 0
-    if (bytes >= least) continue
-    throw invalid(
-      `secret has ${bytes} bytes; ${algorithm} needs at least ${least}`,
-      `Make one with: node -e "console.log(require('crypto').randomBytes(${least}).toString('base64url'))"`,
-    )
+    const weakness = findWeakness(secret, SECRET_BYTES[algorithm] ?? 0)
+    if (weakness !== undefined) throw invalid(`secret can be guessed: ${weakness} for ${algorithm}`, `${MAKE_SECRET}.`)
   }
 }
 
@@ -127,6 +125,13 @@ function readTolerance(value: number | string | undefined): number {
   const ms = value === undefined ? DEFAULT_TOLERANCE_MS : parseDuration(value, 's')
   if (ms !== undefined && ms <= MAX_TOLERANCE_MS) return ms
   throw invalid('clockTolerance is no time of at most 10 minutes', 'Give seconds, or a text such as "30s".')
+}
+
+function readMaxAge(value: number | string | undefined): number | undefined {
+  if (value === undefined) return undefined
+  const ms = parseDuration(value, 's')
+  if (ms !== undefined && ms >= 1_000) return ms / 1_000
+  throw invalid('maxAge is not a duration of at least 1 second', 'Give seconds, or a string such as "1h".')
 }
 
 const invalid = (problem: string, hint: string): SallyportError =>

@@ -116,6 +116,17 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     ['has expired', { ...CLAIMS, exp: NOW - 5 }],
     ['expired long ago', { ...CLAIMS, exp: 0 }],
     ['expires before all time', { ...CLAIMS, exp: -1 }],
+    ['never expires, by 1e400', `{"iss":"${ISSUER}","aud":"records","exp":1e400,"sub":"ada"}`],
+    ['expires after the year 9999', { ...CLAIMS, exp: 1e300 }],
+    [
+      'is valid since before all time',
+      `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"nbf":-1e400,"sub":"ada"}`,
+    ],
+    [
+      'was made at the end of all time',
+      `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"iat":1e400,"sub":"ada"}`,
+    ],
+    ['was made before all time', { ...CLAIMS, iat: -1 }],
     ['expires at a text', { ...CLAIMS, exp: String(NOW + 60) }],
     ['never expires', { ...CLAIMS, exp: undefined }],
     ['expires at null', { ...CLAIMS, exp: null }],
@@ -135,6 +146,10 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     ['names no user', { ...CLAIMS, sub: undefined }],
     ['names two users', `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"sub":"root","sub":"ada"}`],
     ['names two users, one escaped', `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"sub":"a","s\\u0075b":"b"}`],
+    [
+      'says something twice further in',
+      `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"sub":"ada","act":[{"a":1,"a":2}]}`,
+    ],
     ['names its end twice', `{"iss":"${ISSUER}","aud":"records","exp":${NOW - 60},"sub":"ada","exp":${NOW + 60}}`],
     ['is a list', '[]'],
     ['is a text', '"sub"'],
@@ -147,6 +162,15 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     const found = await verifierOf({ secret: SECRET, algorithms: ['HS256'] }).verify(made)
     expect(found).toHaveProperty('certainty')
     expect(problemOf(found)).toMatch(/^[\w ',-]+$/)
+  })
+
+  it('those younger than maxAge pass, and no others', async () => {
+    const options = { secret: SECRET, algorithms: ['HS256'], maxAge: '1m' }
+    const made = (iat: unknown) => token('HS256', { alg: 'HS256' }, { ...CLAIMS, exp: NOW + 86_400, iat })
+    for (const iat of [NOW, NOW - 64, NOW + 5]) expect(await outcome(options, made(iat))).toBe('accepted')
+    for (const iat of [undefined, NOW - 66, NOW + 6, '0', null, 0])
+      expect(await outcome(options, made(iat))).not.toBe('accepted')
+    expect(await verifierOf(options).verify(made(NOW - 10))).toMatchObject({ expiresAt: START + 55_000 })
   })
 
   it('names that only look repeated are not', async () => {

@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto'
-import { type JsonObject, SallyportError } from '@sallyport/core'
+import { type JsonObject, repeatsName, SallyportError } from '@sallyport/core'
 import type { FlattenedJWSInput, JWSHeaderParameters, JWTVerifyOptions, JWTVerifyResult } from 'jose'
 import { type JwtRefusal, refuseClaim, refuseFinally, refuseForNow } from './jwt-refusal.ts'
 import { RemoteKeys } from './remote-keys.ts'
-import { repeatsName } from './repeated-names.ts'
 
 type Jose = typeof import('jose')
 
@@ -18,6 +17,8 @@ export interface JwtSettings {
   readonly publicKey?: KeyObject | undefined
   /** Clock tolerance in seconds. */
   readonly toleranceSeconds: number
+  /** How long after its `iat` a token is accepted, whatever its `exp` says. If missing, `exp` alone counts. */
+  readonly maxAgeSeconds?: number | undefined
 }
 
 /** What a token says that is signed, timely and meant for us. */
@@ -101,9 +102,18 @@ function flawOf({ payload, protectedHeader }: JWTVerifyResult, { settings, token
   if (typ !== undefined && !ACCEPTED_TYPES.has(typ.toLowerCase()))
     return refuseFinally('The token was made for another purpose')
   if (settings.audience.length === 0 && payload.aud !== undefined) return refuseClaim('aud')
+  const untimely = TIME_CLAIMS.find((claim) => payload[claim] !== undefined && !isTime(payload[claim]))
+  if (untimely !== undefined) return refuseClaim(untimely)
   const parts = token.split('.', 2).map((part) => Buffer.from(part, 'base64url').toString('utf8'))
   return parts.some(repeatsName) ? refuseFinally('The token says something twice') : undefined
 }
+
+const TIME_CLAIMS = ['exp', 'nbf', 'iat'] as const
+/** The end of the year 9999. */
+const LATEST_TIME = 253_402_300_799
+
+/** `1e400` is a number of JSON, and read as Infinity: a token that never ends. */
+const isTime = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= LATEST_TIME
 
 function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
   return {
@@ -111,15 +121,17 @@ function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
     clockTolerance: settings.toleranceSeconds,
     currentDate: new Date(now),
     requiredClaims: ['exp', 'sub'],
+    ...(settings.maxAgeSeconds === undefined ? {} : { maxTokenAge: settings.maxAgeSeconds }),
     ...(settings.issuers.length > 0 ? { issuer: [...settings.issuers] } : {}),
     ...(settings.audience.length > 0 ? { audience: [...settings.audience] } : {}),
   }
 }
 
-const toVerified = ({ payload }: JWTVerifyResult, { toleranceSeconds }: JwtSettings): VerifiedToken => ({
-  claims: payload as JsonObject,
-  expiresAt: ((payload.exp ?? 0) + toleranceSeconds) * 1_000,
-})
+function toVerified({ payload }: JWTVerifyResult, { toleranceSeconds, maxAgeSeconds }: JwtSettings): VerifiedToken {
+  const { exp = 0, iat = 0 } = payload
+  const end = maxAgeSeconds === undefined ? exp : Math.min(exp, iat + maxAgeSeconds)
+  return { claims: payload as JsonObject, expiresAt: (end + toleranceSeconds) * 1_000 }
+}
 
 function toRefusal(error: unknown, { errors }: Jose): JwtRefusal {
   if (error instanceof SallyportError)

@@ -1,7 +1,7 @@
-import { parseSensitivity, SallyportError, type Sensitivity } from '@sallyport/core'
+import { findWeakness, MAKE_SECRET, parseSensitivity, SallyportError, type Sensitivity } from '@sallyport/core'
 
 export interface LabelOptions {
-  /** Signs the labels that results carry. At least 32 characters, the same where they are verified. */
+  /** Signs the labels that results carry. At least 32 bytes, the same where they are verified. */
   readonly secret?: string
   /** From where on a session counts as private. Absent: CONFIDENTIAL. */
   readonly privateFrom?: Sensitivity
@@ -12,7 +12,7 @@ export interface LabelSettings {
   readonly privateFrom: Sensitivity
 }
 
-const SHORTEST_SECRET = 32
+const MIN_SECRET_BYTES = 32
 
 export function readLabelOptions({ secret, privateFrom = 'CONFIDENTIAL' }: LabelOptions = {}): LabelSettings {
   if (secret !== undefined) checkSecret(secret)
@@ -21,8 +21,9 @@ export function readLabelOptions({ secret, privateFrom = 'CONFIDENTIAL' }: Label
 
 /** Whoever knows the secret can only raise labels; one that can be guessed would let anybody. */
 export function checkSecret(secret: unknown): void {
-  if (typeof secret === 'string' && secret.length >= SHORTEST_SECRET) return
-  throw new SallyportError('CONFIG_INVALID', 'The secret that signs labels is too short.', {
-    hint: `Expected at least ${SHORTEST_SECRET} characters, such as those of: openssl rand -hex 32`,
+  const weakness = typeof secret === 'string' ? findWeakness(secret, MIN_SECRET_BYTES) : 'it is not a string'
+  if (weakness === undefined) return
+  throw new SallyportError('CONFIG_INVALID', `The secret that signs labels can be guessed: ${weakness}.`, {
+    hint: `${MAKE_SECRET}.`,
   })
 }
