@@ -105,6 +105,15 @@ export type SallyportEvent =
   | { readonly type: 'PROFILES_CHANGED'; readonly profiles: readonly string[] }
   | { readonly type: 'TOKEN_MINTED'; readonly token_id: string; readonly agent: string; readonly profile: string }
   | { readonly type: 'TOKEN_REVOKED'; readonly token_id: string }
+  /** Credentials that were refused since the last such record of this source: the first at once, then once a minute. */
+  | {
+      readonly type: 'CREDENTIALS_REFUSED'
+      /** `loopback`, an address, a /64 of IPv6, `socket`, or `others`. */
+      readonly source: string
+      readonly count: number
+      /** How many of each: `token`, `signature`, `login`, `cookie`. */
+      readonly kinds: Readonly<Record<string, number>>
+    }
   /** Somebody has to say yes before the call goes on; `approval` is the name of the question. */
   | ({
       readonly type: 'APPROVAL_REQUESTED'

@@ -81,6 +81,7 @@ export class Doors {
     const listener = await openHttpServer({
       mcp,
       authenticator: () => this.#gateway.gatekeeper.authenticatorFor(whose),
+      failures: this.#gateway.failures,
       admin: this.#admin,
       narrow: (principal, agent, variant) =>
         narrowPrincipal(this.#gateway.settings.profiles, principal, { agent, variant }),
@@ -127,6 +128,7 @@ export class Doors {
   /** Who comes over the socket is the local agent, unless a token says whom they speak for. */
   #judgeToken({ headers }: IncomingMessage): SallyportError | undefined {
     if (headers.upgrade !== SOCKET_PROTOCOLS.lines || this.#principalOf(headers.authorization)) return undefined
+    this.#gateway.failures.count(undefined, 'token')
     return new SallyportError('UNAUTHENTICATED', 'The token of this window is not known here, or no longer counts.', {
       hint: 'A run ends its token with itself. For other windows, make one with `sallyport connect`.',
     })
@@ -232,11 +234,11 @@ function checkReach({ host, noAuth }: Port, allowRemote: boolean): void {
 /** What the admin plane may see and do of a gateway. */
 export function adminContextOf(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, store, tokens, logins, governing, ids } = gateway
+  const { sessions, store, tokens, logins, failures, governing, ids } = gateway
   return {
     version: VERSION,
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, store, tokens, logins, ids },
+    ...{ sessions, store, tokens, logins, failures, ids },
     mode: governing.modes.keeper,
     review: governing.review,
     approving: governing.approving,

@@ -10,7 +10,13 @@ import { Governing } from './governing.ts'
 import { CallGauge, type Listings, type Pipeline } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, type HttpMcp, type LegacySessions, type Methods } from './serve/serve.ts'
 import { createServing, type Serving } from './serving.ts'
-import { createLogins, type Gatekeeper, type LocalTokens, type Logins } from './sessions/sessions.ts'
+import {
+  CredentialFailures,
+  createLogins,
+  type Gatekeeper,
+  type LocalTokens,
+  type Logins,
+} from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { traceOf } from './trace-of.ts'
@@ -48,6 +54,7 @@ export class Gateway {
   readonly tokens: LocalTokens
   readonly gatekeeper: Gatekeeper
   readonly logins: Logins
+  readonly failures = new CredentialFailures({ report: (event) => this.#credentialsRefused(event) })
   readonly builtIns: McpServer
   readonly telemetry: Telemetry
   readonly #parts: GatewayParts
@@ -243,6 +250,16 @@ export class Gateway {
     }
   }
 
+  #credentialsRefused(event: Extract<SallyportEvent, { type: 'CREDENTIALS_REFUSED' }>): void {
+    const { count, source } = event
+    this.#parts.onWarning(
+      count === 1
+        ? `A credential from ${source} was refused; \`sallyport audit --type CREDENTIALS_REFUSED\` shows which kind.`
+        : `${count} more credentials from ${source} were refused.`,
+    )
+    this.record(event)
+  }
+
   close(reason: string): Promise<void> {
     this.#closing ??= this.#shutDown(reason)
     return this.#closing
@@ -258,6 +275,7 @@ export class Gateway {
     await this.fleet.close()
     await this.governing.close()
     await this.#opened.shelves.close()
+    this.failures.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
     this.gatekeeper.close()
     this.tokens.close()

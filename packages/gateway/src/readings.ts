@@ -2,7 +2,7 @@ import type { Gateway } from './gateway.ts'
 import type { Readings } from './telemetry/telemetry.ts'
 
 /** What a gateway says of itself when somebody looks at its figures. */
-export function readingsOf({ fleet, gauge, governing, sessions, store }: Gateway): Readings {
+export function readingsOf({ fleet, gauge, governing, sessions, store, failures }: Gateway): Readings {
   const enabled = fleet
     .all()
     .map((upstream) => upstream.status())
@@ -13,6 +13,7 @@ export function readingsOf({ fleet, gauge, governing, sessions, store }: Gateway
     // One that is stopped sleeps until somebody calls it.
     upstreams: enabled.map(({ id, state }) => ({ id, isUp: state === 'ready' || state === 'stopped' })),
     auditFailures: store.log.failures,
+    credentialsRefused: failures.totals,
     mode: governing.rules.modeState().mode,
     approvalsPending: governing.approvals.pending.length,
   }

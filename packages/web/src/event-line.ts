@@ -4,7 +4,14 @@ import { createElement } from './element.ts'
 /** What matters of an event, in the order in which it is shown. Names are those of the record. */
 const FIELDS = ['tool_name', 'server', 'agent', 'reason', 'error', 'message', 'latency_ms', 'call_id'] as const
 
-const BAD = new Set(['TOOL_CALL_FAILED', 'POLICY_DENIED', 'UPSTREAM_LOST', 'UPSTREAM_NEEDS_LOGIN', 'CONFIG_REJECTED'])
+const BAD = new Set([
+  'TOOL_CALL_FAILED',
+  'POLICY_DENIED',
+  'UPSTREAM_LOST',
+  'UPSTREAM_NEEDS_LOGIN',
+  'CONFIG_REJECTED',
+  'CREDENTIALS_REFUSED',
+])
 
 export function createEventLine(event: EventView): HTMLElement {
   const fields: Readonly<Record<string, unknown>> = event

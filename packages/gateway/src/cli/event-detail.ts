@@ -31,6 +31,7 @@ const DETAILS: Details = {
   PROFILES_CHANGED: ({ profiles }) => profiles.join(', '),
   TOKEN_MINTED: ({ profile }) => `profile ${profile}`,
   TOKEN_REVOKED: () => '',
+  CREDENTIALS_REFUSED: ({ source, kinds }) => `${kindsText(kinds)} from ${source}`,
   APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,
   APPROVAL_ANSWERED: ({ answer, why, unwritten, ...event }) =>
     `${ANSWER_WORDS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}${unwrittenText(unwritten)}`,
@@ -59,5 +60,10 @@ function listsText(lists: Readonly<Record<string, readonly string[]>>): string {
     .flatMap(([name, items]) => (items.length > 0 ? [`${name} ${items.join(', ')}`] : []))
     .join('; ')
 }
+
+const kindsText = (kinds: Readonly<Record<string, number>>): string =>
+  Object.entries(kinds)
+    .map(([kind, count]) => `${count} ${kind}`)
+    .join(', ')
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`

@@ -94,7 +94,7 @@ export interface JwtSettings {
   /** Clock tolerance in seconds. */
   readonly toleranceSeconds: number
   /** How long after its `iat` a token is accepted at most. If missing, until its `exp`. */
-  readonly maxAgeSeconds: number | undefined
+  readonly maxAgeSeconds?: number | undefined
 }
 
 export interface GatewaySettings {

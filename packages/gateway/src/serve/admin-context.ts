@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Home, ProfileDesk, Settings } from '../config/config.ts'
 import type { ApprovalHook, Approvals, LineChange, ModeKeeper, PendingApproval } from '../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../pipeline/pipeline.ts'
-import type { LocalTokens, Logins } from '../sessions/sessions.ts'
+import type { CredentialFailures, LocalTokens, Logins } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { Exposition } from '../telemetry/telemetry.ts'
 import type { Fleet } from '../upstream/upstream.ts'
@@ -34,6 +34,7 @@ export interface AdminContext {
   readonly store: Store
   readonly tokens: LocalTokens
   readonly logins: Logins
+  readonly failures: CredentialFailures
   readonly mode: ModeKeeper
   readonly approving: ApprovalDesk
   readonly review: ToolReview

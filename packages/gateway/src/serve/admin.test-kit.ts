@@ -77,6 +77,7 @@ export async function openAdminBench(asked: Credentials = 'of everybody'): Promi
   const listener = await openHttpServer({
     mcp: gateway.httpMcp,
     authenticator: () => gateway.gatekeeper.authenticatorFor(asked),
+    failures: gateway.failures,
     admin: createAdmin(context),
     narrow: (principal, agent, variant) => narrowPrincipal(gateway.settings.profiles, principal, { agent, variant }),
     watch: () => () => {},
@@ -122,10 +123,10 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
 
 function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, store, tokens, logins, governing, ids } = gateway
+  const { sessions, store, tokens, logins, failures, governing, ids } = gateway
   return {
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, store, tokens, logins, ids },
+    ...{ sessions, store, tokens, logins, failures, ids },
     mode: governing.modes.keeper,
     review: governing.review,
     approving: governing.approving,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Principal, SallyportError } from '@sallyport/core'
-import { clearedCookie, sessionCookie } from '../sessions/sessions.ts'
+import { type CredentialKind, clearedCookie, RETRY_AFTER_SECONDS, sessionCookie } from '../sessions/sessions.ts'
 import { adminCaller } from './admin-caller.ts'
 import type { AdminContext } from './admin-context.ts'
 import { setAdminHeaders } from './admin-headers.ts'
@@ -69,10 +69,17 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
   const answered = answeredAt(path)
   if (answered !== undefined) {
     requireMethod(visit, ['POST'])
-    return serveHookAnswer({ request, response, id: answered, hook: context.approving.hook })
+    return serveHookAnswer({ request, response, id: answered, hook: context.approving.hook }).catch(
+      async (error: unknown) => {
+        if (isUnauthenticated(error)) await penalize(visit, 'signature', context)
+        throw error
+      },
+    )
   }
   const principal = adminCaller(request, bearer, context.logins)
   if (path === '/login') return logIn(visit, context)
+  if (principal === undefined && context.logins.isStale(request.headers.cookie))
+    await penalize(visit, 'cookie', context)
   if (principal === undefined) return turnAway(visit)
   if (path === '/logout') return logOut(visit, context)
   if (path === '/panic') {
@@ -85,12 +92,24 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
   return sendUiFile(response, path)
 }
 
+/** Counts a credential that was refused, and waits where its source has to. Throws if the answer is another. */
+async function penalize({ request, response }: Visit, kind: CredentialKind, { failures }: AdminContext): Promise<void> {
+  const error = await failures.penalize(request.socket.remoteAddress, kind)
+  if (error === undefined) return
+  response.setHeader('retry-after', RETRY_AFTER_SECONDS)
+  throw error
+}
+
+const isUnauthenticated = (error: unknown): boolean =>
+  error instanceof SallyportError && error.code === 'UNAUTHENTICATED'
+
 /** Trades the one-time code of a link for a cookie. A HEAD request must not use it up. */
-function logIn(visit: Visit, { logins }: AdminContext): void {
+async function logIn(visit: Visit, context: AdminContext): Promise<void> {
   const { request, response } = visit
   requireMethod(visit, ['GET', 'HEAD'])
   const code = request.method === 'GET' ? new URLSearchParams(request.url?.split('?')[1]).get('token') : undefined
-  const cookie = code ? logins.redeem(code) : undefined
+  const cookie = code ? context.logins.redeem(code) : undefined
+  if (code && cookie === undefined) await penalize(visit, 'login', context)
   if (cookie === undefined) return sendLoginPage(response)
   response.writeHead(303, { location: '/', 'set-cookie': sessionCookie(cookie), 'content-length': 0 }).end()
 }

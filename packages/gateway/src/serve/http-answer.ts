@@ -3,6 +3,8 @@ import type { Reply } from './client-request.ts'
 
 /** The way back to whoever made a request over HTTP: one whole message, or whatever node's own response can say. */
 export interface HttpAnswer {
+  /** Where the request came from. */
+  readonly address: string | undefined
   /** The connection is not there any more. */
   readonly isGone: boolean
   /** It has been begun, or nobody is left to take it. */

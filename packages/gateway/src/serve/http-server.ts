@@ -3,7 +3,14 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Principal, SallyportError } from '@sallyport/core'
 import { createRequestGuard, type RequestGuard } from '@sallyport/kit/http-intake'
-import { type Authentication, type Authenticator, isRefusal, type Refusal } from '../sessions/sessions.ts'
+import {
+  type Authentication,
+  type Authenticator,
+  type CredentialFailures,
+  isRefusal,
+  RETRY_AFTER_SECONDS,
+  type Refusal,
+} from '../sessions/sessions.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import { HttpConnections } from './http-connections.ts'
 import { sendRefusal } from './http-exchange.ts'
@@ -17,6 +24,7 @@ export interface Routes {
   readonly mcp: HttpMcp
   /** Asked anew for every request: a changed configuration brings another. */
   readonly authenticator: () => Authenticator
+  readonly failures: CredentialFailures
   /** The admin plane; it judges the caller's role itself, since browsers come with a cookie. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
   /** Who a caller is on a path that names a profile, or why it is not let in there. */
@@ -128,7 +136,8 @@ function routeMcp(path: string, visit: Visit): Promise<void> | undefined {
 
 function enterMcp(path: string, caller: Authentication, visit: Visit): void {
   const { request, answer, routes } = visit
-  if (isRefusal(caller)) return sendRefusal(answer, caller.refused, { headers: challengeOf(caller) })
+  if (isRefusal(caller))
+    return withPenalty(caller, visit, ({ refused, headers }) => sendRefusal(answer, refused, { headers }))
   const principal = atPath(caller, path, routes)
   if (principal instanceof SallyportError) sendRefusal(answer, principal)
   else routes.mcp.handle({ request, answer, principal, watch: routes.watch })
@@ -136,7 +145,10 @@ function enterMcp(path: string, caller: Authentication, visit: Visit): void {
 
 async function routeAdmin(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
   const caller = await adminCallerOf(request, routes)
-  if (caller && isRefusal(caller)) return sendProblem(response, caller.refused, challengeOf(caller))
+  if (caller && isRefusal(caller)) {
+    const answer = { address: request.socket.remoteAddress }
+    return withPenalty(caller, { answer, routes }, ({ refused, headers }) => sendProblem(response, refused, headers))
+  }
   await routes.admin(request, response, caller)
 }
 
@@ -146,6 +158,25 @@ async function adminCallerOf(
   { authenticator }: Routes,
 ): Promise<Authentication | undefined> {
   return headers.authorization === undefined ? undefined : authenticator().authenticate(headers.authorization)
+}
+
+interface AnsweredRefusal {
+  readonly refused: SallyportError
+  readonly headers: Readonly<Record<string, string>>
+}
+
+interface Failed {
+  readonly answer: Pick<HttpAnswer, 'address'>
+  readonly routes: Pick<Routes, 'failures'>
+}
+
+/** Who brings a wrong credential again and again waits for the answer. */
+function withPenalty(caller: Refusal, { answer, routes }: Failed, send: (refusal: AnsweredRefusal) => void): void {
+  const plain = { refused: caller.refused, headers: challengeOf(caller) }
+  if (caller.credential !== 'wrong') return send(plain)
+  void routes.failures.penalize(answer.address, 'token').then((refused) => {
+    send(refused === undefined ? plain : { refused, headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
+  })
 }
 
 const challengeOf = ({ challenge }: Refusal): Readonly<Record<string, string>> =>

@@ -13,6 +13,10 @@ export class NodeAnswer implements HttpAnswer {
     this.response = response
   }
 
+  get address(): string | undefined {
+    return this.#request.socket.remoteAddress
+  }
+
   get isGone(): boolean {
     return this.response.destroyed
   }

@@ -24,6 +24,10 @@ export class WholeAnswer implements HttpAnswer {
     this.#done = done
   }
 
+  get address(): string | undefined {
+    return this.#socket.remoteAddress
+  }
+
   get isGone(): boolean {
     return this.#socket.destroyed
   }

@@ -11,6 +11,8 @@ export interface Refusal {
   readonly refused: SallyportError
   /** The WWW-Authenticate value (RFC 6750, 3), for answers with status 401. */
   readonly challenge: string | undefined
+  /** `wrong`: a credential was brought that is not accepted, and is counted. */
+  readonly credential: 'missing' | 'wrong' | 'unverified'
 }
 
 export type Authentication = Principal | Refusal
@@ -127,7 +129,7 @@ const HINT =
   'Send "Authorization: Bearer <token>" with a token of `sallyport token`, or the one in tokens/agent of the state.'
 
 /** One value for all who come without: a flood of them costs no stack trace each. */
-const ABSENT = unauthenticated('The request carries no bearer token.', REALM)
+const ABSENT: Refusal = { ...unauthenticated('The request carries no bearer token.', REALM), credential: 'missing' }
 const MALFORMED = unauthenticated('The Authorization header is not one bearer token.', invalidToken('malformed'))
 const UNKNOWN = unauthenticated('The token is not known here, or has expired or been revoked.', invalidToken('unknown'))
 const BUSY: Refusal = {
@@ -135,16 +137,19 @@ const BUSY: Refusal = {
     hint: 'Try again in a moment.',
   }),
   challenge: undefined,
+  credential: 'unverified',
 }
 
 function refusalOf({ problem, certainty, cause }: JwtRefusal): Refusal {
   if (certainty !== 'unverifiable') return unauthenticated(`${problem}.`, invalidToken(problem), cause)
   const hint = 'Try again in a moment; the log of the gateway says more.'
-  return { refused: new SallyportError('OVERLOADED', `${problem}.`, { hint, cause }), challenge: undefined }
+  const refused = new SallyportError('OVERLOADED', `${problem}.`, { hint, cause })
+  return { refused, challenge: undefined, credential: 'unverified' }
 }
 
 function unauthenticated(message: string, challenge: string, cause?: unknown): Refusal {
-  return { refused: new SallyportError('UNAUTHENTICATED', message, { hint: HINT, cause }), challenge }
+  const refused = new SallyportError('UNAUTHENTICATED', message, { hint: HINT, cause })
+  return { refused, challenge, credential: 'wrong' }
 }
 
 /** The description is one of our own phrases: nothing that was sent can get into a header that way. */

@@ -49,6 +49,11 @@ export class Logins {
     return value
   }
 
+  /** Whether the Cookie header carries a session that is over, or never was. */
+  isStale(header: string | undefined): boolean {
+    return header?.includes(`${COOKIE_NAME}=`) === true && this.verifyCookie(header) === undefined
+  }
+
   /** The operator, when the Cookie header carries a living session; that use keeps it alive. */
   verifyCookie(header: string | undefined): Principal | undefined {
     const key = sessionKey(header)

@@ -1,5 +1,6 @@
 export { isClaimText } from '@sallyport/kit/identity'
 export { type Authentication, type Authenticator, isRefusal, type Refusal } from './authenticate.ts'
+export { CredentialFailures, type CredentialKind, RETRY_AFTER_SECONDS } from './credential-failures.ts'
 export { type Credentials, Gatekeeper } from './gatekeeper.ts'
 export { type LocalTokens, type MintedToken, type MintRequest, openLocalTokens } from './local-tokens.ts'
 export { clearedCookie, createLogins, type Logins, sessionCookie } from './login.ts'

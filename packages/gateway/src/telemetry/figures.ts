@@ -11,6 +11,8 @@ export interface Readings {
   readonly sessions: number
   readonly upstreams: readonly { readonly id: string; readonly isUp: boolean }[]
   readonly auditFailures?: number
+  /** By kind. */
+  readonly credentialsRefused?: Readonly<Record<string, number>>
   readonly mode?: Mode
   readonly approvalsPending?: number
 }
@@ -57,7 +59,8 @@ export class Figures {
 }
 
 function readFamilies(readings: Readings): readonly MetricFamily[] {
-  const { callsInFlight, sessions, upstreams, auditFailures, mode, approvalsPending } = readings
+  const { callsInFlight, sessions, upstreams, auditFailures, credentialsRefused, mode, approvalsPending } = readings
+  const refused = Object.entries(credentialsRefused ?? {}).map(([kind, count]) => [count, ['kind', kind]] as const)
   const up = upstreams.map(({ id, isUp }) => [isUp ? 1 : 0, ['server', labelText(id)]] as const)
   const modes = mode === undefined ? [] : MODES.map((name) => [name === mode ? 1 : 0, ['mode', name]] as const)
   return [
@@ -66,6 +69,7 @@ function readFamilies(readings: Readings): readonly MetricFamily[] {
     gauge('sallyport_upstream_up', 'Whether a server can be called.', up),
     gauge('sallyport_mode', 'The mode that is in force.', modes),
     gauge('sallyport_approvals_pending', 'Calls that wait for somebody to say yes.', given(approvalsPending)),
+    counted('sallyport_credentials_refused', 'Credentials that were refused.', refused),
     counted('sallyport_audit_write_failures', 'Records that could not be written.', given(auditFailures)),
   ]
 }

@@ -19,6 +19,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   TOOLS_DISCOVERED: true,
   CONFIG_RELOADED: true,
   CONFIG_REJECTED: true,
+  CREDENTIALS_REFUSED: true,
   PROFILES_CHANGED: true,
   TOKEN_MINTED: true,
   TOKEN_REVOKED: true,

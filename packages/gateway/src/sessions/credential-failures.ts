@@ -1,0 +1,150 @@
+import { isLoopback, SallyportError, type SallyportEvent } from '@sallyport/core'
+
+/** What was refused: a bearer token or JWT, the signature of a web hook, the code of a login link, a browser's cookie. */
+export type CredentialKind = 'token' | 'signature' | 'login' | 'cookie'
+
+type RefusedEvent = Extract<SallyportEvent, { type: 'CREDENTIALS_REFUSED' }>
+
+export interface CredentialFailuresOptions {
+  readonly report: (event: RefusedEvent) => void
+  readonly windowMs?: number
+  readonly delayMs?: number
+}
+
+const WINDOW_MS = 60_000
+const DELAY_MS = 1_000
+/** So many refusals of one source in a window are answered at once: a client with an old token tries a few times. */
+const MAX_PROMPT = 10
+/** So many answers wait at the same time, of all sources together. */
+const MAX_HELD = 100
+const MAX_SOURCES = 64
+/** The sources beyond that. */
+const OTHERS = 'others'
+
+interface Source {
+  /** Of this window. */
+  count: number
+  /** Not reported yet. */
+  readonly unreported: Map<CredentialKind, number>
+  timer: NodeJS.Timeout
+}
+
+/**
+ * Counts the credentials that were refused, by where they came from, and slows down who keeps failing. A credential that
+ * is good never comes here: whoever shares an address with an attacker is neither refused nor delayed.
+ */
+export class CredentialFailures {
+  readonly #report: (event: RefusedEvent) => void
+  readonly #windowMs: number
+  readonly #delayMs: number
+  readonly #sources = new Map<string, Source>()
+  readonly #held = new Map<NodeJS.Timeout, () => void>()
+  readonly #totals: Record<CredentialKind, number> = { token: 0, signature: 0, login: 0, cookie: 0 }
+
+  constructor({ report, windowMs = WINDOW_MS, delayMs = DELAY_MS }: CredentialFailuresOptions) {
+    this.#report = report
+    this.#windowMs = windowMs
+    this.#delayMs = delayMs
+  }
+
+  /** Since the start. */
+  get totals(): Readonly<Record<CredentialKind, number>> {
+    return this.#totals
+  }
+
+  /** Counts one. Resolves when it may be answered; with an error that takes the answer's place if too many wait already. */
+  async penalize(address: string | undefined, kind: CredentialKind): Promise<SallyportError | undefined> {
+    if (this.count(address, kind) <= MAX_PROMPT) return undefined
+    if (this.#held.size >= MAX_HELD) return tooMany()
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => this.#release(timer), this.#delayMs)
+      this.#held.set(timer, resolve)
+    })
+    return undefined
+  }
+
+  /** Counts one that is answered at once. Returns how many there were in this window. */
+  count(address: string | undefined, kind: CredentialKind): number {
+    this.#totals[kind] += 1
+    const name = this.#nameOf(address)
+    const source = this.#sources.get(name) ?? this.#open(name)
+    source.count += 1
+    source.unreported.set(kind, (source.unreported.get(kind) ?? 0) + 1)
+    // The first one is reported at once, the others together at the end of the window.
+    if (source.count === 1) this.#tell(name, source)
+    return source.count
+  }
+
+  close(): void {
+    for (const [name, source] of this.#sources) {
+      clearTimeout(source.timer)
+      this.#tell(name, source)
+    }
+    this.#sources.clear()
+    for (const timer of [...this.#held.keys()]) this.#release(timer)
+  }
+
+  #release(timer: NodeJS.Timeout): void {
+    clearTimeout(timer)
+    this.#held.get(timer)?.()
+    this.#held.delete(timer)
+  }
+
+  #nameOf(address: string | undefined): string {
+    const name = sourceOf(address)
+    return this.#sources.has(name) || this.#sources.size < MAX_SOURCES ? name : OTHERS
+  }
+
+  #open(name: string): Source {
+    const source = { count: 0, unreported: new Map(), timer: this.#startWindow(name) }
+    this.#sources.set(name, source)
+    return source
+  }
+
+  #startWindow(name: string): NodeJS.Timeout {
+    return setTimeout(() => this.#endWindow(name), this.#windowMs).unref()
+  }
+
+  /** A source that goes on failing keeps its window, so that it is reported once in each. */
+  #endWindow(name: string): void {
+    const source = this.#sources.get(name)
+    if (source === undefined) return
+    if (!this.#tell(name, source)) return void this.#sources.delete(name)
+    source.count = 1
+    source.timer = this.#startWindow(name)
+  }
+
+  #tell(source: string, { unreported }: Source): boolean {
+    if (unreported.size === 0) return false
+    const kinds = Object.fromEntries(unreported)
+    unreported.clear()
+    const count = Object.values(kinds).reduce((sum, of) => sum + of, 0)
+    this.#report({ type: 'CREDENTIALS_REFUSED', source, count, kinds })
+    return true
+  }
+}
+
+/** One for all of this machine: it has sixteen million addresses of its own. One for each /64 of IPv6, which one host has. */
+function sourceOf(address: string | undefined): string {
+  if (address === undefined) return 'socket'
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  if (isLoopback(plain)) return 'loopback'
+  return plain.includes(':') ? `${networkOf(plain)}::/64` : plain
+}
+
+function networkOf(address: string): string {
+  const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? []
+  const groups = head === '' ? [] : head.split(':')
+  const last = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - last.length) }, () => '0')
+  return [...groups, ...zeros, ...last].slice(0, 4).join(':')
+}
+
+const tooMany = (): SallyportError =>
+  new SallyportError('RATE_LIMITED', 'Too many credentials from this address were refused.', {
+    hint: 'Try again later, with a credential that is valid.',
+  })
+
+/** For answers with status 429. */
+export const RETRY_AFTER_SECONDS = WINDOW_MS / 1_000
