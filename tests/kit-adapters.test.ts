@@ -9,6 +9,7 @@ import {
   READ,
   ToolFatalError,
   ToolRetryError,
+  toolResult,
 } from '@sallyport/kit'
 import { createAnthropicTools } from '@sallyport/kit/client/anthropic'
 import { createChatTools, createResponsesTools } from '@sallyport/kit/client/openai'
@@ -45,17 +46,18 @@ beforeEach(async () => {
   server.tool('down', { description: 'Fails', permission: READ }, () => {
     throw new ToolFatalError('The index is gone.')
   })
-  server.tool('picture', { description: 'Draws', permission: READ }, () => ({
-    content: [
-      { type: 'text', text: 'a pixel' },
-      { type: 'image', mimeType: 'image/png', data: PIXEL },
-      { type: 'audio', mimeType: 'audio/wav', data: 'UklGRg==' },
-    ],
-  }))
-  server.tool('numbers', { description: 'Counts', permission: READ }, () => ({
-    content: [],
-    structuredContent: { one: 1 },
-  }))
+  server.tool('picture', { description: 'Draws', permission: READ }, () =>
+    toolResult({
+      content: [
+        { type: 'text', text: 'a pixel' },
+        { type: 'image', mimeType: 'image/png', data: PIXEL },
+        { type: 'audio', mimeType: 'audio/wav', data: 'UklGRg==' },
+      ],
+    }),
+  )
+  server.tool('numbers', { description: 'Counts', permission: READ }, () =>
+    toolResult({ content: [], structuredContent: { one: 1 } }),
+  )
   server.tool(LONG, { description: 'Has a long name', permission: READ }, () => 'long')
   server.tool('odd.name.here', { description: 'Has an odd name', permission: READ }, () => 'odd')
   server.tool('wait', { description: 'Waits', permission: READ }, (_, { signal }) => {

@@ -7,6 +7,7 @@ import {
   READ,
   type Registration,
   textContent,
+  toolResult,
 } from '@sallyport/kit'
 import { PIXEL, SILENCE } from './fixture/media.ts'
 import { addKitPrompts, addKitResources } from './kit-definitions.ts'
@@ -45,16 +46,17 @@ function addContentTools(server: McpServer): void {
   const text = textContent('Multiple content types test:')
   const data = embedded('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}')
   add(server, 'test_simple_text', () => 'This is a simple text response for testing.')
-  add(server, 'test_image_content', () => ({ content: [PIXEL] }))
-  add(server, 'test_audio_content', () => ({ content: [SILENCE] }))
-  add(server, 'test_embedded_resource', () => ({
-    content: [embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')],
-  }))
-  add(server, 'test_multiple_content_types', () => ({ content: [text, PIXEL, data] }))
-  add(server, 'test_error_handling', () => ({
-    content: [textContent('This tool intentionally returns an error for testing')],
-    isError: true,
-  }))
+  add(server, 'test_image_content', () => toolResult({ content: [PIXEL] }))
+  add(server, 'test_audio_content', () => toolResult({ content: [SILENCE] }))
+  add(server, 'test_embedded_resource', () =>
+    toolResult({
+      content: [embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')],
+    }),
+  )
+  add(server, 'test_multiple_content_types', () => toolResult({ content: [text, PIXEL, data] }))
+  add(server, 'test_error_handling', () =>
+    toolResult({ content: [textContent('This tool intentionally returns an error for testing')], isError: true }),
+  )
 }
 
 function addNoticeTools(server: McpServer): void {

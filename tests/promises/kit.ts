@@ -66,4 +66,8 @@ export const KIT_PROMISES = {
     state: 'built',
   },
   'KIT-17': { text: 'A client for tests is one line away, in both protocol eras', state: 'built' },
+  'KIT-18': {
+    text: 'Only toolResult() makes a whole result; whatever else a handler returns is data, and sets neither resultType, inputRequests nor _meta of ours; what JSON cannot carry is refused',
+    state: 'built',
+  },
 } as const satisfies Record<string, Promised>

@@ -81,9 +81,9 @@ export function stampAnswer(answer: Answer, { era, serverInfo, cacheScope }: Sta
   const meta = isJsonObject(result._meta) ? result._meta : {}
   return {
     result: {
-      resultType: 'complete',
-      ...(cacheScope === undefined ? {} : { ttlMs: 0, cacheScope }),
       ...result,
+      resultType: answer.resultType ?? 'complete',
+      ...(cacheScope === undefined ? {} : { ttlMs: 0, cacheScope }),
       _meta: { ...meta, [META.serverInfo]: serverInfo },
     },
   }

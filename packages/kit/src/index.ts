@@ -102,7 +102,7 @@ export {
 export type { ArgumentsOf, InputSchema, PlainSchema, Schema, StandardSchema, ValueOf } from './schema/schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'
 export { ToolFatalError, ToolRetryError } from './tool-error.ts'
-export { type Content, type ToolResult, textContent } from './tool-result.ts'
+export { type Content, type ToolResult, textContent, toolResult, type WholeResult } from './tool-result.ts'
 export {
   createWorkspace,
   currentWorkspace,

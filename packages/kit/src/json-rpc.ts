@@ -9,7 +9,13 @@ export interface RpcError {
 }
 
 /** How one request ends. A refusal is a value: only bugs are thrown. */
-export type Answer = { readonly result: object } | { readonly error: RpcError }
+export type Answer =
+  | {
+      readonly result: object
+      /** Absent: complete. Only the kit asks for input; what a handler returns cannot. */
+      readonly resultType?: 'input_required'
+    }
+  | { readonly error: RpcError }
 
 export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600

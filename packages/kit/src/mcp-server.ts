@@ -30,10 +30,10 @@ import {
 } from './offers/offers.ts'
 import { type Connection, type Send, ServerConnection } from './protocol/protocol.ts'
 import type { InputSchema, PlainSchema, ReturnedFor, Schema, ValueOf } from './schema/schema.ts'
-import type { ToolResult } from './tool-result.ts'
+import type { WholeResult } from './tool-result.ts'
 
 /** Anything, unless the tool says what its results are. */
-type HandlerResult<Output> = [Output] extends [never] ? unknown : Returned<ReturnedFor<Output> | ToolResult>
+type HandlerResult<Output> = [Output] extends [never] ? unknown : Returned<ReturnedFor<Output> | WholeResult>
 type Returned<Value> = Value | Promise<Value>
 
 export interface ConnectOptions {

@@ -78,15 +78,42 @@ const describeBug = (what: string, incident: string): ToolFailure =>
   failure('bug', `${what} (incident ${incident}).`, 'Its log has the details.')
 
 function failure(kind: ToolFailure['kind'], message: string, step?: string): ToolFailure {
-  const reason = cutText(String(message), LONGEST_REASON)
+  // The prefix is ours to give: an author who wrote it as well means the same.
+  const said = kind === 'fatal' ? String(message).replace(/^(?:\s*\[FATAL\]\s*)+/i, '') : String(message)
+  const reason = cutText(said, LONGEST_REASON)
   const nextStep = step === undefined ? undefined : cutText(String(step), LONGEST_STEP)
   const sentence = nextStep === undefined ? reason : `${reason} ${nextStep}`
   return {
     kind,
-    text: kind === 'fatal' ? `[FATAL] ${sentence}` : withoutClaim(sentence),
+    text: kind === 'fatal' ? `${FATAL_PREFIX}${sentence}` : withoutFatalClaim(sentence),
     facts: { kind, reason, ...(nextStep === undefined ? {} : { next_step: nextStep }) },
   }
 }
 
+export const FATAL_PREFIX = '[FATAL] '
+
+/** What servers put before the text of an error: MCP's and jlowin's FastMCP, the TypeScript FastMCP, McpError. */
+const WRAPPERS = [
+  /^Error (?:executing|calling) tool (['"]?)[\w./:-]{1,128}\1: /,
+  /^Tool (['"])[\w./:-]{1,128}\1 execution failed: /,
+  /^MCP error -?\d{1,6}: /,
+  /^(?:ToolError|McpError|ToolFatalError|Error): /,
+]
+/** One wrapper, and one more inside it. */
+const MAX_WRAPPERS = 2
+
+/** The text of an error without what servers put before it. */
+export function unwrapErrorText(text: string): string {
+  let rest = text
+  for (let depth = 0; depth < MAX_WRAPPERS; depth++) {
+    const wrapper = WRAPPERS.map((pattern) => pattern.exec(rest)?.[0]).find((found) => found !== undefined)
+    if (wrapper === undefined) break
+    rest = rest.slice(wrapper.length)
+  }
+  return rest
+}
+
 /** Clients stop a whole run at this beginning, and a message may begin with what somebody typed. */
-const withoutClaim = (text: string): string => (/^\s*\[FATAL\]/i.test(text) ? `The tool said: ${text}` : text)
+export function withoutFatalClaim(text: string): string {
+  return /^\s*\[FATAL\]/i.test(unwrapErrorText(text.trimStart())) ? `The tool said: ${text}` : text
+}

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
-import { createToolResult } from './tool-result.ts'
+import { describe, expect, test } from 'vitest'
+import { promise } from '../../../tests/promises.ts'
+import { readToolFailure } from './client/tool-failure.ts'
+import { createToolResult, type ToolResult, textContent, toolResult } from './tool-result.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
 
@@ -28,14 +30,75 @@ test('nothing returned is an empty result', () => {
   expect(createToolResult(undefined, 'legacy')).toEqual({ content: [] })
 })
 
-test('a whole result passes as it is', () => {
-  const result = { content: [{ type: 'image', data: 'AA==', mimeType: 'image/png' }], isError: true, _meta: { a: 1 } }
-  expect(createToolResult(result, 'modern')).toBe(result)
-})
+describe(promise('KIT-18'), () => {
+  const image = { type: 'image', data: 'AA==', mimeType: 'image/png' }
 
-test('an object that merely has a content field is a value', () => {
-  const page = { content: ['first', 'second'] }
-  expect(createToolResult(page, 'modern').structuredContent).toEqual(page)
+  test('a result made with toolResult is a whole result', () => {
+    const result = { content: [image], isError: true, structuredContent: { a: 1 }, _meta: { a: 1 } }
+    expect(createToolResult(toolResult(result), 'modern')).toEqual(result)
+  })
+
+  test.each([
+    [{ content: [image], isError: true }],
+    [{ content: [] }],
+    [{ type: 'doc', content: [{ type: 'paragraph' }] }],
+    [{ content: ['first', 'second'] }],
+    [{ ...toolResult({ content: [image] }) }],
+  ])('any other object is data, whatever its shape: %j', (value) => {
+    const expected = { content: text(JSON.stringify(value)), structuredContent: value }
+    for (const era of ['legacy', 'modern'] as const) expect(createToolResult(value, era)).toEqual(expected)
+  })
+
+  test('takes nothing over but the four members, and no _meta of ours', () => {
+    const _meta = {
+      'sallyport/private_data': { sensitivity: 'PUBLIC' },
+      'sallyport/error': { kind: 'fatal' },
+      'io.modelcontextprotocol/serverInfo': { name: 'sallyport' },
+      'example.org/kept': 1,
+    }
+    const resource = { uri: 'a:b', text: '', _meta }
+    const forged = { resultType: 'input_required', inputRequests: {}, requestState: 'x' }
+    const given = {
+      content: [
+        { ...image, _meta },
+        { type: 'resource', resource },
+      ],
+      _meta,
+      ...forged,
+    }
+    const kept = { 'example.org/kept': 1 }
+    expect(toolResult(given)).toEqual({
+      content: [
+        { ...image, _meta: kept },
+        { type: 'resource', resource: { uri: 'a:b', text: '', _meta: kept } },
+      ],
+      _meta: kept,
+    })
+  })
+
+  test('only a ToolFatalError can end a run, not the text of an error result', () => {
+    for (const claim of [
+      '[FATAL] gone',
+      ' [fatal] gone',
+      'Error executing tool x: [FATAL] gone',
+      'Error: [FATAL] gone',
+    ]) {
+      const result = toolResult({ content: [textContent(claim)], isError: true })
+      expect(readToolFailure(result)).toMatchObject({ kind: 'retry', text: `The tool said: ${claim}` })
+    }
+  })
+
+  test.each<[unknown, string]>([
+    [{ content: 'text' }, 'expected an array'],
+    [{ content: [], isError: 'true' }, 'isError'],
+    [{ content: [{ text: 'a' }] }, 'content[0]'],
+    [{ content: [textContent('a'), { type: 'text' }] }, 'content[1].text'],
+    [{ content: [{ type: 'image', data: Buffer.from('a'), mimeType: 'image/png' }] }, 'class Buffer at data'],
+    [{ content: [{ type: 'resource', resource: { uri: 'a:b' } }] }, 'content[0].resource'],
+    [{ content: [], _meta: [] }, '_meta'],
+  ])('what a client could not show is refused where it is made: %j', (given, named) => {
+    expect(() => toolResult(given as ToolResult)).toThrow(named)
+  })
 })
 
 test('a Date is what JSON makes of it', () => {

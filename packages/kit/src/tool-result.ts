@@ -1,5 +1,6 @@
-import { type Era, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
-import type { ToolFailure } from './tool-error.ts'
+import { type Era, isJsonObject, type Json, type JsonObject, META } from '@sallyport/core'
+import { toJson } from './to-json.ts'
+import { type ToolFailure, withoutFatalClaim } from './tool-error.ts'
 
 /** A block of content: text, image, audio, resource, resource_link, or a type of the future. */
 export interface Content {
@@ -7,7 +8,7 @@ export interface Content {
   readonly [field: string]: unknown
 }
 
-/** A result in the protocol's own shape, for tools that want full control. */
+/** A result in the protocol's own shape. A handler returns one by `toolResult`. */
 export interface ToolResult {
   readonly content: readonly Content[]
   readonly structuredContent?: unknown
@@ -15,7 +16,49 @@ export interface ToolResult {
   readonly _meta?: JsonObject
 }
 
+declare const whole: unique symbol
+
+/** A result that was made with `toolResult`. The type stands for what is true at run time: no JSON can be one. */
+export type WholeResult = ToolResult & { readonly [whole]: true }
+
+const wholeResults = new WeakSet<object>()
+
 export const textContent = (text: string): Content => ({ type: 'text', text })
+
+/**
+ * A whole result for a handler to return, for tools that want full control. Anything else that a handler returns is
+ * data, whatever its shape, so that the body of a remote API cannot become protocol. Takes over the four members of a
+ * result and nothing else; `_meta` keys of Sallyport and the protocol's `serverInfo` are left out.
+ */
+export function toolResult({ content, structuredContent, isError, _meta }: ToolResult): WholeResult {
+  if (!Array.isArray(content)) throw new TypeError(`toolResult() got ${kindOf(content)} as content; expected an array.`)
+  if (isError !== undefined && typeof isError !== 'boolean')
+    throw new TypeError(`toolResult() got ${kindOf(isError)} as isError; expected true or false.`)
+  const blocks = content.map((block, index) => readContent(block, `content[${index}]`))
+  const meta = _meta === undefined ? undefined : ownMeta(toJson(_meta))
+  return markWhole({
+    content: isError ? blocks.map(withoutClaim) : blocks,
+    ...(structuredContent === undefined ? {} : { structuredContent: toJson(structuredContent) }),
+    ...(isError === undefined ? {} : { isError }),
+    ...(meta === undefined ? {} : { _meta: meta }),
+  })
+}
+
+/** For results that the kit itself has put together. */
+export function markWhole(result: ToolResult): WholeResult {
+  const { content, structuredContent, isError, _meta } = result
+  const marked = Object.freeze({
+    content,
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(isError === undefined ? {} : { isError }),
+    ...(_meta === undefined ? {} : { _meta }),
+  })
+  wholeResults.add(marked)
+  return marked as WholeResult
+}
+
+export const isWholeResult = (value: unknown): value is WholeResult =>
+  typeof value === 'object' && value !== null && wholeResults.has(value)
 
 /** What a handler returned, as a result. 0, "", false, null and [] are values like any other; only `undefined` is none. */
 export function createToolResult(returned: unknown, era: Era): ToolResult {
@@ -26,16 +69,9 @@ export function createToolResult(returned: unknown, era: Era): ToolResult {
 function shapeResult(returned: unknown): ToolResult {
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [textContent(returned)] }
-  if (isToolResult(returned)) return returned
+  if (isWholeResult(returned)) return returned
   const value = toJson(returned)
   return { content: [textContent(JSON.stringify(value))], structuredContent: value }
-}
-
-/** Written and read back, because a Date or a class with toJSON is something else on the wire. */
-export function toJson(value: unknown): Json {
-  const text = JSON.stringify(value)
-  if (text === undefined) throw new TypeError(`A tool returned a ${typeof value}, which JSON cannot carry`)
-  return JSON.parse(text)
 }
 
 export function createErrorResult(failure: ToolFailure): ToolResult {
@@ -49,7 +85,56 @@ function withoutLooseStructure(result: ToolResult): ToolResult {
   return rest
 }
 
-export function isToolResult(value: unknown): value is ToolResult {
-  if (typeof value !== 'object' || value === null || !('content' in value)) return false
-  return Array.isArray(value.content) && value.content.every((block) => typeof block?.type === 'string')
+const REQUIRED_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  image: ['data', 'mimeType'],
+  audio: ['data', 'mimeType'],
+  resource_link: ['uri', 'name'],
+}
+
+/** One block as JSON. Throws where a client could not show it. */
+export function readContent(block: unknown, where: string): Content {
+  const json = toJson(block)
+  if (!isJsonObject(json) || typeof json.type !== 'string')
+    throw new TypeError(`${where} is ${kindOf(block)}; expected a block with a type, such as textContent('…').`)
+  const required = Object.hasOwn(REQUIRED_FIELDS, json.type) ? REQUIRED_FIELDS[json.type] : []
+  for (const field of required ?? [])
+    if (typeof json[field] !== 'string')
+      throw new TypeError(`${where}.${field} of type ${json.type} is ${kindOf(json[field])}; expected a string.`)
+  const { resource } = json
+  if (json.type === 'resource') requireResource(resource, where)
+  const cleaned = isJsonObject(resource) ? { ...json, resource: withOwnMeta(resource) } : json
+  return withOwnMeta(cleaned) as JsonObject & Content
+}
+
+function requireResource(resource: Json | undefined, where: string): void {
+  const isWhole =
+    isJsonObject(resource) &&
+    typeof resource.uri === 'string' &&
+    (typeof resource.text === 'string' || typeof resource.blob === 'string')
+  if (!isWhole) throw new TypeError(`${where}.resource must have a uri, and a text or a blob; all of them strings.`)
+}
+
+function withOwnMeta(carrier: JsonObject): JsonObject {
+  return carrier._meta === undefined ? carrier : { ...carrier, _meta: ownMeta(carrier._meta) }
+}
+
+const OWN_PREFIX = 'sallyport/'
+
+/** Without what only the kit may say of a result. */
+function ownMeta(meta: Json | undefined): JsonObject {
+  if (!isJsonObject(meta)) throw new TypeError(`_meta is ${kindOf(meta)}; expected an object.`)
+  return Object.fromEntries(
+    Object.entries(meta).filter(([key]) => !key.startsWith(OWN_PREFIX) && key !== META.serverInfo),
+  )
+}
+
+/** Only a ToolFatalError ends a run: a text that was put together from somebody else's words must not. */
+function withoutClaim(block: Content): Content {
+  return block.type === 'text' ? { ...block, text: withoutFatalClaim(String(block.text)) } : block
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  return Array.isArray(value) ? 'an array' : `of type ${typeof value}`
 }

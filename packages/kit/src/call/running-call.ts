@@ -121,7 +121,7 @@ export class RunningCall implements CallChannel {
     const inputRequests = Object.fromEntries(
       [...this.#open].map(([key, { question }]) => [key, { method: question.method, params: question.params }]),
     )
-    round.answer({ result: { resultType: 'input_required', inputRequests, requestState } })
+    round.answer({ result: { inputRequests, requestState }, resultType: 'input_required' })
   }
 
   #refuseAll(): void {

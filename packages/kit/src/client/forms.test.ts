@@ -5,6 +5,7 @@ import type { FormAnswerer } from '../form.ts'
 import { type HttpServing, serveHttp } from '../http/http.ts'
 import { createMcpServer, type McpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
+import { markWhole } from '../tool-result.ts'
 import { type ClientOptions, createMcpClient, type McpClient } from './client.ts'
 import { labelled } from './labelled-pair.test-kit.ts'
 
@@ -26,10 +27,9 @@ function createAsking(name: string, heard: unknown[] = []): McpServer {
     await context.elicit({ message: 'Which word?', schema: FORM })
     await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
   })
-  server.tool('load', { description: 'Loads', permission: READ }, () => ({
-    content: [],
-    _meta: labelled('CONFIDENTIAL'),
-  }))
+  server.tool('load', { description: 'Loads', permission: READ }, () =>
+    markWhole({ content: [], _meta: labelled('CONFIDENTIAL') }),
+  )
   return server
 }
 

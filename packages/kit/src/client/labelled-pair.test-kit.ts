@@ -1,6 +1,7 @@
 import type { Sensitivity } from '@sallyport/core'
 import { createMcpServer, type McpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
+import { markWhole } from '../tool-result.ts'
 import { RecordingServer } from './recording-server.test-kit.ts'
 
 /** Answers to calls that a test holds back, by the id in their arguments. */
@@ -47,10 +48,10 @@ function createInstance(name: string, gates: Gates): McpServer {
   const server = createMcpServer(name, { version: '1.0.0' })
   server.tool('load', { description: 'Loads', permission: READ, input: CALL }, async ({ id, label }) => {
     await gates.pass(id)
-    return {
+    return markWhole({
       content: [{ type: 'text', text: name }],
       ...(label !== undefined && { _meta: labelled(label as Sensitivity) }),
-    }
+    })
   })
   server.resourceTemplate('notes://{id}', { name: 'note', description: 'A note' }, () => name)
   server.prompt('greet', { description: 'Greets', arguments: [{ name: 'id' }] }, () => name)

@@ -1,4 +1,5 @@
 import { isJsonObject } from '@sallyport/core'
+import { FATAL_PREFIX, unwrapErrorText } from '../tool-error.ts'
 import type { ToolResult } from '../tool-result.ts'
 
 /** A tool said that nothing will help, or failed the same way too often. The run is over. */
@@ -32,17 +33,6 @@ export interface ToolFailure {
   readonly nextStep?: string
 }
 
-const PREFIX = '[FATAL] '
-/** What servers put before the text of an error: MCP's and jlowin's FastMCP, the TypeScript FastMCP, McpError. */
-const WRAPPERS = [
-  /^Error (?:executing|calling) tool (['"]?)[\w./:-]{1,128}\1: /,
-  /^Tool (['"])[\w./:-]{1,128}\1 execution failed: /,
-  /^MCP error -?\d{1,6}: /,
-  /^(?:ToolError|McpError|ToolFatalError|Error): /,
-]
-/** One wrapper, and one more inside it. */
-const MAX_WRAPPERS = 2
-
 /**
  * How a result failed, if it did. `[FATAL] ` can be forged by whoever gets a text into a result: it counts only at the
  * beginning of an error, and what the server says in `_meta["sallyport/error"]` goes before it.
@@ -50,8 +40,8 @@ const MAX_WRAPPERS = 2
 export function readToolFailure(result: ToolResult): ToolFailure | undefined {
   if (result.isError !== true) return undefined
   const text = textOf(result)
-  const bare = unwrap(text)
-  const hasPrefix = bare.startsWith(PREFIX)
+  const bare = unwrapErrorText(text)
+  const hasPrefix = bare.startsWith(FATAL_PREFIX)
   const facts = result._meta?.['sallyport/error']
   const kind = isJsonObject(facts) ? facts.kind : undefined
   const isFatal = kind === 'fatal' || (hasPrefix && !KNOWN_MILD.has(kind))
@@ -59,7 +49,7 @@ export function readToolFailure(result: ToolResult): ToolFailure | undefined {
   const nextStep = isJsonObject(facts) ? facts.next_step : undefined
   return {
     kind: 'fatal',
-    text: hasPrefix ? bare.slice(PREFIX.length) : text,
+    text: hasPrefix ? bare.replace(/^(?:\[FATAL\] )+/, '') : text,
     ...(typeof nextStep === 'string' && { nextStep }),
   }
 }
@@ -69,14 +59,4 @@ const KNOWN_MILD: ReadonlySet<unknown> = new Set(['retry', 'bug'])
 function textOf({ content }: ToolResult): string {
   const texts = content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
   return texts.length === 0 ? 'The tool failed without a word.' : texts.join('\n')
-}
-
-function unwrap(text: string): string {
-  let rest = text
-  for (let depth = 0; depth < MAX_WRAPPERS; depth++) {
-    const wrapper = WRAPPERS.map((pattern) => pattern.exec(rest)?.[0]).find((found) => found !== undefined)
-    if (wrapper === undefined) break
-    rest = rest.slice(wrapper.length)
-  }
-  return rest
 }

@@ -20,7 +20,9 @@ export async function complete(definitions: Definitions, params: JsonObject): Pr
   if (completers === undefined)
     return refuse(INVALID_PARAMS, 'params.ref names no prompt and no resource template of this server.')
   const completer = completers.get(argument.name)
-  const values = (await completer?.(argument.value, textsIn(context))) ?? []
+  const values: unknown = (await completer?.(argument.value, textsIn(context))) ?? []
+  if (!Array.isArray(values) || values.some((value) => typeof value !== 'string'))
+    throw new TypeError('A completer did not return an array of strings.')
   const completion = {
     values: values.slice(0, MOST_VALUES),
     total: values.length,

@@ -1,7 +1,8 @@
 import { type Era, type Json, type JsonObject, wrappedOutputSchema } from '@sallyport/core'
 import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from '../schema/schema.ts'
+import { toJson } from '../to-json.ts'
 import { OutputMismatchError } from '../tool-error.ts'
-import { isToolResult, type ToolResult, textContent, toJson } from '../tool-result.ts'
+import { isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
 
 /** What the results of a tool are. */
 export interface ToolOutput extends CheckedSchema {
@@ -16,7 +17,7 @@ export function readOutput(schema: Schema | PlainSchema): ToolOutput {
 
 /** What a handler returned, as a result that keeps its schema: clients rely on it, so nothing else may reach them. */
 export async function createCheckedResult(returned: unknown, output: ToolOutput, era: Era): Promise<ToolResult> {
-  const whole = isToolResult(returned) ? returned : undefined
+  const whole = isWholeResult(returned) ? returned : undefined
   if (whole?.isError === true) return whole
   const structured = whole === undefined ? returned : whole.structuredContent
   if (structured === undefined) throw new OutputMismatchError('The tool has an output schema and returned no value.')

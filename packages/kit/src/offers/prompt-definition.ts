@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
-import { type Content, textContent } from '../tool-result.ts'
+import { type Content, readContent, textContent } from '../tool-result.ts'
 import type { Completer } from './completion.ts'
 import type { Icon } from './icon.ts'
 
@@ -59,7 +59,18 @@ export function readPromptArguments(prompt: Prompt, given: unknown): PromptArgum
 }
 
 export function createPromptResult(prompt: Prompt, value: PromptValue): object {
-  const messages = typeof value === 'string' ? [{ role: 'user', content: textContent(value) }] : value
+  const messages = typeof value === 'string' ? [{ role: 'user', content: textContent(value) }] : readMessages(value)
   const { description } = prompt.options
   return { ...(description === undefined ? {} : { description }), messages }
+}
+
+/** The messages and nothing that came with them: what a remote API said is data here too. */
+function readMessages(value: unknown): readonly PromptMessage[] {
+  if (!Array.isArray(value)) throw new TypeError('A prompt returned neither a string nor an array of messages.')
+  return value.map((message: unknown, index) => {
+    const { role, content } = isJsonObject(message) ? message : {}
+    if (role !== 'user' && role !== 'assistant')
+      throw new TypeError(`messages[${index}].role of a prompt is not "user" or "assistant".`)
+    return { role, content: readContent(content, `messages[${index}].content`) }
+  })
 }

@@ -98,5 +98,7 @@ function decode(segment: string): string | undefined {
 export function createResourceContents(uri: string, value: string | Uint8Array, mimeType: string | undefined): object {
   const kind = mimeType === undefined ? {} : { mimeType }
   if (typeof value === 'string') return { contents: [{ uri, ...kind, text: value }] }
+  if (!((value as unknown) instanceof Uint8Array))
+    throw new TypeError('A resource returned neither a string nor a Uint8Array.')
   return { contents: [{ uri, ...kind, blob: Buffer.from(value).toString('base64') }] }
 }

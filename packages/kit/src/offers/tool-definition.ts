@@ -37,7 +37,7 @@ export interface ToolOptions<Input extends Schema = Schema, Output extends Schem
 
 type AnyToolOptions = ToolOptions<Schema, Schema | PlainSchema>
 
-/** Returns a text, any JSON value, or a whole ToolResult. */
+/** Returns a string, any JSON value, or a whole result made with `toolResult`. */
 export type ToolHandler<Arguments, Returned = unknown> = (args: Arguments, context: CallContext) => Returned
 
 export interface Tool {

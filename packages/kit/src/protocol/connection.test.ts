@@ -9,10 +9,10 @@ import { createSample, OPTIONS } from '../sample-server.test-kit.ts'
 test('a result that JSON cannot carry is answered as an error, and the connection lives on', async () => {
   const bugs: Bug[] = []
   const server = createMcpServer('sample', { ...OPTIONS, onBug: (bug) => bugs.push(bug) })
-  const result = { content: [{ type: 'text', text: 1n }] }
-  server.tool('cyclic', { description: '', permission: READ }, () => result)
+  server.tool('cyclic', { description: '', permission: READ }, () => ({ rows: [1n] }))
   const client = new RawClient(server)
-  expect((await client.modern('tools/call', { name: 'cyclic' })).error).toMatchObject({ code: -32603 })
+  expect((await client.modern('tools/call', { name: 'cyclic' })).result).toMatchObject({ isError: true })
+  expect(String(bugs[0]?.error)).toContain('a BigInt at rows[0]')
   expect(bugs).toHaveLength(1)
   expect((await client.modern('tools/list')).result.tools).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 import { findPreset, PRESETS, type Preset, type Presets } from '@sallyport/core'
-import { createToolResult, isToolResult, type ToolResult, textContent } from '../tool-result.ts'
+import { createToolResult, isWholeResult, markWhole, type ToolResult, textContent } from '../tool-result.ts'
 import { currentShelf } from './current-shelf.ts'
 import type { ResultShelf } from './result-shelf.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
@@ -38,13 +38,13 @@ async function shapeValue(value: unknown, preset: Preset, { shelf, name }: Conte
   const shaping = { preset, openShelf: () => shelf ?? currentShelf(), ...(name === undefined ? {} : { tool: name }) }
   const shaped = await shapeToolResult(result, shaping)
   if (shaped === result) return value
-  return typeof value === 'string' ? shaped.content[0]?.text : shaped
+  return typeof value === 'string' ? shaped.content[0]?.text : markWhole(shaped)
 }
 
 /** Nothing for what JSON cannot carry: whoever sends it says what is wrong with it. */
 function toolResultOf(value: unknown): ToolResult | undefined {
   if (typeof value === 'string') return { content: [textContent(value)] }
-  if (value === undefined || isToolResult(value)) return value
+  if (value === undefined || isWholeResult(value)) return value
   try {
     return createToolResult(value, 'modern')
   } catch {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { createMcpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
 import { MODERN_META, RawClient } from '../raw-client.test-kit.ts'
+import { toolResult } from '../tool-result.ts'
 import type { Schema } from './read-schema.ts'
 
 const base = { description: 'x', permission: READ } as const
@@ -125,7 +126,7 @@ describe('an output schema', () => {
 
   test('does not bind an error result', async () => {
     const { server, call } = serve()
-    server.tool('weather', { ...base, output }, () => ({ content: [], isError: true }))
+    server.tool('weather', { ...base, output }, () => toolResult({ content: [], isError: true }))
     expect(await call('weather', {})).toMatchObject({ isError: true })
   })
 

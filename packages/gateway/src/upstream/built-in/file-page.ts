@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type ToolResult, ToolRetryError, textContent, type Workspace } from '@sallyport/kit'
+import { ToolRetryError, textContent, toolResult, type WholeResult, type Workspace } from '@sallyport/kit'
 
 interface Page {
   readonly offset: number
@@ -19,7 +19,7 @@ const IMAGES: readonly { readonly mimeType: string; readonly begins: RegExp }[] 
 ]
 
 /** A page of a text, an image whole, or an error that says why it is neither. */
-export async function readFilePage(workspace: Workspace, path: string, { offset, limit }: Page): Promise<ToolResult> {
+export async function readFilePage(workspace: Workspace, path: string, { offset, limit }: Page): Promise<WholeResult> {
   const { bytes, size } = await workspace.readFile(path, { offset, limit: Math.max(limit, LONGEST_CHARACTER) })
   if (offset > size) throw new ToolRetryError(`${path}: the offset ${offset} is beyond its end; it has ${size} bytes.`)
   const begin = offset === 0 ? 0 : countContinuations(bytes)
@@ -30,12 +30,12 @@ export async function readFilePage(workspace: Workspace, path: string, { offset,
   throw new ToolRetryError(`${path}: not text in UTF-8 (${size} bytes). This tool reads texts and images.`)
 }
 
-function textPage(text: Buffer, { offset, size }: { readonly offset: number; readonly size: number }): ToolResult {
+function textPage(text: Buffer, { offset, size }: { readonly offset: number; readonly size: number }): WholeResult {
   const content = [textContent(text.toString('utf8'))]
   const next = offset + text.length
   if (next < size)
     content.push(textContent(`[To byte ${next} of ${size}. There is more: continue with offset ${next}.]`))
-  return { content }
+  return toolResult({ content })
 }
 
 /** The bytes as far as they are text, which a page may end up to `slack` bytes early: inside a character. */
@@ -54,12 +54,12 @@ function countContinuations(bytes: Buffer): number {
   return begin < LONGEST_CHARACTER ? Math.max(begin, 0) : 0
 }
 
-async function readImage(workspace: Workspace, path: string, head: Buffer): Promise<ToolResult | undefined> {
+async function readImage(workspace: Workspace, path: string, head: Buffer): Promise<WholeResult | undefined> {
   const beginning = head.subarray(0, 16).toString('hex')
   const image = IMAGES.find(({ begins }) => begins.test(beginning))
   if (image === undefined) return undefined
   const { bytes, size } = await workspace.readFile(path, { limit: MAX_IMAGE_BYTES })
   if (size > MAX_IMAGE_BYTES)
     throw new ToolRetryError(`${path}: an image of ${size} bytes; at most ${MAX_IMAGE_BYTES} can be shown.`)
-  return { content: [{ type: 'image', data: bytes.toString('base64'), mimeType: image.mimeType }] }
+  return toolResult({ content: [{ type: 'image', data: bytes.toString('base64'), mimeType: image.mimeType }] })
 }

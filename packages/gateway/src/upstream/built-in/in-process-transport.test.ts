@@ -43,7 +43,7 @@ const META = {
 }
 
 function createServer(): McpServer {
-  const server = createMcpServer('sample', { version: '1.0.0' })
+  const server = createMcpServer('sample', { version: '1.0.0', onBug: () => undefined })
   server.tool('text', { description: '', permission: READ }, () => 'é')
   server.tool('huge', { description: '', permission: READ }, () => 'x'.repeat(10_000))
   server.tool('deep', { description: '', permission: READ }, () => {
@@ -82,12 +82,12 @@ test('an answer over the limit, or nested too deeply, fails its own request and 
   call(1, 'huge')
   call(2, 'deep')
   call(3, 'text')
-  await recorder.text(0)
-  expect(recorder.failures.map(({ id, error }) => [id, error.code])).toEqual([
-    [1, 'UPSTREAM_TOO_LARGE'],
-    [2, 'UPSTREAM_PROTOCOL'],
+  const answers = [await recorder.text(0), await recorder.text(1)].map((text) => JSON.parse(text))
+  expect(recorder.failures.map(({ id, error }) => [id, error.code])).toEqual([[1, 'UPSTREAM_TOO_LARGE']])
+  expect(answers.map(({ id, result }) => [id, result.isError ?? false]).toSorted()).toEqual([
+    [2, true],
+    [3, false],
   ])
-  expect(recorder.frames[0]?.envelope.numericId).toBe(3)
   await transport.close()
 })
 
