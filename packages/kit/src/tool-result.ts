@@ -16,12 +16,11 @@ export interface ToolResult {
   readonly _meta?: JsonObject
 }
 
-declare const whole: unique symbol
+/** JSON has no symbols. This one is shared by all copies of the kit in a process: the gateway's program holds its own. */
+const WHOLE: unique symbol = Symbol.for('sallyport.toolResult') as never
 
-/** A result that was made with `toolResult`. The type stands for what is true at run time: no JSON can be one. */
-export type WholeResult = ToolResult & { readonly [whole]: true }
-
-const wholeResults = new WeakSet<object>()
+/** A result that was made with `toolResult`: nothing that was parsed or copied is one. */
+export type WholeResult = ToolResult & { readonly [WHOLE]: true }
 
 export const textContent = (text: string): Content => ({ type: 'text', text })
 
@@ -47,18 +46,19 @@ export function toolResult({ content, structuredContent, isError, _meta }: ToolR
 /** For results that the kit itself has put together. */
 export function markWhole(result: ToolResult): WholeResult {
   const { content, structuredContent, isError, _meta } = result
-  const marked = Object.freeze({
+  const marked = {
     content,
     ...(structuredContent === undefined ? {} : { structuredContent }),
     ...(isError === undefined ? {} : { isError }),
     ...(_meta === undefined ? {} : { _meta }),
-  })
-  wholeResults.add(marked)
-  return marked as WholeResult
+  }
+  // Not enumerable, so that a copy has no mark.
+  Object.defineProperty(marked, WHOLE, { value: true })
+  return Object.freeze(marked) as WholeResult
 }
 
 export const isWholeResult = (value: unknown): value is WholeResult =>
-  typeof value === 'object' && value !== null && wholeResults.has(value)
+  typeof value === 'object' && value !== null && Object.hasOwn(value, WHOLE) && Object.isFrozen(value)
 
 /** What a handler returned, as a result. 0, "", false, null and [] are values like any other; only `undefined` is none. */
 export function createToolResult(returned: unknown, era: Era): ToolResult {
