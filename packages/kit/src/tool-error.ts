@@ -31,6 +31,11 @@ export class OutputMismatchError extends Error {
   override readonly name = 'OutputMismatchError'
 }
 
+/** How sensitive a result is could not be recorded, so it stays here. */
+export class WithheldError extends Error {
+  override readonly name = 'WithheldError'
+}
+
 /** What is said to the caller about a failure. Anything that is no tool error is a bug, and its text stays with us. */
 export interface ToolFailure {
   readonly kind: 'retry' | 'fatal' | 'refused' | 'bug'
@@ -68,6 +73,8 @@ function describeKnown(error: unknown, reportBug: () => string): ToolFailure | u
   if (error instanceof ToolFatalError) return failure('fatal', error.message, error.nextStep)
   if (error instanceof ToolRefusedError) return failure('refused', error.message, error.nextStep)
   if (error instanceof UnaskableError) return failure('retry', error.message)
+  if (error instanceof WithheldError)
+    return describeBug('The result was withheld: the server could not record how sensitive it is', reportBug())
   if (error instanceof OutputMismatchError) return describeBug('The server broke its own output schema', reportBug())
   if (error instanceof ConnectorError)
     return failure(error.retryable ? 'retry' : 'fatal', error.message, error.nextStep)

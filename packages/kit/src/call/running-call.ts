@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { Answer } from '../json-rpc.ts'
-import { ToolRetryError } from '../tool-error.ts'
+import { ToolRetryError, WithheldError } from '../tool-error.ts'
 import type { CallCarrier, CallChannel } from './call-context.ts'
 import type { Claim, ParkedCalls } from './parked-calls.ts'
 import { type Question, requireAskable } from './question.ts'
@@ -25,6 +25,8 @@ export interface RunningCallOptions {
   readonly logger: string
   readonly parked: ParkedCalls
   readonly claim: () => Claim
+  /** Nothing that the handler says may reach the client any more. */
+  readonly isHeld: () => boolean
 }
 
 /**
@@ -35,6 +37,7 @@ export class RunningCall implements CallChannel {
   readonly logger: string
   readonly #parked: ParkedCalls
   readonly #claim: () => Claim
+  readonly #isHeld: () => boolean
   readonly #abort = new AbortController()
   readonly #open = new Map<string, OpenQuestion>()
   #round: Round | undefined
@@ -43,10 +46,11 @@ export class RunningCall implements CallChannel {
   #asked = 0
   #outcome: Answer | undefined
 
-  constructor({ round, logger, parked, claim }: RunningCallOptions) {
+  constructor({ round, logger, parked, claim, isHeld }: RunningCallOptions) {
     this.logger = logger
     this.#parked = parked
     this.#claim = claim
+    this.#isHeld = isHeld
     this.#round = round
     this.#capabilities = round.capabilities
     this.#responses = round.responses
@@ -57,7 +61,7 @@ export class RunningCall implements CallChannel {
   }
 
   get carrier(): Round | undefined {
-    return this.#round
+    return this.#isHeld() ? undefined : this.#round
   }
 
   get capabilities(): JsonObject {
@@ -94,6 +98,7 @@ export class RunningCall implements CallChannel {
 
   async ask(question: Question): Promise<JsonObject> {
     this.signal.throwIfAborted()
+    if (this.#isHeld()) throw new WithheldError('A statement about private data failed, so nothing more is asked.')
     requireAskable(question, this.#capabilities)
     if (this.#round?.push !== undefined) return this.#round.push(question, this.signal)
     const key = this.#keyOf(question)

@@ -86,7 +86,8 @@ class FolderLabels implements LabelStore {
   }
 }
 
-function checkDataset(dataset: unknown, sensitivity: unknown): void {
+/** Throws if this is no statement about a dataset. */
+export function checkDataset(dataset: unknown, sensitivity: unknown): void {
   if (typeof dataset !== 'string' || dataset === '')
     throw new SallyportError('USAGE', 'A private dataset has no name.', { hint: 'Give a text such as "customers".' })
   if (dataset.length > MAX_NAME_LENGTH)

@@ -16,6 +16,7 @@ import {
   refuse,
 } from '../json-rpc.ts'
 import type { Definitions } from '../offers/offers.ts'
+import { hasFailedStatement } from '../private-data/private-data.ts'
 import { findMethod, introduce, type Method, unknownMethod } from './methods.ts'
 import { Subscriptions } from './subscriptions.ts'
 
@@ -150,9 +151,12 @@ export class ServerConnection implements Connection {
       call.resume(round)
       return undefined
     }
-    const call = new RunningCall({ round, logger: String(this.#definitions.info.name), parked, claim })
+    // An object of its own for each call: what its handler says of private data belongs to this call.
+    const own = scope && Object.freeze({ ...scope })
+    const isHeld = (): boolean => own !== undefined && hasFailedStatement(own)
+    const call = new RunningCall({ round, logger: String(this.#definitions.info.name), parked, claim, isHeld })
     this.#calls.set(id, call)
-    this.#run(call, method, { era: meta.era, params, scope })
+    this.#run(call, method, { era: meta.era, params, scope: own })
     return undefined
   }
 

@@ -4,12 +4,13 @@ import { findScope } from '../identity/identity.ts'
 import type { Answer } from '../json-rpc.ts'
 import type { Definitions, Tool } from '../offers/offers.ts'
 import {
+  closeStatements,
   findConnectRefusal,
-  type LabelSettings,
+  findUnowned,
   PRIVATE_DATA_META,
   releaseLabel,
 } from '../private-data/private-data.ts'
-import { ToolRefusedError } from '../tool-error.ts'
+import { ToolRefusedError, WithheldError } from '../tool-error.ts'
 
 /** Is the label asked before the tool is run? Only a tool that reaches out has to wait for that. */
 export const reachesOut = (tool: Tool): boolean => tool.permissions.includes('CONNECT')
@@ -42,24 +43,36 @@ export function guardAnswers(tool: Tool, context: CallContext, definitions: Defi
   }
 }
 
-/** The result with the label of its session. Throws where that is not durable: the result must then stay here. */
-async function withLabel<Result extends object>(result: Result, labels: LabelSettings): Promise<Result> {
-  const label = await findLabel(labels)
-  return label === undefined ? result : labelled(result, label)
+/** What a call needs at its end to be released. */
+export interface Release {
+  /** The answer with the label of its session. Throws a WithheldError if that must stay here. */
+  label(answer: Answer): Promise<Answer>
 }
 
-/** The same for answers that may be errors, whose texts can be private as well. */
-export async function labelAnswer(answer: Answer, labels: LabelSettings): Promise<Answer> {
-  if ('result' in answer) return { result: await withLabel(answer.result, labels) }
-  const label = await findLabel(labels)
-  if (label === undefined) return answer
+/** Taken before a handler runs: nothing that it says of private data from then on is lost. */
+export function openRelease(where: string, definitions: Definitions): Release {
+  const scope = findScope()
+  const findError = findUnowned()
+  return {
+    async label(answer) {
+      try {
+        const label = scope && (await releaseLabel(scope, definitions.labels))
+        const error = findError()
+        if (error !== undefined) throw error
+        if (scope !== undefined) closeStatements(scope, (late) => definitions.reportBug(`a label after ${where}`, late))
+        return label === undefined ? answer : labelAnswer(answer, label)
+      } catch (cause) {
+        throw new WithheldError('The sensitivity of the result could not be recorded.', { cause })
+      }
+    },
+  }
+}
+
+/** An error may be private as well. */
+function labelAnswer(answer: Answer, label: JsonObject): Answer {
+  if ('result' in answer) return { ...answer, result: labelled(answer.result, label) }
   const data = isJsonObject(answer.error.data) ? answer.error.data : {}
   return { error: { ...answer.error, data: labelled(data, label) } }
-}
-
-async function findLabel(labels: LabelSettings): Promise<JsonObject | undefined> {
-  const scope = findScope()
-  return scope && releaseLabel(scope, labels)
 }
 
 function labelled<Carrier extends object>(

@@ -23,7 +23,7 @@ import {
 import { currentShelf, shapeToolResult } from '../results/results.ts'
 import { describeToolError, isA, type ToolFailure, ToolRetryError, UnaskableError } from '../tool-error.ts'
 import { createErrorResult, createToolResult, type ToolResult } from '../tool-result.ts'
-import { assertMayReachOut, guardAnswers, labelAnswer, reachesOut } from './label-steps.ts'
+import { assertMayReachOut, guardAnswers, openRelease, reachesOut } from './label-steps.ts'
 
 /** One request, with all that its answer depends on. */
 export interface MethodCall {
@@ -122,9 +122,10 @@ async function callTool(call: MethodCall): Promise<Answer> {
     return refuse(INVALID_PARAMS, `There is no tool ${JSON.stringify(params.name.slice(0, 128))} here.`)
   const args = params.arguments ?? {}
   if (!isJsonObject(args)) return refuse(INVALID_PARAMS, 'params.arguments is not an object.')
+  const release = openRelease(`tool ${params.name}`, definitions)
   try {
     // Whatever was said or thrown leaves only when the label of its session is durable, and carries it.
-    return await labelAnswer(await runTool(tool, args, call), definitions.labels)
+    return await release.label(await runTool(tool, args, call))
   } catch (error) {
     return tellThrown(`the label after tool ${params.name}`, error, call)
   }
@@ -204,9 +205,10 @@ function completeArgument(call: MethodCall): Promise<Answer> {
 
 /** Prompts and resources have no error results: what a tool would say in one is said in the protocol's error. */
 async function orRefuse(where: string, call: MethodCall, work: () => Promise<Answer>): Promise<Answer> {
+  const release = openRelease(where, call.definitions)
   try {
     const answer = await work().catch((error) => refuseUnaskable(error, call) ?? refuseThrown(where, error, call))
-    return await labelAnswer(answer, call.definitions.labels)
+    return await release.label(answer)
   } catch (error) {
     return refuseThrown(`the label after ${where}`, error, call)
   }

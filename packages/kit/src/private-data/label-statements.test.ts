@@ -1,0 +1,225 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { FileConnector } from '../connectors/connectors.ts'
+import { ownerFolder } from '../identity/identity.ts'
+import { createMcpServer, type McpServer } from '../mcp-server.ts'
+import type { Bug } from '../offers/definitions.ts'
+import { CONNECT, READ } from '../permission.ts'
+import { RawClient } from '../raw-client.test-kit.ts'
+import { connectInMemory } from '../testing/testing.ts'
+import { ToolRetryError } from '../tool-error.ts'
+import { openLabelStore } from './label-store.ts'
+import { privateData } from './session-data.ts'
+
+const ADA = { userId: 'ada', sessionId: 'one' }
+const DATA = 'what the salaries are'
+
+let dataFolder: string
+let bugs: Bug[]
+
+beforeEach(async () => {
+  dataFolder = await mkdtemp(join(tmpdir(), 'label-statements-'))
+  bugs = []
+})
+
+afterEach(() => rm(dataFolder, { recursive: true, force: true }))
+
+const createServer = (): McpServer => createMcpServer('sample', { dataFolder, onBug: (bug) => bugs.push(bug) })
+const elsewhere = () => openLabelStore(join(dataFolder, 'labels'))
+
+const INVALID: readonly (readonly [unknown, unknown])[] = [
+  ['a', 'secret'],
+  ['a', 'Secret'],
+  ['a', null],
+  ['a', undefined],
+  ['a', 3],
+  ['a', Symbol('x')],
+  ['a', { toString: () => 'SECRET' }],
+  ['', 'SECRET'],
+  [null, 'SECRET'],
+  [7, 'SECRET'],
+  ['x'.repeat(16_385), 'SECRET'],
+]
+
+function openGate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
+type Stating = (name: never, sensitivity: never) => unknown
+const state: Stating = (name, sensitivity) => privateData().addPrivateDataset(name, sensitivity)
+
+/** How a handler may make a statement and lose what came of it. */
+const WAYS: Readonly<Record<string, Stating>> = {
+  'not awaited': (name, sensitivity) => void state(name, sensitivity),
+  'awaited and caught': async (name, sensitivity) => {
+    try {
+      await state(name, sensitivity)
+    } catch {}
+  },
+  thrown: state,
+  'caught by a promise': (name, sensitivity) => (state(name, sensitivity) as Promise<unknown>).catch(() => undefined),
+  'within a timer': async (name, sensitivity) => {
+    await setTimeout(1)
+    void state(name, sensitivity)
+  },
+  'by somebody else for it': (name, sensitivity) =>
+    Promise.race([Promise.resolve(), Promise.all([state(name, sensitivity)])]),
+  'by work that is not awaited': (name, sensitivity) =>
+    void Promise.resolve().then(() => void state(name, sensitivity)),
+  'by a connector': (dataset, sensitivity) =>
+    FileConnector.read('/workspace/a', { sensitive: { dataset, sensitivity } }).catch(() => undefined),
+}
+
+/** The answers of a tool, a resource and a prompt that make one statement and then return the data. */
+async function answersOf(server: McpServer, stating: () => unknown): Promise<readonly string[]> {
+  const handler = async (): Promise<string> => {
+    await stating()
+    return DATA
+  }
+  server.tool('load', { description: '', permission: READ }, handler)
+  server.tool('fail', { description: '', permission: READ }, async () => {
+    throw new ToolRetryError(await handler())
+  })
+  server.resource('x:load', {}, handler)
+  server.prompt('load', {}, handler)
+  const answers: string[] = []
+  for (const era of ['legacy', 'modern'] as const) {
+    const client = await connectInMemory(server, { ...ADA, era })
+    for (const ask of [
+      () => client.callTool('load'),
+      () => client.callTool('fail'),
+      () => client.readResource('x:load'),
+      () => client.getPrompt('load'),
+    ])
+      answers.push(JSON.stringify(await ask().catch((error: Error) => `withheld? ${error.message}`)))
+  }
+  return answers
+}
+
+describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1')})`, () => {
+  describe.each(Object.entries(WAYS))('that is %s', (_, way) => {
+    test.each(INVALID)('and cannot be understood withholds every result: %j %j', async (name, sensitivity) => {
+      const answers = await answersOf(createServer(), () => way(name as never, sensitivity as never))
+      for (const answer of answers) {
+        expect(answer).toContain('withheld')
+        expect(answer).not.toContain('salaries')
+      }
+      expect(bugs.length).toBeGreaterThanOrEqual(answers.length)
+      expect((await elsewhere().read(ADA)).sensitivity).toBe('SECRET')
+    })
+
+    test('and cannot be stored withholds every result', async () => {
+      await elsewhere().raise({ userId: 'x', sessionId: 'x' }, 'x', 'PUBLIC')
+      await writeFile(ownerFolder(join(dataFolder, 'labels'), ADA.userId, ADA.sessionId), 'in the way')
+      for (const answer of await answersOf(createServer(), () => way('pay' as never, 'SECRET' as never))) {
+        expect(answer).toContain('withheld')
+        expect(answer).not.toContain('salaries')
+      }
+    })
+
+    test('and is valid is durable when the result arrives, and labels it', async () => {
+      for (const answer of await answersOf(createServer(), () => way('pay' as never, 'SECRET' as never)))
+        expect(answer).toContain('salaries')
+      expect((await elsewhere().read(ADA)).sensitivity).toBe('SECRET')
+    })
+  })
+
+  test('stops what else the call would tell once one failed', async () => {
+    const server = createServer()
+    server.tool('load', { description: '', permission: READ }, (_, context) => {
+      context.log('info', 'before')
+      void state('a' as never, 'secret' as never)
+      context.log('info', DATA)
+      context.progress(1, 2, DATA)
+      const schema = { type: 'object', properties: {} } as const
+      return context.elicit({ message: DATA, schema })
+    })
+    for (const era of ['legacy', 'modern'] as const) {
+      const asked: unknown[] = []
+      const onElicit = (form: unknown) => {
+        asked.push(form)
+        return { action: 'cancel' } as const
+      }
+      const client = await connectInMemory(server, { ...ADA, era, onElicit })
+      expect(await client.callTool('load', {}, { onProgress: (told) => asked.push(told) })).toMatchObject({
+        isError: true,
+      })
+      expect(asked).toEqual([])
+      expect(JSON.stringify(client.notifications)).toContain('before')
+      expect(JSON.stringify(client.notifications)).not.toContain('salaries')
+    }
+  })
+
+  test('refuses a tool that reaches out from the same turn on, durable or not', async () => {
+    for (const sensitivity of ['SECRET', 'secret']) {
+      const server = createServer()
+      const client = await connectInMemory(server, { ...ADA, sessionId: sensitivity })
+      let sending: Promise<unknown> | undefined
+      server.tool('send', { description: '', permission: CONNECT }, () => 'sent')
+      server.tool('load', { description: '', permission: READ }, () => {
+        void state('pay' as never, sensitivity as never)
+        sending = client.callTool('send')
+      })
+      await client.callTool('load')
+      expect(await sending).toMatchObject({ isError: true, _meta: { 'sallyport/error': { kind: 'refused' } } })
+    }
+  })
+
+  test.each(['SECRET', 'secret'])(
+    'that comes after the result has left counts from then on, and is reported: %s',
+    async (word) => {
+      const server = createServer()
+      const left = openGate()
+      const stated = openGate()
+      server.tool('late', { description: '', permission: READ }, () => {
+        void left.promise
+          .then(() => state('pay' as never, word as never))
+          .then(
+            () => stated.resolve(),
+            () => stated.resolve(),
+          )
+        return 'early'
+      })
+      server.tool('note', { description: '', permission: READ }, () => 'noted')
+      const client = await connectInMemory(server, ADA)
+      expect(await client.callTool('late')).toMatchObject({ content: [{ text: 'early' }] })
+      left.resolve()
+      await stated.promise
+      expect(bugs[0]).toMatchObject({ where: 'a label after tool late' })
+      expect((await client.callTool('note'))._meta).toMatchObject({
+        'sallyport/private_data': { sensitivity: 'SECRET' },
+      })
+    },
+  )
+
+  test('that nobody is known to have made withholds what is in flight, and nothing else', async () => {
+    const server = createServer()
+    const swallow = async (): Promise<string> => {
+      try {
+        await state('pay' as never, 'SECRET' as never)
+      } catch {}
+      return DATA
+    }
+    const gate = openGate()
+    server.tool('nobody', { description: '', permission: READ }, swallow)
+    server.tool('wait', { description: '', permission: READ }, () => gate.promise.then(() => DATA))
+    server.tool('note', { description: '', permission: READ }, () => 'noted')
+    const client = await connectInMemory(server, ADA)
+    const waiting = client.callTool('wait')
+    await setImmediate()
+    const { result } = await new RawClient(server).modern('tools/call', { name: 'nobody' })
+    expect(result).toMatchObject({ isError: true })
+    expect(JSON.stringify(result)).not.toContain('salaries')
+    gate.resolve()
+    expect(await waiting).toMatchObject({ isError: true })
+    expect(await client.callTool('note')).toMatchObject({ content: [{ text: 'noted' }] })
+  })
+})
