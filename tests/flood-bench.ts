@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openScriptedModel, type ScriptedModel } from './agents/scripted-model.ts'
+import { openScriptedModel, type ScriptedModel, type ScriptedModelOptions } from './agents/scripted-model.ts'
 import { LegacyClient } from './mcp-client.ts'
 import { makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
@@ -48,13 +48,14 @@ const linesOf = (file: string): readonly Message[] =>
 
 /** The same with every tool isolated by a strategy that asks the scripted model. */
 export async function openIsolatedFlood(
-  strategy: string,
+  strategy: string | undefined,
   more: object = {},
+  { before, config, ...wish }: FloodWish & ScriptedModelOptions = {},
 ): Promise<FloodBench & { readonly model: ScriptedModel }> {
-  const model = await openScriptedModel()
+  const model = await openScriptedModel(before ? { before } : {})
   onTestFinished(() => model.close())
-  const isolation = { strategy, model: reachOf(model), ...more }
-  return { ...(await openFlood({ entry: { isolated: true }, config: { isolation } })), model }
+  const isolation = { ...(strategy && { strategy }), model: reachOf(model), ...more }
+  return { ...(await openFlood({ entry: { isolated: true }, ...wish, config: { isolation, ...config } })), model }
 }
 
 const reachOf = ({ url }: ScriptedModel): object => ({

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type FloodBench, handleIn, type Message, openFlood, openIsolatedFlood, textOf } from './flood-bench.ts'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
@@ -164,7 +165,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
   it('is called once with the caller’s own arguments, and its result is handed over byte for byte', async () => {
     const { client, calls, model, gateway } = await openIsolatedFlood('agent')
     const script = `[[call flood {"kind":"other"}]]\n${HANDING}`
-    const result = { content: [{ type: 'text', text: `é"\u2028${'y'.repeat(30_000)}` }], structuredContent: { n: 1 } }
+    const result = { content: [{ type: 'text', text: `é"\u2028${'y'.repeat(3_000)}` }], structuredContent: { n: 1 } }
     expect(await client.call('db_flood', { result, note: script })).toEqual(result)
     expect(calls()).toHaveLength(1)
     expect(calls()[0]?.arguments).toEqual({ result, note: script })
@@ -178,13 +179,48 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
     expect(JSON.stringify(gateway.records())).not.toContain('made-for-this-test')
   })
 
+  it(`${promise('ISO-7')} hands over no more than the budget, also to a program, and a handle to the rest`, async () => {
+    const { client } = await openIsolatedFlood('agent', { budget: 3_000 }, { config: { context: { cap: 'off' } } })
+    const script = `[[call flood {}]]\n${HANDING}`
+    const result = { content: [{ type: 'text', text: 'z'.repeat(2_000_000) }] }
+    const shown = await client.call('db_flood', { note: script, result })
+    expect(JSON.stringify(shown.content).length).toBeLessThan(4_000)
+    expect(textOf(shown).length).toBeLessThanOrEqual(3_000)
+    const handle = handleIn(shown)
+    const page = await client.call('sallyport_read_result', { handle, offset: 1_999_000 })
+    expect(textOf(page)).toContain('zzz')
+  })
+
+  it(`${promise('ISO-8')} tells in the record and the error what a run cost that failed, the time of the model included`, async () => {
+    const before = (): Promise<void> => delay(100)
+    const { client, gateway } = await openIsolatedFlood('agent', { fallback: 'error' }, { before })
+    const script = Array(4).fill('[[call complete_task {"success":true,"output":"I know it."}]]').join('\n')
+    const failed = await client.call('db_flood', { kind: 'log', count: 1, note: script })
+    expect(failed).toMatchObject({
+      isError: true,
+      _meta: {
+        'sallyport/isolation': { strategy: 'agent', turns: 3, tokens_in: 300, tokens_out: 60 },
+        'sallyport/error': { code: 'ISOLATION_LIMIT' },
+      },
+    })
+    expect(JSON.stringify(failed)).not.toContain('I know it')
+    const record = gateway.records().findLast(({ type }) => type === 'TOOL_CALL_FAILED')
+    expect(record).toMatchObject({
+      error: 'ISOLATION_LIMIT',
+      returned: { strategy: 'agent', turns: 3, tokens_in: 300, tokens_out: 60 },
+    })
+    // A timer may be early by a millisecond.
+    expect(record?.latency_ms).toBeGreaterThanOrEqual(297)
+  })
+
   it('answers the question of its caller with quotes, and keeps the whole', async () => {
     const { client } = await openIsolatedFlood('extract')
     const _intent = '[[call answer {"answer":"It took 41 ms.","quotes":["request 41 took 41 ms","made up"]}]]'
     const shown = await client.call('db_flood', { kind: 'log', count: 400, _intent })
-    expect(textOf(shown)).toBe('It took 41 ms.\n> request 41 took 41 ms')
+    expect(textOf(shown)).toBe('[Written by a model, not by the tool.]\nIt took 41 ms.\n> request 41 took 41 ms')
     const { handle, ...facts } = shown._meta['sallyport/isolation']
     expect(facts).toMatchObject({
+      written_by: 'model',
       strategy: 'extract',
       turns: 1,
       tokens_in: 100,

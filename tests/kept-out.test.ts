@@ -90,7 +90,7 @@ describe(`${promise('ISO-12')} what stayed out of a context`, () => {
       await bench.client.call('db_flood', {
         kind: 'log',
         count: 400,
-        note: '[[call complete_task {"success":true,"output":"done"}]]',
+        note: '[[call flood {}]]\n[[call complete_task {"success":true,"output":"done"}]]',
       })
       const requests = bench.model.requests
         .slice(before)
@@ -101,7 +101,7 @@ describe(`${promise('ISO-12')} what stayed out of a context`, () => {
       })
       kept.push(lastCompleted(bench).returned.tokens_kept)
     }
-    expect(used[0]?.returned).toMatchObject({ strategy: 'agent', turns: 1 })
+    expect(used[0]?.returned).toMatchObject({ strategy: 'agent', turns: 2 })
     expect(used[1]).toEqual(used[0])
     expect(Math.abs(Number(kept[1]) - Number(kept[0]))).toBeLessThan(5)
   })

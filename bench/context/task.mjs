@@ -22,16 +22,44 @@ export const server = (entry) => ({
   ...entry,
 })
 
-/** The model of `extract` and `agent`: it answers as shortly as one that does what it is told. */
-export function answerSubAgent({ tools, entries }) {
+/**
+ * The model of `extract` and `agent`. It has no answer of its own: it does what the prompt that it gets tells it to do,
+ * with what the messages hold, and fails where that cannot be done.
+ */
+export function answerSubAgent({ tools, entries, everything }) {
   const named = (name) => tools.find((tool) => tool.name === name)
   const answer = named('answer')
-  if (answer) return { calls: [{ tool: answer, args: { answer: ANSWER, quotes: [] } }] }
-  const complete = named('complete_task')
-  const target = tools.find((tool) => tool !== complete)
-  const hasSeen = entries.some((entry) => 'result' in entry)
-  if (!hasSeen && target) return { calls: [{ tool: target, args: {} }] }
-  return { calls: [{ tool: complete, args: { success: true, output: ANSWER } }] }
+  if (answer) return { calls: [{ tool: answer, args: answerFrom(lastUser(entries)) }] }
+  const results = entries.flatMap((entry) => ('result' in entry ? [entry.result] : []))
+  if (results.length === 0) return { calls: [requestedCall(lastUser(entries), named)] }
+  return { calls: [{ tool: named('complete_task'), args: handOver(results.at(-1).text, everything) }] }
 }
 
-const ANSWER = 'The last entry is number 799; it says what all others say, with its own number in it.'
+const lastUser = (entries) => entries.flatMap((entry) => ('user' in entry ? [entry.user] : [])).at(-1) ?? ''
+
+/** "Call the tool x of the server y with these arguments: …" */
+function requestedCall(query, named) {
+  const [, name, args] = /^Call the tool (\S+) of the server \S+ with these arguments:\n(.*)$/s.exec(query) ?? []
+  const tool = named(name)
+  if (tool === undefined) throw new Error(`The prompt asks for no tool that there is: ${query}`)
+  return { tool, args: JSON.parse(args) }
+}
+
+/** "To hand over what the tool returned, give output {"$result": "<id>"} with the id that stands above the result" */
+function handOver(result, everything) {
+  const id = /^Result (r\d+)\./.exec(result)?.[1]
+  if (id === undefined) return { success: false, output: null, error: result.slice(0, 200) }
+  if (!everything.includes('$result')) throw new Error('The prompt does not say how a result is handed over.')
+  return { success: true, output: { $result: id } }
+}
+
+/** The question asks for the last entry: it is quoted from between the marks. */
+function answerFrom(prompt) {
+  const [, question] = /^Question: (.*)$/m.exec(prompt) ?? []
+  const [, data] = /<([0-9a-f]+)>\n(.*)\n<\/\1>/s.exec(prompt)?.slice(1) ?? []
+  if (question !== QUESTION || data === undefined) throw new Error(`The prompt is not the one of extract: ${prompt}`)
+  const last = data.trimEnd().split('\n').at(-1).slice(-LONGEST_QUOTE)
+  return { answer: 'The last entry is quoted.', quotes: [last] }
+}
+
+const LONGEST_QUOTE = 120

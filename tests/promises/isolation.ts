@@ -26,7 +26,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-7': {
-    text: 'What the sub-agent hands over it points at, so that it is as it was received; every limit ends a run by name',
+    text: 'What the sub-agent hands over it points at, after the tool’s result is there; a model’s own words are marked; above the budget every caller gets a preview and a handle; every limit ends a run by name',
     state: 'built',
   },
   'ISO-8': {
@@ -42,7 +42,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-11': {
-    text: 'A hostile result can reach no other tool; where a schema is set only values that validate cross back',
+    text: 'A hostile result can reach no other tool; where a schema is set only values that validate cross back, and no words beside them',
     state: 'built',
   },
   'ISO-12': {
@@ -62,7 +62,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-16': {
-    text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; age and size limit what is kept',
+    text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; a quarantined run gives no handle; age and size limit what is kept',
     state: 'built',
   },
   'ISO-17': {

@@ -69,6 +69,9 @@ export type SallyportEvent =
       readonly error: ErrorCode
       readonly message: string
       readonly latency_ms: number
+      /** What the server gave, where a step after it failed. */
+      readonly bytes?: number
+      readonly returned?: ReturnedFacts
     } & CallFacts)
   /** The server asked something of the client (`method`) while a call ran: sampling, elicitation, roots. */
   | ({ readonly type: 'CLIENT_ASKED' } & CallFacts)

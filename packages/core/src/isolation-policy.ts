@@ -12,6 +12,8 @@ export type IsolationFallback = (typeof ISOLATION_FALLBACKS)[number]
 export interface IsolationFields {
   readonly strategy?: IsolationStrategy
   readonly fallback?: IsolationFallback
+  /** How many characters of what the tool gives go back to the caller at most; `exact` knows no budget. */
+  readonly budget?: number
   /** A JSON Schema: only a value that validates crosses back. */
   readonly returns?: JsonObject
   readonly maxTokens?: number

@@ -45,7 +45,7 @@ function nothingBut(error: ToolFailure): Told {
 
 /** Reads a server's answer to `tools/call`. */
 export function toldBy(answer: Answer): Told {
-  if (answer.kind === 'failure') return failedWith(answer.error)
+  if (answer.kind === 'failure') return { ...failedWith(answer.error), meta: answer.meta }
   const message = parseFrame(answer.frame)
   if (!isJsonObject(message.result)) return refused(isJsonObject(message.error) ? message.error : {})
   const { content, structuredContent, isError, _meta } = message.result

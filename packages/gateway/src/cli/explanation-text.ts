@@ -121,7 +121,8 @@ function endRows({ decided, asked, ended, expired }: CallStory, width: number | 
   const rows: Row[] = []
   const given = decided?.arguments ?? asked?.arguments
   if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
-  if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]], ...returnedRows(ended))
+  if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
+  if (ended?.returned !== undefined) rows.push(['went back', returnedLines(ended)])
   const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
   if (failed === undefined) return rows
   const isSaid = [reasonIn(decided), expired?.reason].includes(failed.message)
@@ -133,9 +134,6 @@ function endRows({ decided, asked, ended, expired }: CallStory, width: number | 
 
 const sizeText = ({ bytes, tokens_estimated: tokens }: Kind<'TOOL_CALL_COMPLETED'>): string =>
   tokens === undefined ? `${bytes} bytes` : `${bytes} bytes, about ${tokens} tokens`
-
-const returnedRows = (ended: Kind<'TOOL_CALL_COMPLETED'>): readonly Row[] =>
-  ended.returned === undefined ? [] : [['went back', returnedLines(ended)]]
 
 const reasonIn = (decided: Decided | undefined): string | undefined =>
   decided?.type === 'POLICY_DENIED' ? decided.decided_by?.reason : undefined

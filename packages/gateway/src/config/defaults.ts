@@ -66,8 +66,8 @@ export const DEFAULT_GOVERNANCE: GovernanceSettings = {
 export const DEFAULT_TELEMETRY: TelemetrySettings = { otlp: undefined, prometheus: true }
 
 export const DEFAULT_ISOLATION: IsolationSettings = {
-  strategy: 'bounded',
   fallback: 'bounded',
+  budget: 5_000,
   engine: 'auto',
   model: undefined,
   maxTokens: 2_000,

@@ -5,6 +5,7 @@ import { either, object, optional, record, strict, type ValueOf } from './schema
 import { byteSize, duration, flag, mapping, oneOf, prose, text, wholeNumber } from './schema-parts.ts'
 
 const MOST_TOKENS = 1_000_000
+const MOST_CHARACTERS = 100_000_000
 const DAYS = 86_400_000
 
 const LIMITS = {
@@ -19,6 +20,7 @@ export const isolationFields = strict(
     ...LIMITS,
     strategy: optional(oneOf(ISOLATION_STRATEGIES)),
     fallback: optional(oneOf(ISOLATION_FALLBACKS)),
+    budget: optional(wholeNumber(500, MOST_CHARACTERS)),
     returns: optional(mapping('a JSON Schema')),
     allowRecall: optional(flag()),
   }),
@@ -55,7 +57,7 @@ export const agentsSchema = object('a mapping such as {mcp-executor: {max_turns:
 })
 
 export const contextSchema = object('a mapping such as {cap: 8000}', {
-  cap: optional(either('a number of characters from 500, or "off"', wholeNumber(500, 100_000_000), oneOf(['off']))),
+  cap: optional(either('a number of characters from 500, or "off"', wholeNumber(500, MOST_CHARACTERS), oneOf(['off']))),
   presets: optional(record('a mapping of names to presets', mapping('a mapping such as {threshold: 5000}'))),
   retention: optional(
     object('a mapping such as {age: 7d, size: 1GB}', {

@@ -9,7 +9,7 @@ const KEY = { MODEL_KEY: 'a key of the test' }
 describe('the isolation section', () => {
   it('is bounded and asks no model where nothing is said', async () => {
     const { settings } = await load('mcp_servers: {}')
-    expect(settings.isolation).toMatchObject({ strategy: 'bounded', fallback: 'bounded', engine: 'auto', maxTurns: 3 })
+    expect(settings.isolation).toMatchObject({ fallback: 'bounded', budget: 5_000, engine: 'auto', maxTurns: 3 })
     expect(settings.isolation).toMatchObject({ model: undefined, maxTime: 120_000, maxTokens: 2_000 })
     expect(settings.executor).toEqual({ enabled: true })
     expect(settings.context).toMatchObject({ cap: 8_000, presets: { sql_query: { threshold: 2_000 } } })
@@ -38,6 +38,9 @@ describe('the isolation section', () => {
     ['isolation: {model: {provider: openai, api_key_file: key.txt}}', 'expected an absolute path'],
     ['isolation: {model: {provider: openai, api_key: "${MODEL_KEY}", api_key_file: /key}}', 'got both'],
     ['agents: {mcp-executor: {query: "run $${tool}"}}', 'got ${tool}'],
+    ['agents: {mcp-executor: {query: "run {{toolname}}"}}', 'got {{toolname}}. Did you mean "toolName"?'],
+    ['agents: {mcp-executor: {system_prompt: "run {{tool}}"}}', 'got {{tool}}'],
+    ['isolation: {budget: 10}', 'isolation.budget: expected'],
     ['isolation: {engine: provider}', 'expected "model"'],
     ['isolation: {max_turns: 0}', 'isolation.max_turns'],
     ['context: {cap: 10}', 'context.cap'],

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the example in a message shows a reference.
 
 import { isAbsolute } from 'node:path'
-import { type JsonObject, type Presets, readPresets, SallyportError } from '@sallyport/core'
+import { didYouMean, type JsonObject, type Presets, readPresets, SallyportError } from '@sallyport/core'
 import { DEFAULT_CONTEXT, DEFAULT_ISOLATION } from './defaults.ts'
 import {
   type AgentsSection,
@@ -31,20 +31,30 @@ export function readExecutor(section: AgentsSection, spot: Spot, log: IssueLog):
   const { model: given, enabled = true, ...fields } = section['mcp-executor'] ?? {}
   const at = spot.children.get('mcp-executor')?.children.get('model') ?? spot
   const model = given && readModel(given, at, log)
-  if (fields.query !== undefined)
-    checkQuery(fields.query, spot.children.get('mcp-executor')?.children.get('query') ?? spot, log)
+  for (const key of ['query', 'systemPrompt'] as const)
+    checkTemplate(fields[key] ?? '', spot.children.get('mcp-executor')?.children.get(key) ?? spot, log)
   return { ...fields, enabled, ...(model && { model }) }
 }
 
-function checkQuery(query: string, spot: Spot, log: IssueLog): void {
-  for (const [written, name = ''] of query.matchAll(QUERY_VARIABLE))
-    if (!QUERY_VARIABLES.includes(name))
-      log.error(spot, `expected only the variables ${QUERY_VARIABLES.join(', ')}; got ${written}.`)
+function checkTemplate(template: string, spot: Spot, log: IssueLog): void {
+  for (const [written] of template.matchAll(TEMPLATE_VARIABLE)) {
+    const name = templateVariable(written)
+    if (TEMPLATE_VARIABLES.includes(name)) continue
+    const guess = didYouMean(name, TEMPLATE_VARIABLES)
+    log.error(spot, `expected only the variables ${TEMPLATE_VARIABLES.join(', ')}; got ${written}.${guess}`)
+  }
 }
 
-const QUERY_VARIABLE = /\$\{([^{}]*)\}/g
+/** `{{toolName}}`, or `${toolName}`, which config.yaml has to write with a second `$`. */
+export const TEMPLATE_VARIABLE = /\$\{[^{}]*\}|\{\{[^{}]*\}\}/g
+export const templateVariable = (written: string): string =>
+  written
+    .replace(/^\$?\{+/, '')
+    .replace(/\}+$/, '')
+    .trim()
+
 /** What the sub-agent is told of a call. */
-const QUERY_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
+const TEMPLATE_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
 
 /** Nothing after it was logged that there is no provider. An endpoint of one's own has no model that we could know. */
 function readModel(

@@ -214,8 +214,9 @@ export interface ModelSettings {
 
 /** How isolated calls run where nothing nearer says it. Times in milliseconds. */
 export interface IsolationSettings
-  extends Required<Omit<IsolationFields, 'returns'>>,
-    Pick<IsolationFields, 'returns'> {
+  extends Required<Omit<IsolationFields, 'returns' | 'strategy'>>,
+    // Without a strategy: the sub-agent where there is a model, else a bounded result.
+    Pick<IsolationFields, 'returns' | 'strategy'> {
   /** `auto`: the provider if a model is configured, else none. */
   readonly engine: 'auto' | 'none' | 'provider'
   readonly model: ModelSettings | undefined

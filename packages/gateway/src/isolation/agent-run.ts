@@ -37,6 +37,9 @@ export class AgentRun {
   readonly #target: ModelTool
   readonly #messages: ModelMessage[] = []
   readonly #results = new Map<string, JsonObject>()
+  /** It was sent a result: only then can its own words be about one. */
+  #hasSeenResult = false
+  #system = ''
   /** One turn can ask for any number of calls. */
   #recalls = 0
 
@@ -46,17 +49,17 @@ export class AgentRun {
   }
 
   async run(): Promise<IsolatedReply | SallyportError> {
-    const { budget } = this.#options
-    this.#messages.push({ role: 'user', text: this.#query() })
+    const { budget, executor } = this.#options
+    this.#system = this.#fill(executor.systemPrompt)
+    this.#messages.push({ role: 'user', text: this.#fill(executor.query) })
     let isRecovering = false
     while (budget.hasTurns) {
       const turn = await this.#think()
       if (turn instanceof SallyportError) return turn
       this.#messages.push({ role: 'model', text: turn.text, calls: turn.calls })
       if (turn.calls.length === 0) {
-        if (isRecovering) return withoutEnd()
+        if (isRecovering || !budget.hasTurns) return withoutEnd()
         isRecovering = true
-        budget.grantRecovery()
         this.#messages.push({ role: 'user', text: RECOVERY })
         continue
       }
@@ -67,9 +70,9 @@ export class AgentRun {
   }
 
   #think() {
-    const { parts, executor, budget, signal } = this.#options
+    const { parts, budget, signal } = this.#options
     const question = {
-      system: executor.systemPrompt,
+      system: this.#system,
       messages: this.#messages,
       tools: [this.#target, COMPLETE_TASK],
       signal,
@@ -77,11 +80,10 @@ export class AgentRun {
     return think(parts.engine, question, budget)
   }
 
-  #query(): string {
-    const { call, executor } = this.#options
-    const most = call.plan.maxTokens * ARGUMENTS_SHARE
-    const toolInput = fittingText(JSON.stringify(call.args), most)
-    return fillTemplate(executor.query, { serverName: call.server, toolName: this.#target.name, toolInput })
+  #fill(template: string): string {
+    const { call } = this.#options
+    const toolInput = fittingText(JSON.stringify(call.args), call.plan.maxTokens * ARGUMENTS_SHARE)
+    return fillTemplate(template, { serverName: call.server, toolName: this.#target.name, toolInput })
   }
 
   /** In the order of the calls. What was asked for beside the end of the task is not done. */
@@ -96,6 +98,7 @@ export class AgentRun {
       } else results.push({ call, ...(await this.#use(call)) })
     }
     this.#messages.push({ role: 'tools', results })
+    this.#hasSeenResult = this.#results.size > 0
     return undefined
   }
 
@@ -124,32 +127,43 @@ export class AgentRun {
   /** What goes back, or what the sub-agent did wrong. */
   async #complete(input: Json): Promise<IsolatedReply | SallyportError | string> {
     if (!isJsonObject(input) || typeof input.success !== 'boolean') return 'Expected {"success": true, "output": …}.'
-    if (!input.success) return this.#failed(input)
+    if (this.#results.size === 0) return `Nothing can be handed over yet: call ${this.#target.name} first.`
+    if (!input.success) return this.#hasSeenResult ? this.#failed(input) : UNSEEN
     if (input.output === undefined) return 'Expected "output", such as {"$result": "r1"}.'
     const handed = findHanded(input.output, this.#results)
-    return typeof handed === 'string' ? handed : this.#replyOf(handed)
+    if (typeof handed === 'string') return handed
+    return handed.kind === 'written' && !this.#hasSeenResult ? UNSEEN : this.#replyOf(handed)
   }
 
   /** Its words may be those of the result: where a schema is set they stay here (ISO-11). */
   #failed({ error, output = null }: JsonObject): IsolatedReply | SallyportError {
     if (this.#options.call.plan.returns !== undefined) return reportedFailure()
     const text = typeof error === 'string' ? error : textOf(output)
-    return { kind: 'text', text: cutText(text, ERROR_LENGTH), isError: true }
+    return { kind: 'text', text: cutText(text, ERROR_LENGTH), isError: true, writtenBy: 'model' }
   }
 
   async #replyOf(handed: Handed): Promise<IsolatedReply | string> {
     const { call, parts } = this.#options
     const { returns } = call.plan
-    if (returns === undefined) {
-      if (handed.kind === 'value') return { kind: 'text', text: handed.written ?? textOf(handed.value), isError: false }
-      return handed.result === call.result ? { kind: 'received' } : { kind: 'result', result: handed.result }
-    }
-    const value = handed.kind === 'value' ? handed.value : handed.asValue
+    if (returns === undefined) return replyTo(handed, call.result)
+    const value = handed.kind === 'result' ? handed.asValue : handed.value
     if (value === undefined) return 'Expected a value, and this result is none. Give the value itself.'
     const flaw = await parts.flawIn(returns, value)
-    return flaw === undefined ? { kind: 'text', text: JSON.stringify(value), isError: false } : flaw
+    if (flaw !== undefined) return flaw
+    return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: authorOf(handed) }
   }
 }
+
+const UNSEEN = 'You have not seen the result yet. It comes with the next message; then call complete_task.'
+
+function replyTo(handed: Handed, received: JsonObject): IsolatedReply {
+  if (handed.kind === 'result')
+    return handed.result === received ? { kind: 'received' } : { kind: 'result', result: handed.result }
+  const text = handed.kind === 'part' ? (handed.json ?? textOf(handed.value)) : textOf(handed.value)
+  return { kind: 'text', text, isError: false, writtenBy: authorOf(handed) }
+}
+
+const authorOf = ({ kind }: Handed): 'model' | 'tool' => (kind === 'written' ? 'model' : 'tool')
 
 const ERROR_LENGTH = 2_000
 
@@ -173,4 +187,6 @@ const reportedFailure = (): SallyportError =>
   new SallyportError('ISOLATION_FAILED', 'The sub-agent reported a failure. Only values of a set schema cross back.')
 
 const withoutEnd = (): SallyportError =>
-  new SallyportError('ISOLATION_FAILED', 'The sub-agent ended without complete_task, also when it was reminded.')
+  new SallyportError('ISOLATION_FAILED', 'The sub-agent ended without complete_task.', {
+    hint: 'It is reminded once, within max_turns. Use another model, or the strategy "bounded".',
+  })

@@ -1,4 +1,4 @@
-import { cutText, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { cutText, type ErrorCode, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import { SHAPED_META } from '@sallyport/kit'
 
 /** So much of what a server says of its own failure is repeated. */
@@ -16,14 +16,34 @@ export function boundedError(error: Json | undefined, rest: string): JsonObject 
   }
 }
 
-/** The same error, without the words of a server that it may quote. */
-export const withoutQuotes = ({ code }: SallyportError): SallyportError =>
-  new SallyportError(code, 'The server did not answer, and what it says of that is withheld.', {
-    hint: 'Only values of the schema in isolation.returns go back. `sallyport servers` tells the operator more.',
+/** Errors whose every word is ours. */
+const OWN_WORDS: readonly ErrorCode[] = [
+  'ISOLATION_FAILED',
+  'ISOLATION_LIMIT',
+  'EXECUTOR_MISSING',
+  'CALL_CANCELLED',
+  'AUDIT_UNAVAILABLE',
+  'INTERNAL',
+]
+
+/** The same error, without words of a server or a provider that it may quote. */
+export function withoutQuotes(error: SallyportError): SallyportError {
+  const { code } = error
+  if (OWN_WORDS.includes(code)) return error
+  const hint = code === 'MODEL_UNAVAILABLE' ? error.hint : '`sallyport explain` tells the operator more.'
+  return new SallyportError(code, 'The call failed, and what was said of that is withheld.', {
+    hint: `Only values of the schema in isolation.returns go back. ${hint}`,
   })
+}
 
 /** Where only values that validate may cross, a server's own words of what went wrong do not (ISO-11). */
-export const withheldError = (rest: string): SallyportError =>
-  new SallyportError('ISOLATION_FAILED', 'The tool failed, and what it says of that is withheld.', {
-    hint: `Only values of the schema in isolation.returns go back. ${rest}`,
+export const withheldError = (): SallyportError =>
+  new SallyportError('ISOLATION_FAILED', 'The tool gave no result, and what it says of that is withheld.', {
+    hint: 'Only values of the schema in isolation.returns go back. `sallyport explain` tells the operator more.',
+  })
+
+/** A value that is cut is no longer one that validates. */
+export const valueTooLarge = (length: number, budget: number): SallyportError =>
+  new SallyportError('ISOLATION_LIMIT', `The value has ${length} characters; ${budget} may go back.`, {
+    hint: 'Raise isolation.budget, or set limits such as maxLength and maxItems in isolation.returns.',
   })

@@ -78,7 +78,7 @@ async function valueReply(
   const flaw = await flawIn(returns, value)
   // What is wrong may quote the value, which is not to cross back.
   if (flaw !== undefined) return malformed('its value does not keep to the schema of `returns`')
-  return { kind: 'text', text: JSON.stringify(value), isError: false }
+  return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: 'model' }
 }
 
 /** Quotes count only where the result has them: a model cannot put words into a server's mouth. */
@@ -91,6 +91,7 @@ function answerOf(turn: ModelTurn, input: Json | undefined, whole: string): Isol
     kind: 'text',
     text: [said, ...quotes.map((quote) => `> ${String(quote).replaceAll('\n', '\n> ')}`)].join('\n'),
     isError: false,
+    writtenBy: 'model',
   }
 }
 

@@ -29,7 +29,13 @@ export type IsolatedReply =
   | { readonly kind: 'received' }
   /** The result of a later call of the tool, as it was received. */
   | { readonly kind: 'result'; readonly result: JsonObject }
-  | { readonly kind: 'text'; readonly text: string; readonly isError: boolean }
+  /** `writtenBy`: `model` where these are its own words, `tool` where they are a part of the result. */
+  | {
+      readonly kind: 'text'
+      readonly text: string
+      readonly isError: boolean
+      readonly writtenBy: 'model' | 'tool'
+    }
 
 export interface IsolatedOutcome {
   readonly reply: IsolatedReply | SallyportError

@@ -23,6 +23,16 @@ describe(`${promise('ISO-1')} a tool`, () => {
     expect(planFor({ server: undefined })).toBeUndefined()
   })
 
+  it('is run by the sub-agent where a model is configured and no strategy is, else bounded', () => {
+    const model = { provider: 'openai', name: 'm', baseUrl: undefined, apiKey: undefined } as const
+    const having = { isolation: { ...isolation, model } }
+    expect(planFor(having)).toMatchObject({ strategy: 'agent', budget: 5_000 })
+    expect(planFor({ executor: { enabled: true, model } })).toMatchObject({ strategy: 'agent' })
+    expect(planFor({ isolation: { ...isolation, model, engine: 'none' } })).toMatchObject({ strategy: 'bounded' })
+    expect(planFor({ isolation: { ...isolation, model, strategy: 'bounded' } })).toMatchObject({ strategy: 'bounded' })
+    expect(planFor({ ...having, ...ruled({ strategy: 'exact' }) })).toMatchObject({ strategy: 'exact' })
+  })
+
   it('is isolated as its own entry says, whatever its server’s says', () => {
     expect(planFor(ruled(false))).toBeUndefined()
     expect(planFor({ ...ruled(true), server: undefined })).toMatchObject({ strategy: 'bounded', rule })

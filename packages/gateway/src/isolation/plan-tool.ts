@@ -1,4 +1,4 @@
-import { type IsolationFields, shouldIsolateTool, type ToolPolicy } from '@sallyport/core'
+import { type IsolationFields, type IsolationStrategy, shouldIsolateTool, type ToolPolicy } from '@sallyport/core'
 import type { ExecutorSettings, IsolationSettings, ServerConfig } from '../config/config.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 
@@ -17,12 +17,21 @@ export function planTool({ server, tool, policy, isolation, executor }: PlanSour
   if (own === undefined ? !shouldIsolateTool(server, tool) : own.value === false) return undefined
   const { engine: _engine, model: _model, ...general } = isolation
   const fields = own === undefined || typeof own.value === 'boolean' ? NOTHING : own.value
-  const strategy = fields.strategy ?? general.strategy
+  const strategy = chooseStrategy({ ...general, ...fields }, hasModel(isolation, executor))
   const limits = strategy === 'agent' ? limitsOf(executor) : NOTHING
   const rule = own === undefined ? server?.place : own.rule
   const why = own === undefined ? 'its server’s entry says so' : 'its entry says so'
-  return { ...general, ...limits, ...fields, why, ...(rule && { rule }) }
+  return { ...general, ...limits, ...fields, strategy, why, ...(rule && { rule }) }
 }
+
+/** With `returns` only values that validate go back, and only a model finds these: without one the call fails. */
+function chooseStrategy({ strategy, returns }: IsolationFields, hasModel: boolean): IsolationStrategy {
+  const chosen = strategy ?? (hasModel ? 'agent' : 'bounded')
+  return returns !== undefined && (chosen === 'exact' || chosen === 'bounded') ? 'agent' : chosen
+}
+
+const hasModel = ({ engine, model }: IsolationSettings, executor: ExecutorSettings): boolean =>
+  engine !== 'none' && (model !== undefined || executor.model !== undefined)
 
 const NOTHING: IsolationFields = Object.freeze({})
 

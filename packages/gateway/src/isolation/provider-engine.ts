@@ -21,7 +21,6 @@ const PACKAGES: Readonly<Record<Provider, string>> = {
   'openai-compatible': '@ai-sdk/openai-compatible',
 }
 
-const MAX_RETRIES = 1
 const LONGEST_WHY = 300
 
 /** A model of a provider, reached by the AI SDK, which is loaded with the first call that needs it. */
@@ -44,7 +43,8 @@ export function createProviderEngine(settings: ModelSettings): ModelEngine {
         messages: request.messages.flatMap(sdkMessages),
         tools,
         maxOutputTokens: request.maxOutputTokens,
-        maxRetries: MAX_RETRIES,
+        // A request that is made again is a turn, and `think` counts these.
+        maxRetries: 0,
         abortSignal: request.signal,
       }).then(turnOf, (error: unknown) => {
         request.signal.throwIfAborted()

@@ -1,15 +1,16 @@
 import { cutText, findJsonValue, isJsonObject, type Json, type JsonObject, readJsonPath } from '@sallyport/core'
 import { resultJson, resultValue } from './result-text.ts'
 
-/** What a sub-agent hands over: a whole result that it points at, or a value. */
+/** What a sub-agent hands over: a result that it points at, a part of one, or a value that it wrote itself. */
 export type Handed =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly asValue: Json | undefined }
-  /** `written`: as the server wrote it, where it is no text. */
-  | { readonly kind: 'value'; readonly value: Json; readonly written?: string }
+  /** `json`: as the server wrote it, where it is not a string. */
+  | { readonly kind: 'part'; readonly value: Json; readonly json?: string }
+  | { readonly kind: 'written'; readonly value: Json }
 
 /** Follows `{"$result": "r1"}`, with a `path` into JSON; anything else is itself. Says what is wrong with a reference. */
 export function findHanded(output: Json, results: ReadonlyMap<string, JsonObject>): Handed | string {
-  if (!isJsonObject(output) || !Object.hasOwn(output, '$result')) return { kind: 'value', value: output }
+  if (!isJsonObject(output) || !Object.hasOwn(output, '$result')) return { kind: 'written', value: output }
   const { $result: id, path } = output
   const result = typeof id === 'string' ? results.get(id) : undefined
   if (result === undefined)
@@ -30,5 +31,5 @@ function valueAt(result: JsonObject, path: string): Handed | undefined {
   if ('problem' in found) return undefined
   const written = json.slice(found.start, found.end)
   const value = JSON.parse(written) as Json
-  return { kind: 'value', value, ...(typeof value !== 'string' && { written }) }
+  return { kind: 'part', value, ...(typeof value !== 'string' && { json: written }) }
 }

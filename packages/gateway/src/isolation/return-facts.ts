@@ -8,6 +8,8 @@ export interface ReturnRun extends IsolationFacts {
   readonly strategy: IsolationPlan['strategy'] | 'shaped'
   /** By which the whole can be read. */
   readonly handle?: string | undefined
+  /** Whose words go back, where that is not the result as it is. */
+  readonly writtenBy?: 'model' | 'tool'
   /** Why a bounded result is all that there is. */
   readonly failure?: SallyportError | undefined
 }
@@ -28,10 +30,11 @@ const ISOLATION_META = 'sallyport/isolation'
 const BYTES_OF_TOKEN = 4
 
 export function returnFacts(
-  { failure, handle, ...used }: ReturnRun,
+  { failure, handle, strategy, turns, tokensIn, tokensOut }: ReturnRun,
   { bytesIn, bytesOut }: Pick<ReturnFacts, 'bytesIn' | 'bytesOut'>,
 ): ReturnFacts {
   const tokensKept = Math.max(0, Math.round((bytesIn - bytesOut) / BYTES_OF_TOKEN))
+  const used = { strategy, turns, tokensIn, tokensOut }
   return { ...used, bytesIn, bytesOut, tokensKept, handle, fellBack: failure?.code }
 }
 
@@ -42,17 +45,29 @@ export function markResult(
   { runId, bytesIn }: { readonly runId: string; readonly bytesIn: number },
 ): JsonObject {
   if (run.strategy === 'shaped') return result
-  const told = {
-    run_id: runId,
-    strategy: run.strategy,
-    ...(run.failure && { fell_back: run.failure.text }),
-    turns: run.turns,
-    tokens_in: run.tokensIn,
-    tokens_out: run.tokensOut,
-    bytes_in: bytesIn,
-    bytes_out: Buffer.byteLength(JSON.stringify(result)),
-    ...(run.handle !== undefined && { handle: run.handle }),
-    ...(run.handle === undefined && run.turns > 0 && { lost: 'The whole result could not be kept.' }),
+  const bytesOut = Buffer.byteLength(JSON.stringify(result))
+  const told = isolationMeta(run, { runId, bytesIn, bytesOut })
+  return { ...result, _meta: { ...(result._meta as JsonObject | undefined), ...told } }
+}
+
+interface RunSizes extends Pick<ReturnFacts, 'bytesIn' | 'bytesOut'> {
+  readonly runId: string
+}
+
+/** The part of `_meta` that tells of a run, also of one that failed. */
+export function isolationMeta(run: ReturnRun, { runId, bytesIn, bytesOut }: RunSizes): JsonObject {
+  return {
+    [ISOLATION_META]: {
+      run_id: runId,
+      strategy: run.strategy,
+      ...(run.failure && { fell_back: run.failure.text }),
+      ...(run.writtenBy !== undefined && { written_by: run.writtenBy }),
+      turns: run.turns,
+      tokens_in: run.tokensIn,
+      tokens_out: run.tokensOut,
+      bytes_in: bytesIn,
+      bytes_out: bytesOut,
+      ...(run.handle !== undefined && { handle: run.handle }),
+    },
   }
-  return { ...result, _meta: { ...(result._meta as JsonObject | undefined), [ISOLATION_META]: told } }
 }

@@ -24,6 +24,9 @@ export interface ReturnRules {
   readonly mayCut: boolean
 }
 
+/** Only values that validate against a schema go back (ISO-11). */
+export const isQuarantined = (plan: IsolationPlan | undefined): boolean => plan?.returns !== undefined
+
 /** A tool, as its server defined it. */
 export interface ReturningTool {
   readonly kind: string

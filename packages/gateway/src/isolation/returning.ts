@@ -12,16 +12,23 @@ import {
 import { type ResultShelf, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
-import { boundedError, withheldError, withoutQuotes } from './bounded-error.ts'
+import { boundedError, valueTooLarge, withheldError, withoutQuotes } from './bounded-error.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { executorOf } from './mcp-executor.ts'
 import type { ModelEngine } from './model-engine.ts'
-import { markResult, NOTHING_USED, type ReturnFacts, type ReturnRun, returnFacts } from './return-facts.ts'
-import type { ReturnRules } from './return-rules.ts'
+import {
+  isolationMeta,
+  markResult,
+  NOTHING_USED,
+  type ReturnFacts,
+  type ReturnRun,
+  returnFacts,
+} from './return-facts.ts'
+import { isQuarantined, type ReturnRules } from './return-rules.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
-import { handleIn, isTask, wellFormed, wholeText } from './whole-result.ts'
+import { bareTask, handleIn, isTask, wellFormed, wholeText } from './whole-result.ts'
 import { writtenStructure } from './written-structure.ts'
 
 /** Whose call it was. */
@@ -57,8 +64,12 @@ export interface ReturningOptions {
 
 export type Returned = { readonly facts: ReturnFacts } & (
   | { readonly kind: 'frame'; readonly frame: Frame }
-  | { readonly kind: 'failure'; readonly error: SallyportError }
+  /** `meta`: what its caller is told of the run. */
+  | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta: JsonObject }
 )
+
+/** Stands above what a model wrote itself. */
+const MODEL_LINE = '[Written by a model, not by the tool.]'
 
 /** Nobody waits, or somebody has to decide: a bounded result would hide it. */
 const NEVER_BOUNDED: readonly string[] = ['CALL_CANCELLED', 'EXECUTOR_MISSING']
@@ -74,92 +85,113 @@ export class Returning {
 
   /** Whether a result goes back as it is: nearly all do, and this is all that it costs them. */
   isWhole({ plan, preset }: ReturnRules, { frame: { envelope }, era }: SaidResult): boolean {
+    if (isQuarantined(plan)) return false
     // In the older era the word means nothing, and clients would show what stands beside it.
     if (envelope.resultType === 'input_required' && era === 'modern') return true
     if (plan?.strategy === 'exact') return true
-    if (plan !== undefined && (envelope.result !== undefined || isClosed(plan))) return false
+    if (plan !== undefined && envelope.result !== undefined) return false
     const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
     // A text has no more characters than its bytes are.
-    return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap)
+    return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap, plan?.budget ?? cap)
   }
 
-  /** A failure on the way to a server may quote its last words, or the page that it sent in place of an answer. */
+  /** A failure may quote a server's last words, the page that it sent in place of an answer, or what a provider says. */
   failureOf({ plan }: ReturnRules, error: SallyportError): SallyportError {
-    return isClosed(plan) && error.code.startsWith('UPSTREAM_') ? withoutQuotes(error) : error
+    return isQuarantined(plan) ? withoutQuotes(error) : error
   }
 
   async return(call: ReturnedCall): Promise<Returned> {
     const message = parseFrame(call.frame)
+    const { plan } = call.rules
+    if (plan && isQuarantined(plan)) return this.#quarantine(call, message, plan)
     if (call.frame.envelope.result === undefined) return this.#refuse(call, message.error)
     const result = wellFormed(message.result)
-    const { plan } = call.rules
     const run: ReturnRun = { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped' }
-    if (plan && asksModel(plan) && !isTask(result)) return this.#think(call, result, plan)
-    return this.#bound(call, result, run)
+    // What went wrong the caller has to know itself.
+    const isForModel = plan && asksModel(plan) && !isTask(result) && !call.frame.envelope.isError
+    return isForModel ? this.#think(call, result, plan) : this.#bound(call, result, run)
   }
 
   /** What a server says in place of a result is a text of its own too. */
   async #refuse(call: ReturnedCall, error: Json | undefined): Promise<Returned> {
-    const { plan } = call.rules
     const handle = await this.#keep(call, { error: error ?? null })
-    const run: ReturnRun = { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped', handle }
-    const rest = sayKept(call, handle)
-    return isClosed(plan)
-      ? failure(call, withheldError(rest), run)
-      : sent(call, { error: boundedError(error, rest) }, run)
+    const run: ReturnRun = { ...NOTHING_USED, strategy: call.rules.plan?.strategy ?? 'shaped', handle }
+    return sent(call, { error: boundedError(error, sayKept(call, handle)) }, run)
   }
 
   /** Texts cut by their kind, with a handle to the whole; the very same frame where all of it fits. */
   async #bound(call: ReturnedCall, result: JsonObject, run: ReturnRun): Promise<Returned> {
-    const preset = this.#presetFor(call.rules)
-    const written = writtenStructure(call.frame, result, preset.threshold)
+    const written = writtenStructure(call.frame, result, this.#presetFor(call.rules).threshold)
+    const shaped = await this.#shape(call, result, written)
+    // That a strategy failed is told also where all of the result fits: nothing goes back past it in silence.
+    if (shaped === result && run.failure === undefined) return unchanged(call, run)
+    return this.#changed(call, shaped, { ...run, handle: handleIn(shaped) })
+  }
+
+  async #shape(call: ReturnedCall, result: JsonObject, written?: string): Promise<JsonObject> {
     const shaped = await shapeToolResult(result as unknown as ToolResult, {
-      preset,
+      preset: this.#presetFor(call.rules),
       ...(written !== undefined && { writtenStructure: written }),
       openShelf: () => this.#options.shelfOf(call.owner),
       tool: call.definition.name,
       sayRest: ({ handle }) => sayWhole(call, handle),
     })
-    const isSame = (shaped as unknown) === result
-    // That a strategy failed is told also where all of the result fits: nothing goes back past it in silence.
-    if (isSame && run.failure === undefined) return unchanged(call, run)
-    return this.#changed(call, shaped as unknown as JsonObject, { ...run, handle: handleIn(shaped) })
+    return shaped as unknown as JsonObject
   }
 
-  /** A preset of its own, but never more than the cap. */
+  /** A preset of its own, but never more than the budget of an isolated tool and the cap. */
   #presetFor({ plan, preset }: Pick<ReturnRules, 'plan' | 'preset'>): Preset {
     const { cap, presets } = this.#options.settings().context
+    const most = Math.min(cap ?? Number.POSITIVE_INFINITY, plan?.budget ?? Number.POSITIVE_INFINITY)
     const chosen = preset ?? (plan ? findPreset('default', presets) : cappedOnly(cap, presets))
-    return cap === undefined || chosen.threshold <= cap ? chosen : { ...chosen, threshold: cap }
+    const isOwnSize = preset !== undefined || plan === undefined
+    return isOwnSize && chosen.threshold <= most ? chosen : { ...chosen, threshold: most }
   }
 
   async #think(call: ReturnedCall, result: JsonObject, plan: IsolationPlan): Promise<Returned> {
-    const { strategy } = plan
-    const hasFailed = call.frame.envelope.isError
-    // What went wrong the caller has to know itself, unless no words of the server's may reach it.
-    if (hasFailed && !isClosed(plan)) return this.#bound(call, result, { ...NOTHING_USED, strategy })
-    if (hasFailed) return this.#withhold(call, result, { ...NOTHING_USED, strategy })
     const { reply, facts } = await this.#run(call, result, plan)
-    if (reply instanceof SallyportError && mayBound(plan, reply))
-      return this.#bound(call, result, { ...facts, strategy, failure: reply })
-    if (!(reply instanceof SallyportError) && reply.kind === 'received') return unchanged(call, { ...facts, strategy })
-    const run = { ...facts, strategy, handle: await this.#keep(call, result) }
-    if (reply instanceof SallyportError) return failure(call, reply, run)
-    return this.#changed(call, this.#inCap(replyResult(call, reply, run), reply), run)
+    const run: ReturnRun = { ...facts, strategy: plan.strategy }
+    if (reply instanceof SallyportError) {
+      if (mayBound(plan, reply)) return this.#bound(call, result, { ...run, failure: reply })
+      return this.#failure(call, reply, { ...run, handle: await this.#keep(call, result) })
+    }
+    if (reply.kind === 'received') return this.#bound(call, result, run)
+    if (reply.kind === 'result') {
+      const shaped = await this.#shape(call, wellFormed(reply.result))
+      return this.#changed(call, shaped, { ...run, handle: handleIn(shaped) })
+    }
+    const told = { ...run, handle: await this.#keep(call, result), writtenBy: reply.writtenBy }
+    return this.#changed(call, this.#textResult(call, reply, told), told)
   }
 
-  async #withhold(call: ReturnedCall, result: JsonObject, run: ReturnRun): Promise<Returned> {
-    const handle = await this.#keep(call, result)
-    return failure(call, withheldError(sayKept(call, handle)), { ...run, handle })
+  /** Words of a model, or a part of the result: within the budget, with the author and the way to the whole. */
+  #textResult(call: ReturnedCall, { text, isError, writtenBy }: TextReply, { handle }: ReturnRun): JsonObject {
+    const lead = writtenBy === 'model' ? `${MODEL_LINE}\n` : ''
+    const foot = `[${sayKept(call, handle)}]`
+    const preset = this.#presetFor(call.rules)
+    const threshold = preset.threshold - lead.length - foot.length
+    const shown = shapeText(text, { ...preset, threshold }, { rest: 'The rest of it was left out.' })
+    return textResult(call, `${lead}${shown.text}`, { isError, foot })
   }
 
-  /** A model that says too much is cut as a tool is. */
-  #inCap(result: JsonObject, reply: IsolatedReply): JsonObject {
-    const { cap } = this.#options.settings().context
-    if (reply.kind !== 'text' || cap === undefined || reply.text.length <= cap) return result
-    const rest = 'The rest of the answer was not kept.'
-    const { text } = shapeText(reply.text, this.#presetFor({ plan: undefined, preset: undefined }), { rest })
-    return { ...result, content: [{ type: 'text', text }] }
+  /**
+   * Only a value that validates crosses back, and no words: neither a server's nor a model's, and no handle by which
+   * the caller could read them (ISO-11, ISO-16). So nothing is kept.
+   */
+  async #quarantine(call: ReturnedCall, message: JsonObject, plan: IsolationPlan): Promise<Returned> {
+    const { envelope } = call.frame
+    const run: ReturnRun = { ...NOTHING_USED, strategy: plan.strategy }
+    const result = wellFormed(message.result)
+    const isFailed = envelope.result === undefined || envelope.isError || envelope.resultType === 'input_required'
+    if (isFailed) return this.#failure(call, withheldError(), run)
+    if (isTask(result)) return sent(call, { result: bareTask(result) }, run)
+    const { reply, facts } = await this.#run(call, result, plan)
+    const used = { ...run, ...facts }
+    if (reply instanceof SallyportError) return this.#failure(call, reply, used)
+    if (reply.kind !== 'text') return this.#failure(call, withheldError(), used)
+    const { threshold } = this.#presetFor(call.rules)
+    if (reply.text.length > threshold) return this.#failure(call, valueTooLarge(reply.text.length, threshold), used)
+    return this.#changed(call, textResult(call, reply.text), { ...used, writtenBy: reply.writtenBy })
   }
 
   /** Nothing where it could not be kept: the answer is still of use. */
@@ -197,6 +229,12 @@ export class Returning {
     const bytesIn = call.frame.envelope.bytes
     return sent(call, { result: markResult(result, run, { runId: this.#options.newId(), bytesIn }) }, run)
   }
+
+  #failure({ frame }: ReturnedCall, error: SallyportError, run: ReturnRun): Returned {
+    const sizes = { bytesIn: frame.envelope.bytes, bytesOut: 0 }
+    const meta = isolationMeta(run, { runId: this.#options.newId(), ...sizes })
+    return { kind: 'failure', error, meta, facts: returnFacts(run, sizes) }
+  }
 }
 
 function sent(call: ReturnedCall, message: JsonObject, run: ReturnRun): Returned {
@@ -205,23 +243,16 @@ function sent(call: ReturnedCall, message: JsonObject, run: ReturnRun): Returned
   return { kind: 'frame', frame, facts: returnFacts(run, { bytesIn, bytesOut: frame.envelope.bytes }) }
 }
 
-function failure(call: ReturnedCall, error: SallyportError, run: ReturnRun): Returned {
-  return { kind: 'failure', error, facts: returnFacts(run, { bytesIn: call.frame.envelope.bytes, bytesOut: 0 }) }
-}
-
 /** The frame goes back as the bytes that came. */
 function unchanged({ frame }: ReturnedCall, run: ReturnRun): Returned {
   const { bytes } = frame.envelope
   return { kind: 'frame', frame, facts: returnFacts(run, { bytesIn: bytes, bytesOut: bytes }) }
 }
 
-/** Only values of a schema cross back, and no words: a bounded result or an error would be the way around it (ISO-11). */
-const isClosed = (plan: IsolationPlan | undefined): boolean => plan?.returns !== undefined && asksModel(plan)
-
 const asksModel = ({ strategy }: IsolationPlan): boolean => strategy === 'extract' || strategy === 'agent'
 
 const mayBound = (plan: IsolationPlan, { code }: SallyportError): boolean =>
-  plan.fallback === 'bounded' && !isClosed(plan) && !NEVER_BOUNDED.includes(code)
+  plan.fallback === 'bounded' && !NEVER_BOUNDED.includes(code)
 
 const sayWhole = ({ canPage }: ReturnedCall, handle: string): string =>
   canPage
@@ -238,20 +269,21 @@ function cappedOnly(cap: number | undefined, presets: Settings['context']['prese
   return { ...base, threshold, previewTokens: Math.ceil(threshold / 2) }
 }
 
-/** What goes back in place of the result. */
-function replyResult(
-  call: ReturnedCall,
-  reply: Exclude<IsolatedReply, { readonly kind: 'received' }>,
-  { strategy, handle }: ReturnRun,
-): JsonObject {
-  if (reply.kind === 'result') return reply.result
-  const { resultType } = call.frame.envelope
-  // Not every agent shows its model what stands in _meta. A value of a schema stands alone.
-  const isAnswer = strategy === 'extract' && !isClosed(call.rules.plan)
-  const whole = isAnswer && handle !== undefined ? [{ type: 'text', text: `[${sayWhole(call, handle)}]` }] : []
+type TextReply = Extract<IsolatedReply, { readonly kind: 'text' }>
+
+interface TextAround {
+  readonly isError?: boolean
+  /** Not every agent shows its model what is in _meta. */
+  readonly foot?: string
+}
+
+/** A text that goes back in place of the result. */
+function textResult({ frame }: ReturnedCall, text: string, { isError = false, foot }: TextAround = {}): JsonObject {
+  const { resultType } = frame.envelope
+  const texts = foot === undefined ? [text] : [text, foot]
   return {
     ...(resultType !== undefined && { resultType }),
-    content: [{ type: 'text', text: reply.text }, ...whole],
-    ...(reply.isError && { isError: true }),
+    content: texts.map((one) => ({ type: 'text', text: one })),
+    ...(isError && { isError: true }),
   }
 }

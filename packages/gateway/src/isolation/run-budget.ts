@@ -12,7 +12,6 @@ export class RunBudget {
   #turns = 0
   #tokensIn = 0
   #tokensOut = 0
-  #extra = 0
 
   constructor(limits: Pick<IsolationPlan, 'maxTokens' | 'maxTurns'>) {
     this.#limits = limits
@@ -23,12 +22,7 @@ export class RunBudget {
   }
 
   get hasTurns(): boolean {
-    return this.#turns < this.#limits.maxTurns + this.#extra
-  }
-
-  /** One turn more than was planned, to end in order. */
-  grantRecovery(): void {
-    this.#extra = 1
+    return this.#turns < this.#limits.maxTurns
   }
 
   /** How long an answer to so many tokens may be. */
@@ -39,9 +33,15 @@ export class RunBudget {
     return limitReached(`${maxTokens} tokens would not be enough for its next turn`, 'max_tokens')
   }
 
-  spend({ tokensIn, tokensOut }: ModelTurn, estimated: { readonly in: number; readonly out: number }): void {
+  /** Counted when it is asked, with an estimate: a model that never answers was asked all the same. */
+  begin(estimatedIn: number): void {
     this.#turns += 1
-    this.#tokensIn += counted(tokensIn) ?? estimated.in
+    this.#tokensIn += estimatedIn
+  }
+
+  /** What the last turn came to, as the provider counted, else by estimate. */
+  settle({ tokensIn, tokensOut }: ModelTurn, estimated: { readonly in: number; readonly out: number }): void {
+    this.#tokensIn += (counted(tokensIn) ?? estimated.in) - estimated.in
     this.#tokensOut += counted(tokensOut) ?? estimated.out
   }
 

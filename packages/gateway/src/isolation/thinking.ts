@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, SallyportError } from '@sallyport/core'
 import { abortable } from './abortable.ts'
 import type { ModelEngine, ModelMessage, ModelRequest, ModelTurn } from './model-engine.ts'
@@ -5,20 +6,48 @@ import type { RunBudget } from './run-budget.ts'
 
 type Question = Omit<ModelRequest, 'maxOutputTokens'>
 
-/** One turn of a model, within the budget. */
+const RETRY_DELAY = 1_000
+
+/** One answer of a model, within the budget. A request that failed for the moment is made once more, as a turn too. */
 export async function think(
   engine: ModelEngine,
   question: Question,
   budget: RunBudget,
 ): Promise<ModelTurn | SallyportError> {
   const tokensIn = estimateTokens(JSON.stringify([question.system, question.tools, question.messages.map(plain)]))
+  const ask = (): Promise<ModelTurn | SallyportError> => askOnce(engine, question, { budget, tokensIn })
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isPassing(error) || !budget.hasTurns) throw error
+    await wait(RETRY_DELAY, undefined, { signal: question.signal })
+    return ask()
+  }
+}
+
+interface Turn {
+  readonly budget: RunBudget
+  readonly tokensIn: number
+}
+
+async function askOnce(
+  engine: ModelEngine,
+  question: Question,
+  { budget, tokensIn }: Turn,
+): Promise<ModelTurn | SallyportError> {
   const maxOutputTokens = budget.outputFor(tokensIn)
   if (maxOutputTokens instanceof SallyportError) return maxOutputTokens
+  budget.begin(tokensIn)
   const turn = await abortable(engine.turn({ ...question, maxOutputTokens }), question.signal)
   const tokensOut = estimateTokens(`${turn.text}${JSON.stringify(turn.calls)}`)
-  budget.spend(turn, { in: tokensIn, out: tokensOut })
+  budget.settle(turn, { in: tokensIn, out: tokensOut })
   return turn
 }
+
+/** The provider says that the same request may succeed. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof SallyportError &&
+  (error.cause as { readonly isRetryable?: unknown } | undefined)?.isRetryable === true
 
 const plain = (message: ModelMessage): unknown =>
   message.role === 'tools' ? message.results.map(({ text }) => text) : message

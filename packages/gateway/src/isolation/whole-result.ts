@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
-import { SHAPED_META, type ToolResult } from '@sallyport/kit'
+import { SHAPED_META } from '@sallyport/kit'
 import { onlyText } from './result-text.ts'
 
 /** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
@@ -15,11 +15,29 @@ const isBlockList = (content: Json): boolean => Array.isArray(content) && conten
 export const wholeText = (result: JsonObject): string => onlyText(result) ?? JSON.stringify(result)
 
 /** Under which the first of what was left out is kept. */
-export function handleIn({ _meta }: ToolResult): string | undefined {
-  const facts = (_meta?.[SHAPED_META] as JsonObject | undefined)?.results
+export function handleIn({ _meta }: JsonObject): string | undefined {
+  const facts = ((_meta as JsonObject | undefined)?.[SHAPED_META] as JsonObject | undefined)?.results
   const first = Array.isArray(facts) ? (facts[0] as JsonObject | undefined) : undefined
   return typeof first?.handle === 'string' ? first.handle : undefined
 }
+
+/** What a task tells of itself without a word of the server's: its id, its state, and when to ask again. */
+export function bareTask(result: JsonObject): JsonObject {
+  const { task } = result
+  return isJsonObject(task) ? { task: bareFields(task) } : bareFields(result)
+}
+
+const bareFields = (task: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(task).filter(([key, value]) => TASK_FIELDS.has(key) && isBare(value)))
+
+const TASK_FIELDS: ReadonlySet<string> = new Set([
+  ...['taskId', 'status', 'resultType', 'createdAt', 'lastUpdatedAt'],
+  ...['ttl', 'ttlMs', 'pollInterval', 'pollIntervalMs'],
+])
+
+/** No sentence, whatever its key. */
+const isBare = (value: Json | undefined): boolean =>
+  value === null || typeof value === 'number' || (typeof value === 'string' && /^[\w.:+/=-]{1,128}$/.test(value))
 
 /** The result is still to come: this says only of which task. */
 export const isTask = ({ content, structuredContent, task, taskId }: JsonObject): boolean =>

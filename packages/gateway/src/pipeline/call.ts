@@ -39,7 +39,8 @@ export interface Call {
 /** The one answer of a call: what the server said, as its bytes, or why it said nothing. */
 export type Answer =
   | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era }
-  | { readonly kind: 'failure'; readonly error: SallyportError }
+  /** `meta`: what the client is told of it besides, where there is more to tell. */
+  | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta?: JsonObject }
 
 /** Whether it looks after a task that a call of the tool made. */
 export const isAboutTask = ({ offer, method }: Pick<Call, 'offer' | 'method'>): boolean =>

@@ -8,12 +8,19 @@ import {
   SallyportError,
   type ToolDefinition,
 } from '@sallyport/core'
-import { INTENT, type ReturnFacts, type Returning, splitIntent } from '../isolation/isolation.ts'
+import {
+  bareTask,
+  INTENT,
+  isQuarantined,
+  type ReturnFacts,
+  type Returning,
+  splitIntent,
+} from '../isolation/isolation.ts'
 import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { JudgeOptions, Trial } from './judge.ts'
 import { taskResult } from './task-result.ts'
-import { argumentsOf } from './tool-rules.ts'
+import { argumentsOf, type ToolRules } from './tool-rules.ts'
 import { withoutSecretsIn } from './without-secrets.ts'
 
 export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf' | 'listings'> {
@@ -25,7 +32,13 @@ export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf' | 'list
 }
 
 /** A tool that is called as a task gives its result later. */
-const WAYS_BACK: ReadonlySet<string> = new Set(['tools/call', 'tasks/result', 'tasks/get'])
+const WAYS_BACK: ReadonlySet<string> = new Set([
+  'tools/call',
+  'tasks/result',
+  'tasks/get',
+  'tasks/cancel',
+  'tasks/update',
+])
 
 /** What goes back, and what is recorded of that. */
 export interface Handed {
@@ -57,7 +70,7 @@ export class HandingBack {
     // A page is short, and cut again nobody could ever read on.
     if (isReader(call) || returning.isWhole(rules.returns, answer)) return
     const { era } = answer
-    const task = call.method === 'tasks/get' ? taskResult(answer.frame) : undefined
+    const task = call.method === 'tasks/get' ? taskResult(answer.frame, shownTask(rules)) : undefined
     const frame = task?.frame ?? answer.frame
     const { principal, offer, cancellation, intent } = call
     const returned = returning.return({
@@ -70,7 +83,7 @@ export class HandingBack {
     })
     return returned.then(
       ({ facts, ...back }) => ({
-        answer: back.kind === 'frame' ? { kind: 'frame', frame: task?.within(back.frame) ?? back.frame, era } : back,
+        answer: back.kind === 'frame' ? { ...back, frame: task?.within(back.frame) ?? back.frame, era } : back,
         facts,
       }),
       (cause: unknown) => ({ answer: { kind: 'failure', error: broken(call, cause) } }),
@@ -81,7 +94,7 @@ export class HandingBack {
   told({ case: { call, rules } }: Trial, answer: Answer): Answer {
     const { returning } = this.#options
     if (answer.kind !== 'failure' || returning === undefined || call.isOfSubAgent) return answer
-    return { kind: 'failure', error: returning.failureOf(rules.returns, answer.error) }
+    return { ...answer, error: returning.failureOf(rules.returns, answer.error) }
   }
 
   /** Whether the caller was given the tool that reads saved results. */
@@ -117,6 +130,9 @@ interface FirstCall {
   readonly meant: Call
   readonly signal: AbortSignal
 }
+
+const shownTask = ({ returns: { plan } }: ToolRules): ((task: JsonObject) => JsonObject) =>
+  isQuarantined(plan) ? bareTask : (task) => task
 
 const said = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
 

@@ -174,7 +174,6 @@ export class Pipeline {
       const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, sendingBy, second))
       watch?.answered(endOf(said))
       if (second.refusal) return second.refusal
-      const latency = performance.now() - startedAt
       const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
       const now = this.#asOfNow(trial)
       const shown = now.case.rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
@@ -183,6 +182,7 @@ export class Pipeline {
       const { answer, facts: returned } = handing === undefined ? { answer: whole } : await handing
       if (returned !== undefined) watch?.returned(returned)
       const unsynced = syncing && (await syncing)
+      const latency = performance.now() - startedAt
       // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
       const unfinished =
         this.#grave(await this.#record(this.#end(call, answer, { facts, latency, returned }))) ?? unsynced

@@ -66,7 +66,7 @@ export interface Ending {
 }
 
 export function endRecord(call: Call, answer: Answer, { facts, latency, returned }: Ending): Recordable {
-  if (answer.kind === 'failure') return failedRecord(call, answer.error, latency)
+  if (answer.kind === 'failure') return failedRecord(call, answer.error, { latency, returned })
   const bytes = returned?.bytesIn ?? answer.frame.envelope.bytes
   return completedRecord({ facts, success: succeeded(answer), latency, bytes, returned })
 }
@@ -94,13 +94,18 @@ function returnedFacts({ strategy, turns, handle, fellBack, ...figures }: Return
   }
 }
 
-function failedRecord(call: Call, error: SallyportError, latency: number): SallyportEvent {
+function failedRecord(
+  call: Call,
+  error: SallyportError,
+  { latency, returned }: Pick<Ending, 'latency' | 'returned'>,
+): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
     ...factsOf(call),
     error: error.code,
     message: redactText(error.message),
     latency_ms: milliseconds(latency),
+    ...(returned && { bytes: returned.bytesIn, returned: returnedFacts(returned) }),
   }
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from '@sallyport/core'
+import { isJsonObject, type JsonObject } from '@sallyport/core'
 import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
 
 /** The result of a tool that stands in what is told of its task. */
@@ -8,13 +8,13 @@ export interface TaskResult {
   within(result: Frame): Frame
 }
 
-/** Nothing where the task has no result yet. */
-export function taskResult(told: Frame): TaskResult | undefined {
+/** Undefined where the task has no result yet. `shown`: what the caller gets to see of the task itself. */
+export function taskResult(told: Frame, shown: (task: JsonObject) => JsonObject): TaskResult | undefined {
   const { result: task } = parseFrame(told)
   if (!isJsonObject(task) || !isJsonObject(task.result)) return undefined
   return {
     frame: answerOf(task.result),
-    within: (frame) => answerOf({ ...task, result: parseFrame(frame).result ?? null }),
+    within: (frame) => answerOf({ ...shown(task), result: parseFrame(frame).result ?? null }),
   }
 }
 

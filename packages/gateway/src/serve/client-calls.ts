@@ -76,7 +76,7 @@ export class ClientCalls {
   }
 
   #told(request: ClientRequest, offer: Offer, answer: Answer): Reply {
-    if (answer.kind === 'failure') return failureReply(request, answer.error)
+    if (answer.kind === 'failure') return failureReply(request, answer.error, answer)
     const hasWrappedOutput = offer.legacyOutput !== undefined
     const relay = { id: request.id, method: request.method, from: answer.era, to: request.era, hasWrappedOutput }
     const isTask = answer.frame.envelope.resultType === 'task' || request.params.task !== undefined

@@ -130,7 +130,8 @@ export class LineClient implements WayToClient {
     const { id, method, params } = message
     const era: Era = isModern(message) ? 'modern' : 'legacy'
     const flaw = this.#inFlight.has(id) ? duplicate(id) : era === 'modern' ? envelopeFlaw(message) : undefined
-    if (flaw) return void this.#write(failureReply({ id, method, era }, flaw, flawData(flaw, message)).message)
+    if (flaw)
+      return void this.#write(failureReply({ id, method, era }, flaw, { data: flawData(flaw, message) }).message)
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)

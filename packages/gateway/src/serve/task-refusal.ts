@@ -7,7 +7,7 @@ import { failureReply } from './failure-reply.ts'
 export function taskRefusal(request: ClientRequest, taskId: string): Reply {
   if (request.era === 'modern' && !knowsTasks(request.client)) {
     const requiredCapabilities = { extensions: { [MODERN_TASKS]: {} } }
-    return failureReply(request, undeclared(), { requiredCapabilities })
+    return failureReply(request, undeclared(), { data: { requiredCapabilities } })
   }
   const unknown = new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
     hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',

@@ -29,7 +29,9 @@ const savingsSchema = z
 export type Savings = z.infer<typeof savingsSchema>
 export type SavingsBy = Savings['by']
 type Sum = z.infer<typeof sumSchema>
-type Completed = Extract<LoggedEvent, { type: 'TOOL_CALL_COMPLETED' }>
+/** A failed call may have asked a model too. */
+const ENDS = ['TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'] as const
+type Ended = Extract<LoggedEvent, { type: (typeof ENDS)[number] }>
 
 const { trace: _trace, call: _call, type: _type, ...fields } = filterFields
 
@@ -44,17 +46,17 @@ const showSavings = createRoute({
 export const savingsRoutes = ({ store }: AdminContext) =>
   createRoutes().openapi(showSavings, async (c) => {
     const { by = 'tool', ...query } = c.req.valid('query')
-    const records = store.each({ ...filterOf(query), types: ['TOOL_CALL_COMPLETED'] }, c.req.raw.signal)
-    return c.json(await savingsOf(records as AsyncIterable<Completed>, by), 200)
+    const records = store.each({ ...filterOf(query), types: ENDS }, c.req.raw.signal)
+    return c.json(await savingsOf(records as AsyncIterable<Ended>, by), 200)
   })
 
-const NAMES: Readonly<Record<SavingsBy, (call: Completed) => string>> = {
+const NAMES: Readonly<Record<SavingsBy, (call: Ended) => string>> = {
   tool: ({ tool_name }) => tool_name,
   agent: ({ agent }) => agent,
   session: ({ session }) => session,
 }
 
-async function savingsOf(records: AsyncIterable<Completed>, by: SavingsBy): Promise<Savings> {
+async function savingsOf(records: AsyncIterable<Ended>, by: SavingsBy): Promise<Savings> {
   const sums = new Map<string, Sum>()
   for await (const record of records) {
     const name = NAMES[by](record)
@@ -69,7 +71,7 @@ async function savingsOf(records: AsyncIterable<Completed>, by: SavingsBy): Prom
 
 const NOTHING: Sum = { calls: 0, bytes: 0, returned_bytes: 0, tokens_kept: 0, tokens_spent: 0 }
 
-const sumOf = ({ bytes }: Completed, returned: NonNullable<Completed['returned']>): Sum => ({
+const sumOf = ({ bytes = 0 }: Ended, returned: NonNullable<Ended['returned']>): Sum => ({
   calls: 1,
   bytes,
   returned_bytes: returned.bytes,
