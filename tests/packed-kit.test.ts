@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packLibraries } from './pack-libraries.ts'
+import { packLibraries } from './pack-packages.ts'
 import { ROOT, textOf } from './repository.ts'
 
 const run = promisify(execFile)

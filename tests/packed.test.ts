@@ -1,36 +1,26 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
+import { packGateway } from './pack-packages.ts'
+import { promise } from './promises.ts'
 import { ROOT } from './repository.ts'
 
 const run = promisify(execFile)
-const PACKED_PARTS = [
-  'package.json',
-  'README.md',
-  'config.schema.json',
-  'dist',
-  'bin',
-  'demo',
-  'templates',
-  'ui',
-  'scripts',
-]
-
 /** Everything that `npm pack` of the gateway gives to somebody who has nothing but the registry. */
-describe('the packed gateway', () => {
+describe(`${promise('CLI-1')} the packed gateway`, () => {
   let root: string
   let tarball: string
   let folder: string
 
   beforeAll(async () => {
     root = mkdtempSync(join(tmpdir(), 'sallyport-packed-'))
-    tarball = await pack(join(root, 'repository'))
+    tarball = await packGateway(root)
     folder = join(root, 'empty')
     mkdirSync(folder)
     await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, tarball], { cwd: folder })
@@ -44,6 +34,14 @@ describe('the packed gateway', () => {
     const { stdout } = await run(sallyport(), ['--version'], { cwd: folder })
     expect(stdout.trim()).toBe(version)
   })
+
+  it('can be installed for the whole machine, with every package that it needs', async () => {
+    const prefix = join(root, 'global')
+    await run('npm', ['install', '--global', '--no-audit', '--no-fund', '--prefix', prefix, tarball], { cwd: root })
+    const env = { PATH: process.env.PATH, HOME: join(root, 'home') }
+    const { stdout } = await run(join(prefix, 'bin', 'sallyport'), ['tools', '--json'], { cwd: root, env })
+    expect(stdout).toContain('list_directory')
+  }, 180_000)
 
   it('serves the demonstration, and answers a call', async () => {
     const { child, ready } = await serveDemo(sallyport(), folder)
@@ -79,13 +77,36 @@ describe('the packed gateway', () => {
     expect(stdout.trim()).toBe('function')
   })
 
-  it('brings core and kit along, and nothing of the tests', () => {
+  it('can be compiled against, by a compiler that looks into every declaration', async () => {
+    const source = `
+      import { createGateway, SallyportError, type EmbeddedGateway } from 'sallyport'
+      export const gateway: EmbeddedGateway = await createGateway({ state: 'state' })
+      gateway.registerTool('sum', { permission: 'READ', description: '', input: { type: 'object' } }, () => 'text')
+      export const code: string = new SallyportError('INTERNAL', 'text').code
+    `
+    writeFileSync(join(folder, 'program.mts'), source)
+    const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules', '@types')]
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', ...types, 'program.mts']
+    await run(join(ROOT, 'node_modules', '.bin', 'tsc'), options, { cwd: folder })
+  })
+
+  it('carries core and the kit in its own files, with no package that it lacks and nothing of the tests', () => {
     const own = join(folder, 'node_modules', 'sallyport')
-    expect(readdirSync(join(own, 'node_modules', '@sallyport')).sort()).toEqual(['core', 'kit'])
-    expect(existsSync(join(own, 'LICENSE'))).toBe(true)
+    expect(existsSync(join(own, 'node_modules'))).toBe(false)
+    expect(existsSync(join(folder, 'node_modules', '@sallyport'))).toBe(false)
     const files = readdirSync(own, { recursive: true, encoding: 'utf8' })
     const code = files.filter((file) => !file.startsWith('templates'))
+    expect(code).toEqual(expect.arrayContaining(['LICENSE', 'dist/packages/core/index.js']))
     expect(code.filter((file) => /\.test|tsbuildinfo|(?<!\.d)\.ts$/.test(file))).toEqual([])
+    const imports = code
+      .filter((file) => /\.m?js$|\.d\.ts$/.test(file))
+      .flatMap((file) => {
+        const text = readFileSync(join(own, file), 'utf8')
+        return [...text.matchAll(/^(?:import|export) [^'"]*['"](@sallyport\/[^'"]+)['"]/gm)].map(
+          ([, name]) => `${file}: ${name}`,
+        )
+      })
+    expect(imports).toEqual([])
   })
 
   it('has manifests that tools and compilers understand', async () => {
@@ -94,20 +115,6 @@ describe('the packed gateway', () => {
     await run(tool('attw'), ['--profile', 'esm-only', tarball])
   })
 })
-
-/** Packs a copy: in the repository itself the copies of core and kit would stand in the way of tests that run beside this one. */
-async function pack(repository: string): Promise<string> {
-  for (const name of ['core', 'kit', 'gateway']) {
-    const parts = PACKED_PARTS.filter((part) => existsSync(join(ROOT, 'packages', name, part)))
-    for (const part of parts)
-      cpSync(join(ROOT, 'packages', name, part), join(repository, 'packages', name, part), { recursive: true })
-  }
-  cpSync(join(ROOT, 'LICENSE'), join(repository, 'LICENSE'))
-  const gateway = join(repository, 'packages', 'gateway')
-  await run('npm', ['pack'], { cwd: gateway })
-  expect(existsSync(join(gateway, 'node_modules', '@sallyport')), 'what was bundled is removed again').toBe(false)
-  return join(gateway, readdirSync(gateway).find((name) => name.endsWith('.tgz')) ?? 'no tarball')
-}
 
 interface Served {
   readonly child: ChildProcess

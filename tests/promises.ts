@@ -1,4 +1,5 @@
 import { AGENT_PROMISES } from './promises/agents.ts'
+import { COMMAND_LINE_PROMISES } from './promises/command-line.ts'
 import { GATEWAY_PROMISES } from './promises/gateway.ts'
 import { GOVERNANCE_PROMISES } from './promises/governance.ts'
 import { ISOLATION_PROMISES } from './promises/isolation.ts'
@@ -13,6 +14,7 @@ export const PROMISES = {
   ...KIT_PROMISES,
   ...SENSITIVITY_PROMISES,
   ...ISOLATION_PROMISES,
+  ...COMMAND_LINE_PROMISES,
 } as const
 
 export type PromiseId = keyof typeof PROMISES

@@ -1,6 +1,6 @@
 // Time in any zone, and a slow tool that tells its progress and stops when it is cancelled.
 import { setTimeout } from 'node:timers/promises'
-import { createMcpServer, READ, serveStdio, ToolRetryError } from '@sallyport/kit'
+import { createMcpServer, READ, serveStdio, ToolRetryError } from '../../dist/packages/kit/index.js'
 
 const MAX_SECONDS = 300
 

@@ -1,5 +1,5 @@
 // A notebook in memory: tools that read and tools that write, resources that come and go, and a prompt.
-import { createMcpServer, READ, serveStdio, ToolRetryError, WRITE } from '@sallyport/kit'
+import { createMcpServer, READ, serveStdio, ToolRetryError, WRITE } from '../../dist/packages/kit/index.js'
 
 const MAX_NOTES = 1_000
 const MAX_TEXT = 20_000

@@ -42,4 +42,14 @@ describe('a failure', () => {
     expect(exitCodeOf(new SallyportError('UPSTREAM_DIED', ''))).toBe(5)
     expect(exitCodeOf(new SallyportError('CALL_CANCELLED', ''))).toBe(130)
   })
+
+  it('is not called a bug where a package is missing: it says that the installation is incomplete', () => {
+    const error = Object.assign(new Error("Cannot find package 'jose' imported from /x.js"), {
+      code: 'ERR_MODULE_NOT_FOUND',
+    })
+    const text = describeError(error, { json: false, debug: false })
+    expect(text).toContain('The package jose is missing.')
+    expect(text).toContain('Install it again')
+    expect(text).not.toContain('bug')
+  })
 })

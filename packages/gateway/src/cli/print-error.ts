@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { SallyportError } from '@sallyport/core'
+import { findMissingPackage, INCOMPLETE_INSTALLATION_HINT } from '../disk/disk.ts'
 import { PLAIN, type Style, visibleLines } from './terminal-text.ts'
 
 export interface ErrorView {
@@ -21,9 +22,15 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof SallyportError ? error.kind.exit : 1
 }
 
-/** Anything that is not one of our errors is a bug: it gets a name under which it can be found again. */
+/** Anything else that is not one of our errors is a bug: it gets a name under which it can be found again. */
 function expectedError(error: unknown, debug: boolean): SallyportError {
   if (error instanceof SallyportError) return error
+  const missing = findMissingPackage(error)
+  if (missing !== undefined)
+    return new SallyportError('INTERNAL', `The package ${missing} is missing.`, {
+      hint: INCOMPLETE_INSTALLATION_HINT,
+      cause: error,
+    })
   const incident = randomBytes(4).toString('hex')
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   const stack = debug && error instanceof Error && error.stack ? `\n${error.stack}` : ''

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { causeCode } from '../disk/disk.ts'
+import { causeCode, findMissingPackage, INCOMPLETE_INSTALLATION_HINT } from '../disk/disk.ts'
 
 type Value = string | number | Uint8Array | null
 
@@ -33,14 +33,45 @@ type SqliteConstructor = new (path: string) => Sqlite
 
 let loaded: SqliteConstructor | undefined
 
-/** The binding, loaded when first needed. Nothing where this platform has no prebuilt binary. */
+/** The binding, loaded when first needed; undefined where it cannot be loaded. */
 export function loadSqlite(): SqliteConstructor | undefined {
   try {
-    loaded ??= createRequire(import.meta.url)('libsql') as SqliteConstructor
+    loaded ??= requireSqlite()
     return loaded
   } catch {
     return undefined
   }
+}
+
+function requireSqlite(): SqliteConstructor {
+  return createRequire(import.meta.url)('libsql') as SqliteConstructor
+}
+
+/** Why SQLite cannot be loaded, and what to do; undefined where it can. */
+export function findSqliteProblem(): { readonly message: string; readonly hint: string } | undefined {
+  try {
+    loaded ??= requireSqlite()
+    return undefined
+  } catch (error) {
+    return describeLoadFailure(error)
+  }
+}
+
+/** The binary of a platform is a package of its own (`@libsql/linux-x64-gnu`), which npm may leave out. */
+export function describeLoadFailure(error: unknown): { readonly message: string; readonly hint: string } {
+  const missing = findMissingPackage(error)
+  const message = `SQLite could not be loaded on ${process.platform} ${process.arch}`
+  if (missing === undefined)
+    return {
+      message: `${message}: ${error instanceof Error ? error.message : String(error)}`,
+      hint: 'Install Sallyport again on this machine: a binary that was made for another one does not load.',
+    }
+  if (missing.startsWith('@libsql/'))
+    return {
+      message: `${message}: the package ${missing} is missing.`,
+      hint: 'Install again without --omit=optional, so that npm brings the binary for this platform.',
+    }
+  return { message: `${message}: the package ${missing} is missing.`, hint: INCOMPLETE_INSTALLATION_HINT }
 }
 
 const DAMAGED = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_FORMAT', 'SQLITE_SCHEMA'])

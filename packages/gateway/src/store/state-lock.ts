@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject, SallyportError } from '@sallyport/core'
 import { causeCode, createPrivateFile, makeFolder, replaceFile, stateUnusable } from '../disk/disk.ts'
-import { loadSqlite, type Sqlite } from './sqlite.ts'
+import { findSqliteProblem, loadSqlite, type Sqlite } from './sqlite.ts'
 
 /** Who runs on a state, for people and the command line. */
 export interface StateHolder {
@@ -52,10 +52,10 @@ export async function lockState(state: string, options: LockOptions): Promise<St
  *  both climb to EXCLUSIVE can refuse each other. The journal in memory leaves nothing to roll back after a crash. */
 function takeLock(path: string): Sqlite | undefined {
   const Sqlite = loadSqlite()
-  if (Sqlite === undefined)
-    throw new SallyportError('STATE_UNUSABLE', `SQLite could not be loaded on ${process.platform} ${process.arch}.`, {
-      hint: 'Install again without --omit=optional, so that npm brings the binary for this platform.',
-    })
+  if (Sqlite === undefined) {
+    const { message = '', hint = '' } = findSqliteProblem() ?? {}
+    throw new SallyportError('STATE_UNUSABLE', message, { hint })
+  }
   createPrivateFile(path)
   let database: Sqlite | undefined
   try {

@@ -18,7 +18,7 @@ export { eventMatcher } from './event-filter.ts'
 export { openKeptCatalogues } from './kept-catalogues.ts'
 export { readRecords } from './read-records.ts'
 export type { CatalogueCache, DefinitionShelf, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
-export { loadSqlite } from './sqlite.ts'
+export { findSqliteProblem } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
 export { type LogReport, verifyLog } from './verify-log.ts'
 

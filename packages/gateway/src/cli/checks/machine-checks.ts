@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { type Environment, unknownVariables } from '../../config/config.ts'
-import { loadSqlite } from '../../store/store.ts'
+import { findSqliteProblem } from '../../store/store.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
 const OLDEST_NODE = [20, 19] as const
@@ -15,7 +15,7 @@ export interface Machine {
 
 /** What has to be there before any home is looked at. */
 export function checkMachine({ nodeVersion, platform, environment }: Machine): readonly Check[] {
-  return [checkNode(nodeVersion), checkSqlite(platform), ...checkWatchdog(platform), ...checkVariables(environment)]
+  return [checkNode(nodeVersion), checkSqlite(), ...checkWatchdog(platform), ...checkVariables(environment)]
 }
 
 function checkNode(version: string): Check {
@@ -27,14 +27,9 @@ function checkNode(version: string): Check {
     : wrong('node', `Node ${version} is too old.`, `Install Node ${OLDEST_NODE.join('.')} or later.`)
 }
 
-function checkSqlite(platform: string): Check {
-  return loadSqlite() === undefined
-    ? wrong(
-        'sqlite',
-        `SQLite could not be loaded on ${platform} ${process.arch}.`,
-        'Install again without --omit=optional, so that npm brings the binary for this platform.',
-      )
-    : ok('sqlite', 'SQLite loads')
+function checkSqlite(): Check {
+  const problem = findSqliteProblem()
+  return problem === undefined ? ok('sqlite', 'SQLite loads') : wrong('sqlite', problem.message, problem.hint)
 }
 
 /** The process that ends the servers of a killed gateway is a shell script; where it finds strays, it reads /proc. */

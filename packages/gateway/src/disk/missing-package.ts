@@ -1,0 +1,12 @@
+const CODES: readonly unknown[] = ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']
+
+/** The package that an `import` or `require` did not find; undefined for any other error, and for a missing file. */
+export function findMissingPackage(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && CODES.includes(error.code))) return undefined
+  const [, name = ''] = /^Cannot find (?:package|module) '([^']+)'/.exec(error.message) ?? []
+  return /^(@[^/.]+\/)?[^/.@][^/]*/.exec(name)?.[0]
+}
+
+/** What to do where a package of ours is missing: nothing that the user configured is the cause. */
+export const INCOMPLETE_INSTALLATION_HINT =
+  'The installation of Sallyport is incomplete. Install it again, and look at what npm warns about.'
