@@ -63,7 +63,7 @@ export const GOVERNANCE_PROMISES = {
     state: 'built',
   },
   'GOV-15': {
-    text: 'Every path among the arguments is judged in its canonical form; forbidden wins',
+    text: 'Every path among the arguments is judged in its canonical form, a relative one from every folder that the server may read it from; forbidden wins',
     state: 'built',
   },
   'GOV-16': { text: 'Rules for single arguments, and patterns of linear time over all of them', state: 'built' },

@@ -36,7 +36,20 @@ export function compilePathPattern(text: string, world: PathWorld, fold: Fold): 
   return { text, globs: globs.map(({ head }, at) => ({ head, tail: folded[at]?.tail ?? [] })), fold, heads }
 }
 
-function absolutePattern(text: string, world: PathWorld): { readonly pattern: string } | PatternProblem {
+/** A relative pattern that forbids is meant in every folder from which the server may read a relative path. */
+export function compileFromEachFolder(
+  text: string,
+  world: PathWorld,
+  fold: Fold,
+): readonly (PathPattern | PatternProblem)[] {
+  const isRelative = 'isRelative' in absolutePattern(text, world)
+  const folders = isRelative ? [world.cwd, ...world.bases()] : [world.cwd]
+  return folders.map((cwd) => compilePathPattern(text, { ...world, cwd }, fold))
+}
+
+type AbsolutePattern = { readonly pattern: string; readonly isRelative?: true }
+
+function absolutePattern(text: string, world: PathWorld): AbsolutePattern | PatternProblem {
   if (text === '') return { problem: 'it is empty' }
   if (/\p{Cc}/u.test(text)) return { problem: 'it has a control character in it' }
   if (/^[a-z]:|^\\/i.test(text)) return { problem: 'it is a Windows path; write one with slashes, from the root' }
@@ -48,12 +61,13 @@ function absolutePattern(text: string, world: PathWorld): { readonly pattern: st
   return anchored(expansion.value.replace(/^file:\/\/(?=\/)/i, ''), world)
 }
 
-function anchored(pattern: string, { userHome, cwd }: PathWorld): { readonly pattern: string } | PatternProblem {
+function anchored(pattern: string, { userHome, cwd }: PathWorld): AbsolutePattern | PatternProblem {
   if (pattern.startsWith('/')) return { pattern }
   if (/^\*\*(?:\/|$)/.test(pattern)) return { pattern: `/${pattern}` }
   if (/^~(?:\/|$)/.test(pattern)) return under(userHome, pattern.slice(1), 'the home folder is not known')
   if (pattern.startsWith('~')) return { problem: 'the home folder of another user is not known; write it out' }
-  return under(cwd, `/${pattern}`, 'it is relative, and the working folder of the server is not known')
+  const absolute = under(cwd, `/${pattern}`, 'it is relative, and the working folder of the server is not known')
+  return 'problem' in absolute ? absolute : { ...absolute, isRelative: true }
 }
 
 const under = (folder: string | undefined, rest: string, problem: string): { pattern: string } | PatternProblem =>

@@ -4,12 +4,27 @@ import { climbs, normalText } from './path-text.ts'
 import type { PathWorld } from './path-world.ts'
 
 /** Every absolute path that a server may take a value for, or why that cannot be told. */
-export type PathReadings = { readonly paths: readonly string[] } | { readonly problem: string }
+export type PathReadings =
+  | {
+      readonly paths: readonly string[]
+      /** Those of them that the value names from the root. */
+      readonly absolute: readonly string[]
+    }
+  | { readonly problem: string }
+
+/** What one call adds to the surroundings of its server. */
+export interface CallBases {
+  /** The URIs of the roots that the client gave to the server, which may read relative paths from there. */
+  readonly roots: readonly string[]
+}
+
+export const NO_ROOTS: CallBases = Object.freeze({ roots: [] })
 
 /** The longest path that Linux opens. */
 const MAX_LENGTH = 4096
 const MAX_SPELLINGS = 24
 const MAX_BRACES = 16
+const MAX_BASES = 64
 
 /** What nobody reads in two ways. */
 const PLAIN = /^[A-Za-z0-9_./-]*$/
@@ -27,11 +42,13 @@ export const isFileUri = (value: string): boolean => FILE_URI.test(value) || WRA
 
 /**
  * Servers differ in what they make of a value: some decode `%2e`, some trim, some take a backslash for a slash, some expand
- * `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path.
+ * `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path. A
+ * relative one is read from every folder that the server may start from.
  */
-export function readPathValue(value: string, world: PathWorld): PathReadings {
+export function readPathValue(value: string, world: PathWorld, callBases: CallBases): PathReadings {
   const spellings = new Set([value])
-  const paths = new Set<string>()
+  const absolute = new Set<string>()
+  const relative = new Set<string>()
   for (const text of spellings) {
     const problem = unreadable(text)
     if (problem !== undefined) return { problem }
@@ -39,13 +56,32 @@ export function readPathValue(value: string, world: PathWorld): PathReadings {
     if ('problem' in others) return others
     for (const other of others.texts) spellings.add(other)
     if (spellings.size > MAX_SPELLINGS) return { problem: 'it can be read in too many ways' }
-    if (!isPath(text)) continue
-    if (!text.startsWith('/') && world.cwd === undefined)
-      return { problem: 'it is relative, and the working folder of the server is not known' }
-    paths.add(text.startsWith('/') ? text : `${world.cwd}/${text}`)
+    if (isPath(text)) (text.startsWith('/') ? absolute : relative).add(text)
   }
+  if (relative.size === 0) return { paths: [...absolute], absolute: [...absolute] }
+  const bases = findBases(world, callBases)
+  if ('problem' in bases) return bases
+  const paths = bases.paths.flatMap((base) => [...relative].map((text) => `${base}/${text}`))
+  return { paths: [...absolute, ...paths], absolute: [...absolute] }
+}
+
+/** Every folder from which the server may read a relative path. */
+export function findBases(world: PathWorld, { roots }: CallBases): Bases {
+  const { cwd } = world
+  if (cwd === undefined)
+    return { problem: 'it is relative, and the working folder of the server is not known; use an absolute path' }
+  const paths = new Set([cwd, ...world.bases()])
+  for (const root of roots) {
+    const readings = readPathValue(root, world, NO_ROOTS)
+    if ('problem' in readings)
+      return { problem: 'it is relative, and a root of the client cannot be judged; use an absolute path' }
+    for (const path of readings.paths) paths.add(path)
+  }
+  if (paths.size > MAX_BASES) return { problem: 'it is relative to too many folders; use an absolute path' }
   return { paths: [...paths] }
 }
+
+type Bases = { readonly paths: readonly string[] } | { readonly problem: string }
 
 /**
  * A server that knows nothing of `~` or `file:` looks for a folder of that name in its working folder. That there is one

@@ -2,16 +2,18 @@ import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
 import { quoteText } from './excerpt.ts'
 import { rememberLooks } from './follow-links.ts'
 import type { FoundPath } from './found-path.ts'
-import { type Located, locatePath } from './located-path.ts'
+import { type JoinedPaths, type Located, locatePath, type Surroundings } from './located-path.ts'
+import type { PatternProblem } from './path-glob.ts'
 import {
+  compileFromEachFolder,
   compilePathPattern,
   exactFold,
-  type Fold,
   looseFold,
   type PathPattern,
   patternCovers,
   patternTouches,
 } from './path-patterns.ts'
+import { type CallBases, NO_ROOTS } from './path-readings.ts'
 import type { Look, PathWorld } from './path-world.ts'
 import type { Ruled } from './tool-policy.ts'
 
@@ -22,7 +24,7 @@ export interface PathRules {
   readonly forbiddenPaths?: Ruled<readonly string[]> | undefined
 }
 
-export type PathJudge = (found: readonly FoundPath[]) => Verdict
+export type PathJudge = (found: readonly FoundPath[], bases?: CallBases) => Verdict
 
 interface Fence {
   readonly patterns: readonly PathPattern[]
@@ -40,22 +42,24 @@ const SHOWN = 120
 
 /** Compiles the path rules of one tool. Where there are none, the judge is free. */
 export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, world: PathWorld): PathJudge {
-  const allowed = allowedPaths && compileFence(allowedPaths, exactFold, world)
+  const allowed = allowedPaths && compileFence(allowedPaths, (text) => [compilePathPattern(text, world, exactFold)])
   // A disk that takes /ETC for /etc may not be asked; a path that is not the forbidden one is lost for little.
   const loose = world.case === 'folded' ? looseFold : exactFold
-  const forbidden = forbiddenPaths?.value.length ? compileFence(forbiddenPaths, loose, world) : undefined
+  const forbidden = forbiddenPaths?.value.length
+    ? compileFence(forbiddenPaths, (text) => compileFromEachFolder(text, world, loose))
+    : undefined
   const rule = (forbidden ?? allowed)?.rule
   if (allowed === undefined && forbidden === undefined) return () => ALLOW
-  const flawOf = (path: FoundPath, lookAt: Look): Flaw | undefined => {
-    const located = locatePath(path, world, lookAt)
+  const flawOf = (path: FoundPath, surroundings: Surroundings): Flaw | undefined => {
+    const located = locatePath(path, surroundings)
     if ('problem' in located)
       return { reason: `${named(path)} cannot be judged by path rules: ${located.problem}`, rule }
     return (forbidden && forbiddenFlaw(path, located, forbidden)) ?? (allowed && allowedFlaw(path, located, allowed))
   }
-  return (found) => {
+  return (found, { roots } = NO_ROOTS) => {
     const lookAt = world.lookAt && rememberLooks(world.lookAt)
     for (const path of found) {
-      const flaw = flawOf(path, lookAt)
+      const flaw = flawOf(path, { world, lookAt, roots })
       if (flaw !== undefined) return denied(flaw)
     }
     return ALLOW
@@ -66,13 +70,13 @@ export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, wo
 export function compilePathCover(
   patterns: readonly string[],
   world: PathWorld,
-): (found: readonly FoundPath[]) => boolean {
-  const fence = compileFence({ value: patterns, reason: '' }, exactFold, world)
-  return (found) => {
+): (found: readonly FoundPath[], bases?: CallBases) => boolean {
+  const fence = compileFence({ value: patterns, reason: '' }, (text) => [compilePathPattern(text, world, exactFold)])
+  return (found, { roots } = NO_ROOTS) => {
     if (found.length === 0 || fence.patterns.length === 0) return false
     const lookAt = world.lookAt && rememberLooks(world.lookAt)
     return found.every((path) => {
-      const located = locatePath(path, world, lookAt)
+      const located = locatePath(path, { world, lookAt, roots })
       return !('problem' in located) && located.real.length > 0 && outside(located.real, fence) === undefined
     })
   }
@@ -84,13 +88,16 @@ export function pathPatternProblem(pattern: string, world: PathWorld): string | 
   return 'problem' in compiled ? compiled.problem : undefined
 }
 
-function compileFence({ value, rule }: Ruled<readonly string[]>, fold: Fold, world: PathWorld): Fence {
+type CompilePattern = (text: string) => readonly (PathPattern | PatternProblem)[]
+
+function compileFence({ value, rule }: Ruled<readonly string[]>, compile: CompilePattern): Fence {
   const patterns: PathPattern[] = []
   let broken: string | undefined
   for (const text of value) {
-    const compiled = compilePathPattern(text, world, fold)
-    if ('problem' in compiled) broken ??= `${quoteText(text, SHOWN)}: ${compiled.problem}`
-    else patterns.push(compiled)
+    for (const compiled of compile(text)) {
+      if ('problem' in compiled) broken ??= `${quoteText(text, SHOWN)}: ${compiled.problem}`
+      else patterns.push(compiled)
+    }
   }
   return { patterns, broken, rule }
 }
@@ -99,18 +106,27 @@ function forbiddenFlaw(path: FoundPath, located: Located, { patterns, broken, ru
   if (located.real.length === 0) return undefined
   // What it would forbid cannot be told, so it may be anything.
   if (broken !== undefined) return { reason: `${named(path)} is refused: forbidden_paths has ${broken}`, rule }
+  const { lookAt } = located
   const paths = [...located.written, ...located.real]
-  const touched = patterns.find((pattern) => patternTouches(pattern, paths, located.lookAt))
+  const joined = located.joined()
+  const touched = patterns.find(
+    (pattern) => patternTouches(pattern, paths, lookAt) || joined.some((ways) => leadsInto(pattern, ways, lookAt)),
+  )
   if (touched === undefined) return undefined
   return { reason: `${named(path)} is in forbidden_paths (${quoteText(touched.text, SHOWN)})`, rule }
 }
 
-function allowedFlaw(path: FoundPath, { real, written }: Located, fence: Fence): Flaw | undefined {
+/** A folder of the server that is forbidden itself makes no path in it worse. */
+const leadsInto = (pattern: PathPattern, { base, paths }: JoinedPaths, lookAt: Look): boolean =>
+  patternTouches(pattern, paths, lookAt) && !patternTouches(pattern, [base], lookAt)
+
+function allowedFlaw(path: FoundPath, { real, written, isRelative }: Located, fence: Fence): Flaw | undefined {
   const stray = outside(real, fence)
   if (stray === undefined) return undefined
   const byLink = outside(written, fence) === undefined ? ' once links are followed' : ''
   const broken = fence.broken === undefined ? '' : `, of which one cannot be used: ${fence.broken}`
-  return { reason: `${named(path)} is not in allowed_paths${byLink}${broken}`, rule: fence.rule }
+  const hint = isRelative ? ' from every folder that the server may read it from; use an absolute path' : ''
+  return { reason: `${named(path)} is not in allowed_paths${byLink}${broken}${hint}`, rule: fence.rule }
 }
 
 const outside = (paths: readonly string[], { patterns }: Fence): string | undefined =>

@@ -11,6 +11,8 @@ export interface PathWorld {
   readonly userHome: string | undefined
   /** The working folder of the server. */
   readonly cwd: string | undefined
+  /** The other folders from which the server may read a relative path, as they are now: those among its arguments. */
+  readonly bases: () => readonly string[]
   readonly lookAt: Look
   /** Whether the file system takes `/ETC` for `/etc`. */
   readonly case: 'exact' | 'folded'

@@ -36,9 +36,9 @@ export interface Deciding {
 export function createDeciding(options: DecidingOptions): Deciding {
   const listings = createListings(options)
   const { governing, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
-  const { rules, limits, approvals, modes, check, kept } = governing
+  const { rules, roots, limits, approvals, modes, check, kept } = governing
   const pipeline = new Pipeline({
-    ...{ listings, gauge, check, kept, ids, onBug },
+    ...{ listings, gauge, check, kept, ids, onBug, roots },
     approvals: new PatientApprovals({ approvals }),
     tools: limits,
     counts: (token) => tokens.counts(token),

@@ -99,6 +99,7 @@ export class Gateway {
 
   readonly onConversation = (conversation: string, notice: ConversationNotice): void => {
     for (const upstream of this.fleet.all()) upstream.tell(conversation, notice)
+    if (notice === 'over') this.governing.roots.forget(conversation)
   }
 
   /** `places`: where rules stand. What clients see is the same. */

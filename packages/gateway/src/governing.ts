@@ -32,6 +32,7 @@ import {
 import { presetFlaw, returnRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import {
+  ClientRoots,
   RuleBook,
   renamesIn,
   runsDockerGateway,
@@ -73,6 +74,7 @@ export class Governing {
   readonly discovery: ToolDiscovery
   readonly review: ToolReview
   readonly approving: Approving
+  readonly roots = new ClientRoots()
   readonly limits = new ToolLimits(() => performance.now())
   readonly #options: GoverningOptions
   readonly #check: ArgumentCheck
@@ -164,6 +166,7 @@ export class Governing {
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
+      rootsOf: this.roots.of,
       returnsOf: (offer, policy) => returnRules(settings(), offer, policy),
     })
   }

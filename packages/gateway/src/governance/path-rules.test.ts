@@ -387,7 +387,8 @@ describe('path rules', () => {
     const rules = compilePathRules({ allowedPaths: { value: [`${root}/app`], reason: '' } }, world)
     expect(rules(findPaths(args, undefined))).toMatchObject({
       outcome: 'deny',
-      reason: 'The argument edits[1].path with "../etc/shadow" is not in allowed_paths.',
+      reason:
+        'The argument edits[1].path with "../etc/shadow" is not in allowed_paths from every folder that the server may read it from; use an absolute path.',
     })
   })
 
@@ -403,7 +404,10 @@ describe('path rules', () => {
     const rules = { allowed: ['/srv/**'] }
     expect(judge('/srv/x/../y', rules, REMOTE_PATH_WORLD)).toBe(ALLOW)
     expect(judge('/srv/../etc', rules, REMOTE_PATH_WORLD).outcome).toBe('deny')
-    expect(judge('x', rules, REMOTE_PATH_WORLD).outcome).toBe('deny')
+    expect(judge('x', rules, REMOTE_PATH_WORLD)).toMatchObject({
+      outcome: 'deny',
+      reason: expect.stringMatching(/it is relative, .* is not known; use an absolute path\.$/),
+    })
     expect(judge('~/x', { allowed: ['**'] }, REMOTE_PATH_WORLD).outcome).toBe('deny')
   })
 })

@@ -1,21 +1,29 @@
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, readlinkSync } from 'node:fs'
 import type { LinkLook, PathWorld } from '@sallyport/core'
+import { createBaseFinder } from './base-folders.ts'
 
 export interface PathWorldOptions {
   /** What the server finds in its environment. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly userHome: string
   readonly cwd: string
+  /** What the server is started with: the folders among it may be where it reads relative paths from. */
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
   readonly platform: string
 }
 
 /** This machine, as a server that was started here finds it. */
-export function createPathWorld({ environment, userHome, cwd, platform }: PathWorldOptions): PathWorld {
+export function createPathWorld(options: PathWorldOptions): PathWorld {
+  const { userHome, cwd, args = [], env = {}, platform } = options
+  const environment = (name: string): string | undefined =>
+    Object.hasOwn(options.environment, name) ? options.environment[name] : undefined
   return {
-    environment: (name) => (Object.hasOwn(environment, name) ? environment[name] : undefined),
+    environment,
     userHome,
     cwd,
+    bases: createBaseFinder({ args, env, cwd, userHome, environment }),
     lookAt,
     case: platform === 'darwin' || platform === 'win32' ? 'folded' : 'exact',
   }
@@ -26,6 +34,7 @@ export const REMOTE_PATH_WORLD: PathWorld = {
   environment: () => undefined,
   userHome: undefined,
   cwd: undefined,
+  bases: () => [],
   lookAt: undefined,
   case: 'exact',
 }

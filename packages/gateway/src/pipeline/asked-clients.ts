@@ -2,6 +2,7 @@ import {
   ALLOW,
   cutText,
   isJsonObject,
+  type Json,
   type JsonObject,
   judgeSecrets,
   redactJson,
@@ -25,6 +26,7 @@ import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
 import type { Answer, Call } from './call.ts'
 import type { Case } from './case.ts'
+import type { RootsOwner } from './client-roots.ts'
 import { questionOffer } from './governed-offer.ts'
 import { inputRequestsIn, MOST_QUESTIONS, tooManyQuestions } from './input-rounds.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
@@ -40,6 +42,8 @@ export interface AskedClientsOptions extends Omit<JudgeOptions, 'steps' | 'check
   readonly tools: ToolLimits
   readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
   readonly ids: { callId(): string; traceId(): string }
+  /** Whether a server may be told the roots that its client answered with. */
+  readonly admitRoots: (owner: RootsOwner, answer: Json) => Promise<boolean>
   /** Why nothing may go on that could not be recorded. */
   readonly record: (event: Recordable) => Promise<SallyportError | undefined>
 }
@@ -131,10 +135,19 @@ export class AskedClients {
       const answer = await client.ask(shownQuestion(question, trial))
       const told = { success: 'result' in answer, latency: performance.now() - startedAt }
       const unfinished = await record(clientAnsweredRecord(recorded, question.method, told))
-      return unfinished ? refusedQuestion(question) : await this.#answerOf(trial, answer, question)
+      if (unfinished ?? (await this.#inadmissible(trial, answer, client))) return refusedQuestion(question)
+      return await this.#answerOf(trial, answer, question)
     } finally {
       tools.leave(rules.name, rules.policy)
     }
+  }
+
+  /** Why a server must not be told the roots of its client: a call that it carries out would be another one with them. */
+  async #inadmissible(trial: Trial, answer: QuestionAnswer, client: Client): Promise<SallyportError | undefined> {
+    const { method, principal, offer } = trial.case.call
+    if (method !== 'roots/list' || !('result' in answer)) return undefined
+    if (await this.#options.admitRoots({ client, principal, offer }, answer.result)) return undefined
+    return this.#refused(trial, new SallyportError('ARGUMENTS_FORBIDDEN', INADMISSIBLE))
   }
 
   /** What the client said goes to the server, as the arguments of a call do. */
@@ -187,6 +200,9 @@ export class AskedClients {
 /** Whether a server may ask something by this answer; of a task it asks by what the task is waiting for. */
 export const mayAsk = ({ method }: Pick<Call, 'method'>, answer: Answer): boolean =>
   answer.kind === 'frame' && (answer.frame.envelope.resultType === 'input_required' || method === 'tasks/get')
+
+const INADMISSIBLE =
+  'With the roots of the client, a relative path of a call in progress could lead to where path rules do not let it.'
 
 interface Asking {
   readonly client: Client

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   keptArguments,
   type Mode,
+  type PathWorld,
   type Principal,
   SallyportError,
   type SallyportEvent,
@@ -22,6 +23,7 @@ import type { ListingsOptions } from './listings.ts'
 import {
   type Call,
   CallGauge,
+  ClientRoots,
   Listings,
   listingSteps,
   Pipeline,
@@ -84,6 +86,7 @@ export interface BenchOptions {
   readonly now?: () => number
   readonly entries?: readonly ToolEntry[]
   readonly governance?: Partial<GovernanceSettings>
+  readonly world?: PathWorld
   readonly clientMayApprove?: boolean
   readonly check?: PipelineOptions['check']
   readonly counts?: PipelineOptions['counts']
@@ -103,6 +106,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
   }
   const { now = Date.now } = options
   const state: { mode: Mode } = { mode: 'NORMAL' }
+  const roots = new ClientRoots()
   const book = new RuleBook({
     catalog,
     file: () => ({ path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }),
@@ -111,7 +115,8 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     isTrusted: () => false,
     isDockerGateway: () => false,
     flaw: () => undefined,
-    worldOf: () => REMOTE_PATH_WORLD,
+    worldOf: () => options.world ?? REMOTE_PATH_WORLD,
+    rootsOf: roots.of,
   })
   const { policyOf, modeState, rulesOf } = book
   const steps = listingSteps(modeState)
@@ -141,6 +146,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     listings,
     rulesOf,
     gauge,
+    roots,
     tools: new ToolLimits(() => now()),
     approvals,
     check: options.check ?? (() => ALLOW),

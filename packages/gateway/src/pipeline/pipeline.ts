@@ -10,6 +10,7 @@ import { syncRecords } from './audit-sync.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, isRefusal, tellEnd } from './call-end.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
+import type { ClientRoots, RunningCall } from './client-roots.ts'
 import { dispatch, type Manner } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { HandingBack, type HandingBackOptions } from './handing-back.ts'
@@ -34,6 +35,7 @@ import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
 export type { Case } from './case.ts'
+export { ClientRoots } from './client-roots.ts'
 export type { HeardUpdate } from './heard-updates.ts'
 export { CallGauge } from './limits.ts'
 export { Listings, type ListMethod, type Sight } from './listings.ts'
@@ -59,6 +61,7 @@ export interface PipelineOptions
     ClientApprovalOptions,
     Pick<HandingBackOptions, 'returning'> {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
+  readonly roots: ClientRoots
   readonly log: EventLog
   /** For what servers ask, where no call has any. */
   readonly ids: AskedClientsOptions['ids']
@@ -96,7 +99,11 @@ export class Pipeline {
     this.updates = new HeardUpdates(options)
     this.#clients = new ClientApproval(options)
     this.#returns = new HandingBack({ ...options, run: (call) => this.run(call) })
-    this.#asked = new AskedClients({ ...options, record: async (event) => this.#grave(await this.#record(event)) })
+    this.#asked = new AskedClients({
+      ...options,
+      admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isAllowedStill(running)),
+      record: async (event) => this.#grave(await this.#record(event)),
+    })
   }
 
   /** What would be decided now, without anything else. */
@@ -150,11 +157,12 @@ export class Pipeline {
   }
 
   async #perform(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
-    const { gauge, tools } = this.#options
+    const { gauge, tools, roots } = this.#options
     const { call, rules } = trial.case
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
     tools.enter(rules.name, rules.policy)
+    const running = roots.begin(asked, trial)
     try {
       const facts = factsText(call)
       const unrecorded = this.#grave(await this.#record(startedRecord(trial, facts, this.#kept(trial))))
@@ -190,7 +198,14 @@ export class Pipeline {
     } finally {
       gauge.leave(call.principal)
       tools.leave(rules.name, rules.policy)
+      if (running) roots.end(running)
     }
+  }
+
+  /** With the roots that its client has given meanwhile. */
+  async #isAllowedStill({ asked, trial: { case: before } }: RunningCall): Promise<boolean> {
+    const now = await this.#judge.judgeAgain(asked, { grant: before.grant, counted: before.rules })
+    return now.decision.outcome === 'allow'
   }
 
   /** Waits for a person, then judges again: much may have changed meanwhile. */

@@ -1,6 +1,7 @@
 import type { Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { RETURN_ALL, type ReturnRules } from '../isolation/isolation.ts'
+import type { Call } from './call.ts'
 import { Policies, type PoliciesOptions } from './policies.ts'
 import { ruleFlaws } from './rule-flaws.ts'
 import { compileRules, type ToolRules } from './tool-rules.ts'
@@ -10,6 +11,8 @@ export interface RuleBookOptions extends PoliciesOptions {
   readonly mode: () => { readonly mode: Mode; readonly why?: string | undefined }
   /** Where the paths of a server's tools lead. */
   readonly worldOf: (server: string) => PathWorld
+  /** The roots that the client of a call gave to its server; absent: none. */
+  readonly rootsOf?: (call: Call) => readonly string[]
   /** What goes back of the results of a tool; absent: all. */
   readonly returnsOf?: (offer: Offer, policy: ToolPolicy) => ReturnRules
 }
@@ -80,12 +83,12 @@ export class RuleBook {
   }
 
   #compile(offer: Offer, policy: ToolPolicy): ToolRules {
-    const { settings, worldOf, returnsOf } = this.#options
+    const { settings, worldOf, returnsOf, rootsOf = () => [] } = this.#options
     const names = this.#policies.namesOf(offer)
     const { autoApprove } = settings()
     const world = worldOf(offer.server)
     return compileRules({
-      ...{ offer, policy, names, world, autoApprove },
+      ...{ offer, policy, names, world, autoApprove, rootsOf },
       state: this.modeState(),
       returns: returnsOf?.(offer, policy) ?? RETURN_ALL,
     })

@@ -2,6 +2,7 @@ import {
   ALLOW,
   type ArgumentRules,
   approvalNeeded,
+  type CallBases,
   compileArgumentRules,
   compilePathCover,
   compilePathRules,
@@ -37,6 +38,8 @@ export interface ToolRules {
   readonly returns: ReturnRules
   /** Whether somebody has to be asked, in the mode that is in force. */
   readonly approval: Ruled<boolean>
+  /** Whether anything about a call hangs on where its paths lead. */
+  readonly judgesPaths: boolean
   /** Paths, rules for arguments, secrets. */
   readonly judgeArguments: (call: Call) => Verdict
   /** Why nobody has to be asked about this call, though the tool needs approval. */
@@ -51,6 +54,8 @@ export interface RuleSources {
   readonly names: readonly string[]
   /** Where its paths lead. */
   readonly world: PathWorld
+  /** The roots that the client of a call gave to its server. */
+  readonly rootsOf: (call: Call) => readonly string[]
   readonly autoApprove: readonly AutoApproval[]
   readonly returns: ReturnRules
 }
@@ -65,10 +70,15 @@ export function compileRules(sources: RuleSources): ToolRules {
     limit: limitOf(policy, name),
     returns,
     approval: approvalOf(policy, state),
+    judgesPaths: judgesPaths(sources),
     judgeArguments: compileArguments(sources),
     autoApproved: compileAutoApproval(sources),
   }
 }
+
+const judgesPaths = ({ policy, autoApprove }: RuleSources): boolean =>
+  policy.forbiddenPaths.length + policy.allowedPaths.length + policy.unattendedPaths.length > 0 ||
+  autoApprove.some(({ paths }) => paths !== undefined)
 
 function limitOf({ timeoutSeconds }: ToolPolicy, name: string): CallLimit | undefined {
   if (timeoutSeconds === undefined) return undefined
@@ -104,7 +114,7 @@ const givenIn = (call: Call): JsonObject => {
   return inputResponses === undefined || call.offer.kind !== 'tool' ? given : { ...given, inputResponses }
 }
 
-function compileArguments({ offer, policy, world }: RuleSources): Judge {
+function compileArguments({ offer, policy, world, rootsOf }: RuleSources): Judge {
   const judges: Judge[] = []
   // What a server asks of a client comes from the server, as a result does: there secrets are taken out.
   if (policy.secrets.value === 'refuse' && offer.kind !== 'question') judges.push((call) => judgeSecrets(givenIn(call)))
@@ -115,7 +125,9 @@ function compileArguments({ offer, policy, world }: RuleSources): Judge {
   if (fences.length > 0) {
     judges.push((call) => {
       const found = pathsOf(call, policy.pathArguments)
-      return firstFlaw(fences, found)
+      if (found.length === 0) return ALLOW
+      const bases = { roots: rootsOf(call) }
+      return firstFlaw(fences, (fence) => fence(found, bases))
     })
   }
   for (const { value, rule } of policy.arguments) {
@@ -125,19 +137,20 @@ function compileArguments({ offer, policy, world }: RuleSources): Judge {
   }
   const [only, ...others] = judges
   if (only === undefined) return () => ALLOW
-  return others.length === 0 ? only : (call) => firstFlaw(judges, call)
+  return others.length === 0 ? only : (call) => firstFlaw(judges, (judge) => judge(call))
 }
 
-function firstFlaw<Subject>(judges: readonly ((subject: Subject) => Verdict)[], subject: Subject): Verdict {
-  for (const judge of judges) {
-    const verdict = judge(subject)
+function firstFlaw<Rule>(rules: readonly Rule[], judge: (rule: Rule) => Verdict): Verdict {
+  for (const rule of rules) {
+    const verdict = judge(rule)
     if (verdict !== ALLOW) return verdict
   }
   return ALLOW
 }
 
 /** In a lockdown nothing spares anybody. */
-function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleSources): ToolRules['autoApproved'] {
+function compileAutoApproval(sources: RuleSources): ToolRules['autoApproved'] {
+  const { policy, state, names, world, autoApprove, rootsOf } = sources
   if (state.mode === 'LOCKDOWN') return () => undefined
   const isUnattended = policy.unattendedPaths.length > 0 ? compilePathCover(policy.unattendedPaths, world) : undefined
   const sparing = autoApprove
@@ -146,8 +159,9 @@ function compileAutoApproval({ policy, state, names, world, autoApprove }: RuleS
   if (isUnattended === undefined && sparing.length === 0) return () => undefined
   return (call) => {
     const found = pathsOf(call, policy.pathArguments)
-    if (isUnattended?.(found)) return { reason: 'all of its paths are in unattended_paths' }
-    const rule = sparing.find(({ spares }) => spares(call, found))?.rule
+    const bases = { roots: rootsOf(call) }
+    if (isUnattended?.(found, bases)) return { reason: 'all of its paths are in unattended_paths' }
+    const rule = sparing.find(({ spares }) => spares(call, found, bases))?.rule
     return rule && { reason: 'governance.auto_approve spares it', rule: rule.place }
   }
 }
@@ -161,9 +175,9 @@ function spelledOut({ fields, denyPatterns }: ArgumentRules): ArgumentRules {
 function compileSparing(rule: AutoApproval, world: PathWorld) {
   const covers = rule.paths && compilePathCover(rule.paths, world)
   const judge = rule.arguments && compileArgumentRules(spelledOut(rule.arguments), { compilePattern })
-  const spares = (call: Call, found: readonly FoundPath[]): boolean =>
+  const spares = (call: Call, found: readonly FoundPath[], bases: CallBases): boolean =>
     isFor(rule, call.principal) &&
-    (covers?.(found) ?? true) &&
+    (covers?.(found, bases) ?? true) &&
     (judge === undefined || judge(argumentsOf(call)) === ALLOW)
   return { rule, spares }
 }

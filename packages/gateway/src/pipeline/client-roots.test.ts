@@ -1,0 +1,96 @@
+import { Cancellation, type Json } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import type { Offer } from '../catalog/catalog.ts'
+import type { Client } from '../upstream/upstream.ts'
+import type { Call } from './call.ts'
+import { ClientRoots } from './client-roots.ts'
+import type { Trial } from './judge.ts'
+import { ANN } from './pipeline.test-kit.ts'
+
+const clientOf = (conversation: string | undefined): Client =>
+  ({ conversation, capabilities: { roots: {} } }) as unknown as Client
+
+const callOf = (changes: Partial<Call> = {}): Call => ({
+  ...{ id: 'c', traceId: 't', principal: ANN, method: 'tools/call', params: {}, cancellation: new Cancellation() },
+  offer: { server: 'files' } as Offer,
+  client: clientOf('one'),
+  ...changes,
+})
+
+const answer = (...uris: readonly Json[]): Json => ({ roots: uris.map((uri) => ({ uri })) })
+const judged = (judgesPaths: boolean): Trial => ({ case: { rules: { judgesPaths } } }) as unknown as Trial
+const yes = (): boolean => true
+
+describe('the roots of clients', () => {
+  it('are those of the conversation and the server that they were given to', async () => {
+    const roots = new ClientRoots()
+    expect(roots.of(callOf())).toEqual([])
+    expect(await roots.admit(callOf(), answer('file:///a'), yes)).toBe(true)
+    expect(roots.of(callOf())).toEqual(['file:///a'])
+    expect(roots.of(callOf({ client: clientOf('other') }))).toEqual([])
+    expect(roots.of(callOf({ client: clientOf(undefined) }))).toEqual([])
+    expect(roots.of(callOf({ offer: { server: 'others' } as Offer }))).toEqual([])
+    expect(roots.of(callOf({ principal: { ...ANN, session: 's2' } }))).toEqual([])
+  })
+
+  it('stay known when others take their place, until the conversation is over', async () => {
+    const roots = new ClientRoots()
+    await roots.admit(callOf(), answer('file:///a'), yes)
+    await roots.admit(callOf(), answer('file:///b'), yes)
+    await roots.admit(callOf({ client: clientOf('two') }), answer('file:///c'), yes)
+    expect(roots.of(callOf())).toEqual(['file:///a', 'file:///b'])
+    roots.forget('one')
+    expect(roots.of(callOf())).toEqual([])
+    expect(roots.of(callOf({ client: clientOf('two') }))).toEqual(['file:///c'])
+  })
+
+  it('include those that a modern client answers with in the call itself', async () => {
+    const roots = new ClientRoots()
+    const params = { inputResponses: { q1: answer('file:///x'), q2: { action: 'accept' } } }
+    expect(roots.of(callOf({ params }))).toEqual(['file:///x'])
+    await roots.admit(callOf(), answer('file:///a'), yes)
+    expect(roots.of(callOf({ params }))).toEqual(['file:///a', 'file:///x'])
+  })
+
+  it('cannot be judged, and are not left out, where they are malformed', async () => {
+    const roots = new ClientRoots()
+    await roots.admit(callOf(), { roots: [{ uri: 5 }, 'x'] }, yes)
+    expect(roots.of(callOf())).toEqual(['\0'])
+    for (const none of [null, [], {}, { roots: 'x' }])
+      expect(await new ClientRoots().admit(callOf(), none, () => false)).toBe(true)
+  })
+
+  it('are kept from a server while one of its calls would not be allowed with them', async () => {
+    const roots = new ClientRoots()
+    const seen: (readonly string[])[] = []
+    const refuse = (running: { readonly asked: Call }): boolean => {
+      seen.push(roots.of(running.asked))
+      return false
+    }
+    const running = roots.begin(callOf(), judged(true))
+    expect(await roots.admit(callOf(), answer('file:///a'), refuse)).toBe(false)
+    expect(seen).toEqual([['file:///a']])
+    // The same again: nobody may get past by asking twice.
+    expect(await roots.admit(callOf(), answer('file:///a'), refuse)).toBe(false)
+    if (running) roots.end(running)
+    expect(await roots.admit(callOf(), answer('file:///a'), refuse)).toBe(true)
+  })
+
+  it('concern no call of others, none without rules for paths, and none of a client without roots', async () => {
+    const roots = new ClientRoots()
+    roots.begin(callOf({ client: clientOf('other') }), judged(true))
+    expect(roots.begin(callOf(), judged(false))).toBeUndefined()
+    const bare = { conversation: 'one', capabilities: {} } as unknown as Client
+    expect(roots.begin(callOf({ client: bare }), judged(true))).toBeUndefined()
+    expect(roots.begin(callOf({ client: undefined }), judged(true))).toBeUndefined()
+    expect(await roots.admit(callOf(), answer('file:///a'), () => false)).toBe(true)
+  })
+
+  it('are not passed on where they are too many to be judged', async () => {
+    const roots = new ClientRoots()
+    const many = Array.from({ length: 32 }, (_, at) => `file:///${at}`)
+    expect(await roots.admit(callOf(), answer(...many), yes)).toBe(true)
+    expect(await roots.admit(callOf(), answer('file:///one-more'), yes)).toBe(false)
+    expect(roots.of(callOf())).toHaveLength(32)
+  })
+})
