@@ -138,8 +138,10 @@ describe(`${promise('AG-4')} of an agent without a filter of its own, a server w
     at.write('.config/goose/config.yaml', JSON.stringify({ extensions }))
     const { stdout } = await print(at, ['goose'], ['run', '-t', 'x'])
     const { command, notes } = JSON.parse(stdout)
-    expect(command.slice(1, 4)).toEqual(['run', '--no-profile', '--with-extension'])
-    expect(command[4]).toMatch(/^docs:.*serve --stdio/)
+    expect(command.slice(1, 6)).toEqual([
+      ...['run', '--no-profile', '--with-builtin', 'analyze,apps,developer,skills', '--with-extension'],
+    ])
+    expect(command[6]).toMatch(/^docs:.*serve --stdio/)
     expect(stdout).not.toContain('a-secret')
     expect(notes).toEqual([expect.stringContaining('absent is left out')])
   })

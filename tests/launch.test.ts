@@ -36,6 +36,18 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(argv).toContain('--strict-mcp-config')
   })
 
+  it(`${promise('AG-16')} is not started with what would give it other servers, unless that is allowed, and then it is recorded`, async () => {
+    const at = bench()
+    const refused = at.start(['exit=0', '--input-format=stream-json'])
+    expect(await refused.end()).toBe(4)
+    expect(refused.stderr()).toMatch(/AGENT_NOT_STRICT[\s\S]*--input-format[\s\S]*--allow-other-servers/)
+    expect(at.processes()).toEqual([])
+    const allowed = at.start(['exit=0', '--input-format=stream-json'], { flags: ['--allow-other-servers'] })
+    expect(await allowed.end()).toBe(0)
+    const [minted] = readRecords(at.place.state).filter(({ type }) => type === 'TOKEN_MINTED')
+    expect(minted).toMatchObject({ agent: 'claude-code', other_servers: ['--input-format'] })
+  })
+
   it('finds none of the user’s files changed by it, not even their times', async () => {
     const at = bench()
     const before = at.userFiles()

@@ -25,8 +25,6 @@ export interface AgentCli {
   files(setting: AgentSetting): Readonly<Record<string, string>>
   /** The file in the folder that it works in with servers of the project, for agents that start those unasked. */
   projectFile?(servers: AgentSetting['servers']): Readonly<Record<string, string>>
-  /** It starts those whatever it is told; then `run` warns of them. */
-  readonly startsProjectServers?: boolean
   /** The file among those of its home that holds the servers. */
   readonly mcpFile: string
   environment(model: string): Readonly<Record<string, string>>

@@ -10,6 +10,7 @@ export interface AgentPlace {
   readonly home: string
   readonly work: string
   addToProject(files: Readonly<Record<string, string>>): void
+  addToHome(files: Readonly<Record<string, string>>): void
   stateOf(path: string): FileState
   remove(): void
 }
@@ -29,6 +30,7 @@ export function makeAgentPlace(cli: AgentCli, setting: AgentSetting, root = newR
     home,
     work: join(root, 'work'),
     addToProject: (files) => writeFiles(join(root, 'work'), files),
+    addToHome: (files) => writeFiles(home, files),
     stateOf: (path) => ({
       text: readFileSync(join(home, path), 'utf8'),
       mtimeMs: statSync(join(home, path)).mtimeMs,
@@ -53,10 +55,16 @@ export interface Decoy {
   readonly name: string
   readonly server: LocalServer
   wasUsed(): boolean
+  /** What it was used for until now does not count. */
+  forget(): void
 }
 
 export function makeDecoy(folder: string, name: string): Decoy {
   const trace = join(folder, `${name}-was-told`)
   const args = [fixture('recording-pipe.mjs'), trace, fixture('mirror-server.mjs'), join(folder, `${name}-calls`)]
-  return { name, server: { command: process.execPath, args }, wasUsed: () => existsSync(trace) }
+  return {
+    ...{ name, server: { command: process.execPath, args } },
+    wasUsed: () => existsSync(trace),
+    forget: () => rmSync(trace, { force: true }),
+  }
 }

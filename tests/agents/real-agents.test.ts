@@ -20,14 +20,13 @@ const clis = AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cl
 const UNHEARD_OF = /not found|no such|unsupported|unavailable|unknown|not exist|not available|not advertised/i
 
 /** The tools of servers that the model was offered or could find, as the gateway or the decoy calls them. */
-function offeredTools({ toolName, startsProjectServers }: AgentCli, { requests }: DrivenAgent): readonly string[] {
-  const unwanted = startsProjectServers ? STRANGERS.slice(0, 1) : STRANGERS
+function offeredTools({ toolName }: AgentCli, { requests }: DrivenAgent): readonly string[] {
   const offered = new Set(requests.flatMap(({ tools }) => tools))
   const found = requests.flatMap(({ searches }) => searches.map(({ text }) => text)).join('\n')
   const isOffered = (name: string): boolean => offered.has(name) || found.includes(name)
   return [
     ...[...SELECTED, ...UNSELECTED].filter((tool) => isOffered(toolName(tool))),
-    ...unwanted.flatMap((server) => DECOY_TOOLS.map((tool) => toolName(tool).replace('gw', server)).filter(isOffered)),
+    ...STRANGERS.flatMap((server) => DECOY_TOOLS.map((tool) => toolName(tool).replace('gw', server)).filter(isOffered)),
   ]
 }
 
@@ -93,10 +92,9 @@ describe.each(clis)('%s', (id, cli) => {
     else expect(results[4]?.text).toContain(`The profile ${id}.reviewer (profiles.json:1) does not select the tool`)
   })
 
-  it(`${promise('AG-14')} starts neither the user's own servers nor, unless that was said, those of the project`, () => {
+  it(`${promise('AG-14')} starts neither the user's own servers nor those of the project`, () => {
     expect(alone).toEqual(cli.projectFile ? STRANGERS : STRANGERS.slice(0, 1))
-    expect(driven.strangers).toEqual(cli.startsProjectServers ? ['neighbour'] : [])
-    if (cli.startsProjectServers) expect(driven.outcome.stderr).toContain('they are not governed')
+    expect(driven.strangers).toEqual([])
   })
 
   it(`${promise('AG-14')} leaves the file with the user's own servers as it was`, () => {

@@ -56,7 +56,7 @@ export const AGENT_PROMISES = {
     state: 'built',
   },
   'AG-16': {
-    text: 'Where an agent cannot be held to our server it is said; connect prints the entry to paste',
+    text: 'An agent that would have servers besides ours is not started unless that is allowed and recorded; where that cannot be known it is said; connect prints the entry to paste',
     state: 'built',
   },
   'AG-17': {

@@ -54,6 +54,7 @@ export const ERRORS = {
   SERVER_UNKNOWN: kind([404, -32602, 3]),
   AGENT_UNKNOWN: kind([404, -32602, 3]),
   AGENT_MISSING: kind([404, -32602, 3]),
+  AGENT_NOT_STRICT: kind([409, -32602, 4]),
   RESOURCE_UNKNOWN: kind([404, -32602, 3]),
   PROMPT_UNKNOWN: kind([404, -32602, 3]),
   TRACE_UNKNOWN: kind([404, -32602, 3]),

@@ -106,7 +106,14 @@ export type SallyportEvent =
   | { readonly type: 'CONFIG_REJECTED'; readonly message: string }
   /** Profiles by name; those that were removed too. */
   | { readonly type: 'PROFILES_CHANGED'; readonly profiles: readonly string[] }
-  | { readonly type: 'TOKEN_MINTED'; readonly token_id: string; readonly agent: string; readonly profile: string }
+  | {
+      readonly type: 'TOKEN_MINTED'
+      readonly token_id: string
+      readonly agent: string
+      readonly profile: string
+      /** What gives its client MCP servers that are not governed. */
+      readonly other_servers?: readonly string[]
+    }
   | { readonly type: 'TOKEN_REVOKED'; readonly token_id: string }
   /** Credentials that were refused since the last such record of this source: the first at once, then once a minute. */
   | {

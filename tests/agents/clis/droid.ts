@@ -21,8 +21,6 @@ export const droid: AgentCli = {
       ],
     }),
   }),
-  projectFile: (servers) => ({ '.factory/mcp.json': json({ mcpServers: mapServers(servers, SHAPES) }) }),
-  startsProjectServers: true,
   environment: () => ({ FACTORY_API_KEY: 'none' }),
   // It has no switch for one server: what it may do unasked is said for all tools at once.
   headless: (prompt) => ['exec', '--auto', 'high', '--model', 'custom:scripted-0', prompt],

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@sallyport/core'
 import type { AgentPlace, NativeConfig, NativeFile, NativeScope, NativeServer } from './agent-adapter.ts'
+import type { ServerSource, SourceSearch } from './server-sources.ts'
 
 /** A stdio server that is a window of the gateway. Nothing secret is in it. */
 export interface GatewayWindow {
@@ -49,6 +50,12 @@ export interface Overlay {
 export interface AgentOverlay {
   /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
   readonly reserved: readonly string[]
+  /** Commands of the agent that use servers which no overlay concerns: of a process that runs already, of a client. */
+  readonly reservedCommands?: readonly string[]
+  /** Everywhere it takes servers from. */
+  readonly sources: readonly ServerSource[]
+  /** Texts that may name servers, where a server of the name of ours would be taken for it. */
+  otherTexts?(search: SourceSearch): Promise<readonly string[]>
   /** The flag among these arguments whose value brings servers besides; it may say other things too. */
   widening?(args: readonly string[]): string | undefined
   /** Whose files it reads all the same: a server of ours must not have the name of one in them. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
-import type { NativeScope, NativeServer } from './agent-adapter.ts'
+import type { NativeServer } from './agent-adapter.ts'
 import { namedPath } from './agent-folders.ts'
 import type { Overlay, OverlayRequest } from './agent-overlay.ts'
 
@@ -34,13 +34,6 @@ export function settingsWith({ native }: OverlayRequest, key: string, servers: J
 export function objectIn(document: JsonObject, key: string): JsonObject {
   const value = Object.hasOwn(document, key) ? document[key] : undefined
   return isJsonObject(value) ? value : {}
-}
-
-/** Tells of servers in files that the agent reads all the same. */
-export function notesOn(request: OverlayRequest, scope: NativeScope, text: string): readonly string[] {
-  return request.native
-    .filter(({ file, config }) => file.scope === scope && config.servers.length > 0)
-    .map(({ file }) => `${file.path} ${text}`)
 }
 
 /**

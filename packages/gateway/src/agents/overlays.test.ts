@@ -6,6 +6,7 @@ import type { AgentPlace } from './agent-adapter.ts'
 import type { Overlay, OwnFile } from './agent-overlay.ts'
 import { overlayOf } from './overlays.ts'
 import { ADAPTERS, findAdapter } from './registry.ts'
+import { findOtherServers } from './server-sources.ts'
 
 const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/me', cwd: '/home/me/project' }
 const WINDOW = { command: '/usr/bin/node', args: ['/main.js', 'serve', '--stdio', '--launch', '/state/runs/1'] }
@@ -75,6 +76,11 @@ describe.each(RUNNABLE)('the overlay of %s', (id) => {
     expect(everything).not.toMatch(/own-program|own-key/)
   })
 
+  it('is strict if and only if no source of servers stays open', () => {
+    const isOpen = overlayOf(id)?.sources.some(({ state }) => state === 'open')
+    expect(findAdapter(id).enforcement.level).toBe(isOpen ? 'partial' : 'strict')
+  })
+
   it('keeps the arguments of the user, in their order and at the end', () => {
     const args = id === 'goose' ? ['run', '-t', 'do it'] : ['-x', 'do it']
     expect(overlayFor(id, { args }).args.slice(-2)).toEqual(args.slice(-2))
@@ -128,7 +134,8 @@ describe('for Codex', () => {
 
   it('what would bring other servers is switched off, and cannot be switched on again behind it', () => {
     expect(overlayFor('codex', { args: ['exec', 'mcp_servers'] }).args.slice(2)).toEqual([
-      ...['-c', 'features.apps=false', '-c', 'features.plugins=false', 'exec', 'mcp_servers'],
+      ...['-c', 'features.apps=false', '-c', 'features.plugins=false'],
+      ...['-c', 'features.skill_mcp_dependency_install=false', 'exec', 'mcp_servers'],
     ])
     for (const args of [
       ['-c', 'mcp_servers.own.enabled=true'],
@@ -163,13 +170,16 @@ describe('for OpenCode', () => {
   })
 })
 
-it.each(['amp', 'droid', 'kimi', 'crush'])(`${promise('AG-16')} what stays of %s is said before the run`, (id) => {
-  const theirs = ownFile(id, OWN[id] ?? JSON_OWN, 'project')
-  const { notes } = overlayFor(id, { native: [theirs] })
-  expect(findAdapter(id).enforcement.level).toBe('partial')
-  expect(notes).toEqual([expect.stringContaining(theirs.file.path)])
-  expect(overlayFor(id).notes).toEqual([])
-})
+it.each(['amp', 'droid', 'kimi', 'crush'])(
+  `${promise('AG-16')} servers of a project keep %s from being started`,
+  async (id) => {
+    const theirs = ownFile(id, OWN[id] ?? JSON_OWN, 'project')
+    const search = { place: PLACE, folders: [], args: [], native: [theirs], servers: [] }
+    const sources = overlayOf(id)?.sources ?? []
+    expect(await findOtherServers(sources, search)).toEqual([theirs.file.path])
+    expect(await findOtherServers(sources, { ...search, native: [] })).toEqual([])
+  },
+)
 
 it.each([
   ['claude-code', { alwaysLoad: true, timeout: 3_600_000 }],
@@ -232,19 +242,46 @@ it.each([
   expect(overlayFor(id, { environment: { [variable]: 'mine' } }).mirrors[0]?.source).toBe(source)
 })
 
-it('goose gets no command that would start its own extensions', () => {
-  expect(() => overlayFor('goose', { args: ['acp'] })).toThrow('cannot be told')
-  expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])
+describe('goose', () => {
+  const partsWith = (extensions: object): string | undefined => {
+    const { args } = overlayFor('goose', { native: [ownFile('goose', JSON.stringify({ extensions }))] })
+    return args[args.indexOf('--with-builtin') + 1]
+  }
+
+  it('gets no command that would start its own extensions', () => {
+    expect(() => overlayFor('goose', { args: ['acp'] })).toThrow('cannot be told')
+    expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])
+  })
+
+  it(`${promise('AG-14')} keeps the parts of its own that its file has, but for those that start other extensions`, () => {
+    expect(partsWith({})).toBe('analyze,apps,developer,skills')
+    expect(
+      partsWith({
+        developer: { type: 'builtin', enabled: false, name: 'developer' },
+        todo: { type: 'platform', enabled: true, name: 'todo' },
+        'Extension Manager': { type: 'platform', enabled: true, name: 'Extension Manager' },
+        summon: { type: 'platform', name: 'summon' },
+        own: { type: 'stdio', enabled: true, name: 'own', cmd: 'own-program' },
+      }),
+    ).toBe('analyze,apps,skills,todo')
+  })
+
+  it('is given words for our server that are the same in each run, so that a session can be resumed', () => {
+    const { args, environment } = overlayFor('goose')
+    const [, words = ''] = args.slice(args.indexOf('--with-extension'))
+    expect(words).toContain('--launch from-environment')
+    expect(words).not.toContain('/state/runs/1')
+    expect(environment).toEqual({ SALLYPORT_LAUNCH: '/state/runs/1' })
+  })
 })
 
-it('Qwen gets no command that would start its own servers, and its harmless ones as they are', () => {
-  expect(() => overlayFor('qwen-code', { args: ['serve'] })).toThrow('cannot be told')
+it('Qwen gets its harmless commands as they are', () => {
+  expect(overlayOf('qwen-code')?.reservedCommands).toContain('serve')
   expect(overlayFor('qwen-code', { args: ['mcp', 'list'] }).args).toEqual(['mcp', 'list'])
 })
 
 it('Copilot switches the user’s servers and its own off by name', () => {
-  const { args, notes } = overlayFor('copilot', { native: [ownFile('copilot', JSON_OWN)] })
-  expect(notes).toEqual([expect.stringContaining('plugins')])
+  const { args } = overlayFor('copilot', { native: [ownFile('copilot', JSON_OWN)] })
   expect(args).toEqual(
     expect.arrayContaining(['--disable-mcp-server=own', '--disable-builtin-mcps', '--allow-tool=gw']),
   )

@@ -29,7 +29,8 @@ const DETAILS: Details = {
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
   CONFIG_REJECTED: messageIn,
   PROFILES_CHANGED: ({ profiles }) => profiles.join(', '),
-  TOKEN_MINTED: ({ profile }) => `profile ${profile}`,
+  TOKEN_MINTED: ({ profile, other_servers: others }) =>
+    `profile ${profile}${others === undefined ? '' : `, not strict: ${others.join(', ')}`}`,
   TOKEN_REVOKED: () => '',
   CREDENTIALS_REFUSED: ({ source, kinds }) => `${kindsText(kinds)} from ${source}`,
   APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,

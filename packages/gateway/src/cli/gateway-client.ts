@@ -96,6 +96,8 @@ export interface TokenWish {
   readonly tools?: readonly string[]
   /** A person sits in front of the client that it is for. */
   readonly attended?: boolean
+  /** What gives that client servers that are not governed. */
+  readonly otherServers?: readonly string[]
   readonly ttlMs?: number
 }
 

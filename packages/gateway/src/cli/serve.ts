@@ -19,6 +19,8 @@ type Flags = ServeFlags & GlobalFlags
 
 const DEMO_HOME = join(PACKAGE_ROOT, 'demo')
 const DEMO_STATE = '.sallyport-demo'
+/** For agents that keep the words of a server beyond the run: the folder of the run stands in a variable. */
+const FROM_ENVIRONMENT = 'from-environment'
 
 export async function serve(context: CliContext, given: Flags): Promise<void> {
   // A flag that was not given is there all the same, as undefined: a spread would take the defaults away again.
@@ -71,9 +73,10 @@ async function sharedJoin(
 /** A window of a run. The run sees to it that a gateway is there: our own environment may hold the model's key. */
 function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> {
   const state = stateOf(context, flags)
+  const folder = flags.launch === FROM_ENVIRONMENT ? (context.environment.SALLYPORT_LAUNCH ?? '') : String(flags.launch)
   return async () => {
     for (const until = performance.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
-      const joined = await connectTo('lines', { state, token: launchToken(String(flags.launch), flags.window) })
+      const joined = await connectTo('lines', { state, token: launchToken(folder, flags.window) })
       if (joined) return joined
       if (performance.now() > until)
         throw new SallyportError('GATEWAY_UNREACHABLE', `No gateway runs on the state ${state}.`)

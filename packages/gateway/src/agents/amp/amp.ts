@@ -17,6 +17,6 @@ export const amp = createAdapter({
   entries: { variables: BRACED, keys: { command, args, env, url, headers, includeTools, transport: ownAffair } },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of the user’s: --settings-file. Those of the workspace stay listed, and wait for approval.',
+    text: 'Our server instead of the user’s: --settings-file. It is not started where the workspace or a skill names servers. What Amp’s own service adds stays.',
   },
 })

@@ -31,6 +31,6 @@ export const claudeCode = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: --mcp-config with --strict-mcp-config hides those of the user, the project and the folder.',
+    text: 'Only our server: --mcp-config with --strict-mcp-config hides those of the user, the project, the folder, of sub-agents and of plugins.',
   },
 })

@@ -3,13 +3,23 @@ import { isJsonObject } from '@sallyport/core'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
 import { flagValues, hasFlag } from '../flag-values.ts'
 import { byName, createOverlay } from '../overlay-parts.ts'
+import { drivenBy } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 
 /** `--strict-mcp-config` leaves user, local and project servers out. */
 export const claudeCodeOverlay: AgentOverlay = {
-  reserved: ['--mcp-config', '--strict-mcp-config'],
+  reserved: ['--mcp-config', '--strict-mcp-config', '--cloud', '--environment', '--teleport', '--desktop'],
   stays: [],
+  // Sessions that run elsewhere, with servers of their own.
+  reservedCommands: ['attach', 'remote-control'],
+  sources: [
+    { name: 'files of the user, of the project and for one folder', state: 'closed', means: '`--strict-mcp-config`' },
+    { name: 'files of sub-agents', state: 'closed', means: '`--strict-mcp-config`' },
+    { name: 'plugins', state: 'closed', means: '`--strict-mcp-config`' },
+    { name: 'flags', state: 'refused', means: '`--mcp-config`, `--agents` with servers, `--cloud`, `--teleport`' },
+    drivenBy('--input-format', '--sdk-url'),
+  ],
   // Servers of an agent that a flag describes are started, whatever `--strict-mcp-config` says.
   widening: (args) => flagValues(args, ['--agents']).find(({ value }) => !hasNoServers(value))?.flag,
   isAttended: (args) => !hasFlag(args, '-p') && !hasFlag(args, '--print'),

@@ -42,5 +42,8 @@ export const cline = createAdapter({
       alwaysAllow: APPROVALS,
     },
   },
-  enforcement: { level: 'strict', text: 'Only our server: --data-dir gives it settings of its own for the run.' },
+  enforcement: {
+    level: 'strict',
+    text: 'Only our server: --data-dir and CLINE_MCP_SETTINGS_PATH give it settings of its own for the run.',
+  },
 })

@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import { type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
+import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
+import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
 import { tomlValue } from '../toml-value.ts'
 
 /**
@@ -10,8 +13,32 @@ import { tomlValue } from '../toml-value.ts'
  */
 export const codexOverlay: AgentOverlay = {
   // A profile is a file of its own, with servers of its own.
-  reserved: ['--ignore-user-config', '--profile', '-p'],
+  reserved: ['--ignore-user-config', '--profile', '-p', '--remote'],
+  // They use servers of a process that runs already, or elsewhere.
+  reservedCommands: ['agents', 'cloud', 'queue', 'remote-control'],
   stays: ['user', 'project', 'local'],
+  sources: [
+    {
+      name: 'files of the user and of the project',
+      state: 'closed',
+      means: '`-c mcp_servers.<name>.enabled=false` for each',
+    },
+    { name: 'plugins, apps and skills', state: 'closed', means: '`-c features.<name>=false`' },
+    {
+      name: 'roles of sub-agents',
+      state: 'refused',
+      means: '`mcp_servers` in `agents/*.toml` of the user or the project, or in a file that `config_file` names',
+      find: rolesWithServers,
+    },
+    {
+      name: 'files of the system',
+      state: 'refused',
+      means: '`mcp_servers` in `/etc/codex`',
+      find: ({ place }) => (place.platform === 'win32' ? [] : filesWithServers('/etc/codex', TOML)),
+    },
+    { name: 'flags', state: 'refused', means: '`-c mcp_servers…`, `--profile`, `--enable plugins`, `--remote`' },
+    drivenBy('app-server', 'mcp-server', 'exec-server'),
+  ],
   isAttended: (args) => !args.some((arg) => UNATTENDED.has(arg)),
   entry: (window) => ({
     ...window,
@@ -37,7 +64,17 @@ export const codexOverlay: AgentOverlay = {
 const UNATTENDED: ReadonlySet<string> = new Set(['exec', 'e', 'review', 'mcp-server', 'app-server', 'cloud', 'apply'])
 
 /** What brings servers that no file names. */
-const BRINGERS = ['apps', 'plugins']
+const BRINGERS = ['apps', 'plugins', 'skill_mcp_dependency_install']
+
+const TOML = { key: 'mcp_servers', files: /\.toml$/, depth: 1 }
+
+/** A role is a file of settings, which counts above those of the run. */
+async function rolesWithServers({ place, folders, native }: SourceSearch): Promise<readonly string[]> {
+  const homes = [namedFolder(place, 'CODEX_HOME', '.codex'), ...folders.map((folder) => join(folder, '.codex'))]
+  const named = native.filter(({ config }) => JSON.stringify(config.document.agents ?? {}).includes('"config_file"'))
+  const found = await Promise.all(homes.map((home) => filesWithServers(join(home, 'agents'), TOML)))
+  return [...found.flat(), ...named.map(({ file }) => `config_file in ${file.path}`)]
+}
 
 /** Of two `-c` the later one counts, and so does one of the user's behind ours. */
 function refuseOverrides(args: readonly string[]): void {
@@ -57,7 +94,7 @@ function refuseOverrides(args: readonly string[]): void {
 }
 
 const OVERRIDE =
-  /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins)\b|features\s*=)/
+  /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins|skill_mcp_dependency_install)\b|agents\b|features\s*=)/
 
 /** Complete in itself: a server in a file that Codex does not read after all would otherwise be one without a transport. */
 const switchedOff = (own: JsonObject): JsonObject => ({

@@ -11,6 +11,10 @@ export const continueOverlay: AgentOverlay = {
   // An agent from the hub may bring servers.
   reserved: ['--config', '--mcp', '--agent'],
   stays: [],
+  sources: [
+    { name: 'configuration of the user', state: 'closed', means: '`--config`' },
+    { name: 'flags', state: 'refused', means: '`--config`, `--mcp`, `--agent`' },
+  ],
   entry: (window) => ({
     ...window,
     connectionTimeout: START_PATIENCE_S * 1_000,

@@ -28,6 +28,6 @@ export const copilot = createAdapter({
   },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of its own: --disable-mcp-server switches off those of the user and the project, --disable-builtin-mcps those of the agent. Those of plugins stay.',
+    text: 'Our server instead of its own: --disable-mcp-server switches off those of the user and the project, --disable-builtin-mcps those of the agent. It is not started where a custom agent or a plugin brings servers. Agents that GitHub hands out for an organization are not seen before.',
   },
 })

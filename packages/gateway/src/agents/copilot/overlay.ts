@@ -1,15 +1,50 @@
 import { join } from 'node:path'
-import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
+import { isJsonObject } from '@sallyport/core'
+import { namedFolder } from '../agent-folders.ts'
+import { type AgentOverlay, CALL_PATIENCE_S, type OwnFile } from '../agent-overlay.ts'
 import { hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
+import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp-config.json'
-const PLUGINS = 'Servers of plugins of Copilot’s, if it has any, are started besides: they are not governed.'
 
 /** What is added is merged with the user's file, whose other servers are switched off by name. */
 export const copilotOverlay: AgentOverlay = {
-  reserved: ['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server', '--plugin-dir'],
+  reserved: [
+    ...['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server', '--plugin-dir'],
+    // Sessions that run elsewhere, with servers of their own.
+    ...['--connect', '--environment-host'],
+  ],
   stays: ['user', 'project', 'local'],
+  sources: [
+    { name: 'files of the user and of the project', state: 'closed', means: '`--disable-mcp-server` for each name' },
+    {
+      name: 'files of the project without `mcpServers`',
+      state: 'refused',
+      means: 'a `.mcp.json` whose servers stand at its top',
+      find: ({ native }) => native.filter(isUnwrapped).map(({ file }) => file.path),
+    },
+    {
+      name: 'custom agents',
+      state: 'refused',
+      means: '`mcp-servers` in `.github/agents`, `.claude/agents`, `~/.copilot/agents`',
+      find: agentsWithServers,
+    },
+    {
+      name: 'plugins',
+      state: 'refused',
+      means: 'an installed plugin with servers; `--plugin-dir`',
+      find: pluginsWithServers,
+    },
+    { name: 'its own', state: 'closed', means: '`--disable-builtin-mcps`' },
+    { name: 'flags', state: 'refused', means: '`--additional-mcp-config`, `--enable-mcp-server`, `--connect`' },
+    drivenBy('--acp', '--server', '--headless', '--ahp-host'),
+    {
+      name: 'agents of an organization',
+      state: 'open',
+      means: 'those that GitHub hands out are not seen before the run',
+    },
+  ],
   isAttended: (args) => !hasFlag(args, '-p') && !hasFlag(args, '--prompt'),
   entry: (window) => ({ type: 'local', ...window, tools: ['*'], timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
@@ -23,7 +58,33 @@ export const copilotOverlay: AgentOverlay = {
         ...args,
       ],
       files: { [FILE]: { mcpServers: byName(servers) } },
-      notes: ours.length > 0 ? [PLUGINS] : [],
     })
   },
 }
+
+/** Copilot takes a file whose servers stand at its top for one too. */
+function isUnwrapped({ file, config }: OwnFile): boolean {
+  if (file.scope !== 'project' || Object.hasOwn(config.document, 'mcpServers')) return false
+  return Object.values(config.document).some(isJsonObject)
+}
+
+async function agentsWithServers({ place, folders }: SourceSearch): Promise<readonly string[]> {
+  const projects = folders.flatMap((folder) => [join(folder, '.github/agents'), join(folder, '.claude/agents')])
+  const users = [join(homeOf(place), 'agents'), join(place.home, '.claude/agents')]
+  const wish = { key: 'mcp-servers', files: /\.md$/, depth: 2 }
+  return (await Promise.all([...users, ...projects].map((folder) => filesWithServers(folder, wish)))).flat()
+}
+
+/** Servers stand in files of their own or in the head of a plugin's agents. */
+async function pluginsWithServers({ place }: SourceSearch): Promise<readonly string[]> {
+  const folders = ['installed-plugins', 'plugins', 'plugin-cache'].map((name) => join(homeOf(place), name))
+  const wishes = [
+    { key: 'mcpServers', files: /\.json$/, depth: 6 },
+    { key: '"command"', files: /[/\\]\.?mcp\.json$/, depth: 6 },
+    { key: 'mcp-servers', files: /\.md$/, depth: 6 },
+  ]
+  const found = folders.flatMap((folder) => wishes.map((wish) => filesWithServers(folder, wish)))
+  return (await Promise.all(found)).flat()
+}
+
+const homeOf = (place: SourceSearch['place']): string => namedFolder(place, 'COPILOT_HOME', '.copilot')

@@ -47,6 +47,6 @@ export const crush = createAdapter({
   },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of the user’s: CRUSH_GLOBAL_CONFIG. Those of the project stay.',
+    text: 'Our server instead of the user’s: CRUSH_GLOBAL_CONFIG. It is not started where the project names servers. What it keeps in its data folder stays.',
   },
 })

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { namedPath, xdgConfig } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
-import { byName, createOverlay, notesOn, settingsWith } from '../overlay-parts.ts'
+import { byName, createOverlay, settingsWith } from '../overlay-parts.ts'
+import { projectFiles } from '../server-sources.ts'
 
 const FILE = 'crush.json'
 
@@ -9,6 +10,11 @@ const FILE = 'crush.json'
 export const crushOverlay: AgentOverlay = {
   reserved: [],
   stays: ['project'],
+  sources: [
+    { name: 'configuration of the user', state: 'closed', means: '`CRUSH_GLOBAL_CONFIG`' },
+    projectFiles('`crush.json`, `.crush.json`'),
+    { name: 'what Crush itself keeps', state: 'open', means: '`crush.json` in its data folder; not driven here' },
+  ],
   entry: (window) => ({ type: 'stdio', ...window, timeout: CALL_PATIENCE_S, disabled: false }),
   overlay: (request) => {
     const { place } = request
@@ -18,7 +24,6 @@ export const crushOverlay: AgentOverlay = {
       environment: { CRUSH_GLOBAL_CONFIG: join(request.folder, 'config') },
       files: { [`config/${FILE}`]: settingsWith(request, 'mcp', byName(request.servers)) },
       mirrors: [{ source, path: 'config', except: [FILE] }],
-      notes: notesOn(request, 'project', 'names servers that Crush starts besides: they are not governed.'),
     })
   },
 }

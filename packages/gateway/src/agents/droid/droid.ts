@@ -17,6 +17,6 @@ export const droid = createAdapter({
   entries: { variables: BRACED, keys: { type, command, args, env, cwd, url, headers, disabled } },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of the user’s: FACTORY_HOME_OVERRIDE. Those of the project stay.',
+    text: 'Our server instead of the user’s: FACTORY_HOME_OVERRIDE. It is not started where the project or a plugin names servers. Those that Factory hands out for an organization stay.',
   },
 })

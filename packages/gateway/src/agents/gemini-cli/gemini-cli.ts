@@ -17,6 +17,6 @@ export const geminiCli = createAdapter({
   entries: GEMINI_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: GEMINI_CLI_HOME replaces the user’s settings, --allowed-mcp-server-names the project’s.',
+    text: 'Only our server: GEMINI_CLI_HOME replaces the user’s settings, --allowed-mcp-server-names the project’s and those of extensions and sub-agents.',
   },
 })

@@ -56,6 +56,6 @@ export const goose = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: --no-profile leaves out all extensions of its own, --with-extension adds ours.',
+    text: 'Only our server: --no-profile leaves out all extensions but parts of goose itself, --with-extension adds ours; a session with others is not resumed.',
   },
 })

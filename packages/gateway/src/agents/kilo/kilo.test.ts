@@ -13,6 +13,8 @@ describe('Kilo', () => {
       'user /srv/app/mine.json',
       'project /srv/app/kilo.json',
       'project /srv/app/kilo.jsonc',
+      'project /srv/app/.kilocode/mcp.json',
+      'project /srv/app/.kilo/mcp.json',
       'user /home/ada/.kilocode/opencode.json',
       'user /home/ada/.kilocode/opencode.jsonc',
       'user /home/ada/.kilocode/kilo.json',

@@ -1,7 +1,10 @@
 import { inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
+import { args, disabled, env, ownAffair } from '../entry-keys.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
+/** In the shape of older versions, under another key. */
+const OLD_FILE = 'mcp.json'
 const HOME_FOLDERS = ['.kilocode', '.kilo']
 const HOME_FILES = ['opencode.json', 'opencode.jsonc', 'kilo.json', 'kilo.jsonc']
 
@@ -17,13 +20,15 @@ export const kilo = createAdapter({
     ...[namedPath(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
     projectFile(place, 'kilo.json'),
     projectFile(place, 'kilo.jsonc'),
+    // Read whatever the variables say.
+    ...HOME_FOLDERS.map((folder) => projectFile(place, folder, OLD_FILE)),
     // Read last, and whatever the variables say.
     ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(inHome(place, folder, name)))),
   ],
-  serversAt: () => ['mcp'],
-  entries: OPENCODE_ENTRIES,
+  serversAt: ({ path }) => (path.endsWith(OLD_FILE) ? ['mcpServers'] : ['mcp']),
+  entries: { ...OPENCODE_ENTRIES, keys: { ...OPENCODE_ENTRIES.keys, args, env, disabled, alwaysAllow: ownAffair } },
   enforcement: {
-    level: 'strict',
-    text: 'Only our server: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo.',
+    level: 'partial',
+    text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo and .kilocode/mcp.json. What the service of its account hands out for an organization stays.',
   },
 })

@@ -7,4 +7,11 @@ export const kiloOverlay: AgentOverlay = createOpencodeOverlay({
   files: ['config.json', 'kilo.json', 'kilo.jsonc', 'opencode.json', 'opencode.jsonc'],
   homeFolders: ['.kilocode', '.kilo'],
   prefix: 'KILO',
+  moreSources: [
+    {
+      name: 'older files of the project',
+      state: 'closed',
+      means: '`.kilocode/mcp.json`, `.kilo/mcp.json`: `enabled: false` for each name, by `KILO_CONFIG_CONTENT`',
+    },
+  ],
 })

@@ -37,7 +37,7 @@ export const kimi = createAdapter({
     },
   },
   enforcement: {
-    level: 'partial',
-    text: 'Our server instead of the user’s: KIMI_CODE_HOME. Those of the project stay.',
+    level: 'strict',
+    text: 'Only our server: KIMI_CODE_HOME replaces the user’s file, and it is not started where the project or a plugin names servers.',
   },
 })

@@ -20,7 +20,7 @@ export const opencode = createAdapter({
   serversAt: () => ['mcp'],
   entries: OPENCODE_ENTRIES,
   enforcement: {
-    level: 'strict',
-    text: 'Only our server: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others, OPENCODE_CONFIG_CONTENT those of ~/.opencode.',
+    level: 'partial',
+    text: 'Our server instead of its own: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others, OPENCODE_CONFIG_CONTENT those of ~/.opencode. What the service of its account hands out for an organization stays.',
   },
 })

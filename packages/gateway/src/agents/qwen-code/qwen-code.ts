@@ -1,4 +1,4 @@
-import { inHome, projectFile, userFile } from '../agent-folders.ts'
+import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { GEMINI_ENTRIES } from '../gemini-entries.ts'
 
@@ -8,12 +8,15 @@ export const qwenCode = createAdapter({
   aliases: ['qwen'],
   program: 'qwen',
   syntax: 'json',
-  files: (place) => [userFile(inHome(place, '.qwen', 'settings.json')), projectFile(place, '.qwen', 'settings.json')],
+  files: (place) => [
+    userFile(joinPath(place, namedFolder(place, 'QWEN_HOME', '.qwen'), 'settings.json')),
+    projectFile(place, '.qwen', 'settings.json'),
+  ],
   serversAt: () => ['mcpServers'],
   toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
   entries: GEMINI_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: --mcp-config with --allowed-mcp-server-names switches off all others.',
+    text: 'Only our server: --mcp-config with --allowed-mcp-server-names switches off all others; it is not started where a sub-agent names servers.',
   },
 })

@@ -28,6 +28,12 @@ export const runCommand = defineCommand<RunFlags, readonly string[]>({
       withNegated: false,
       brief: 'Give it its own servers, filtered by the profile, and not the gateway',
     },
+    allowOtherServers: {
+      kind: 'boolean',
+      optional: true,
+      withNegated: false,
+      brief: 'Start it even if it will have servers that the gateway does not govern; they are recorded',
+    },
     print: {
       kind: 'boolean',
       optional: true,

@@ -3,12 +3,14 @@ import {
   type AgentAdapter,
   type AgentOverlay,
   type AgentPlace,
+  findOtherServers,
   findProgram,
   hasFlag,
   type Overlay,
   type OverlayRequest,
-  type OwnFile,
   overlayOf,
+  projectFolders,
+  type SourceSearch,
 } from '../../agents/agents.ts'
 import type { ServerFinder } from './gateway-servers.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
@@ -27,6 +29,8 @@ export interface PlanOptions {
   readonly tools: readonly string[] | undefined
   /** Its own servers are meant; without it the gateway is the only one. */
   readonly native?: NativeWish | undefined
+  /** It is started even if it will have servers that are not governed. */
+  readonly allowOthers: boolean
 }
 
 export interface NativeWish {
@@ -43,6 +47,8 @@ export interface LaunchPlan extends Overlay {
   readonly windows: readonly PlannedWindow[]
   /** In a terminal, a person is shown what a server asks. */
   readonly isAttended: boolean
+  /** What gives the agent servers that are not governed; it was allowed. */
+  readonly others: readonly string[]
 }
 
 /** A plan for an agent that may not be installed. */
@@ -57,16 +63,47 @@ export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
   const overlay = requireOverlay(adapter)
   refuseReserved(adapter, overlay, args)
   const program = findProgram(adapter.program ?? '', place)
-  const own = await readOwnFiles(adapter, place)
-  const { servers, ours, windows, notes } = await planServers(options, overlay, own)
+  const folders = projectFolders(place.cwd, flagsOf(args))
+  const own = await readOwnFiles(adapter, place, folders)
+  const search = { place, folders, args: flagsOf(args), native: own.files, servers: [] }
+  const texts = (await overlay.otherTexts?.(search)) ?? []
+  const { servers, ours, windows, notes } = await planServers(options, overlay, { files: own.files, texts })
+  const others = await otherServers(options, overlay, { ...search, servers, broken: own.broken })
   const made = overlay.overlay({ folder, place, args, native: own.files, servers, ours })
   return {
     ...made,
     ...(program !== undefined && { program }),
     windows,
     isAttended: overlay.isAttended?.(args) ?? false,
-    notes: [...own.notes, ...notes, ...made.notes],
+    others,
+    notes: [...own.notes, ...notes, ...made.notes, ...others.map((one) => `${one}: its servers are not governed.`)],
   }
+}
+
+/** The agent's own flags and words; what follows after `--` is neither. */
+function flagsOf(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--')
+  return args.slice(0, end < 0 ? undefined : end)
+}
+
+/** Whoever wants all of an agent's own servers is not kept from having more of them. */
+async function otherServers(
+  { adapter, native, allowOthers }: PlanOptions,
+  { sources, stays }: AgentOverlay,
+  search: SourceSearch & Pick<OwnFiles, 'broken'>,
+): Promise<readonly string[]> {
+  if (native?.selections.every((selection) => selection === undefined)) return []
+  // The agent may understand a file that we do not.
+  const unknown = search.broken.filter(({ scope }) => stays.includes(scope)).map(({ path }) => path)
+  const found = [...new Set([...unknown, ...(await findOtherServers(sources, search))])]
+  if (found.length === 0 || allowOthers) return found
+  throw new SallyportError(
+    'AGENT_NOT_STRICT',
+    `${adapter.title} was not started: it would have MCP servers that the gateway does not govern, from ${found.join(', ')}.`,
+    {
+      hint: 'Take the servers out of there (`sallyport import` brings them behind the gateway), or start it with --allow-other-servers, which is recorded.',
+    },
+  )
 }
 
 interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
@@ -74,11 +111,17 @@ interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
   readonly notes: readonly string[]
 }
 
-async function planServers(options: PlanOptions, overlay: AgentOverlay, { files }: OwnFiles): Promise<PlannedServers> {
+interface KnownNames extends Pick<OwnFiles, 'files'> {
+  /** A name that stands somewhere in these may be one of a server. */
+  readonly texts: readonly string[]
+}
+
+async function planServers(options: PlanOptions, overlay: AgentOverlay, known: KnownNames): Promise<PlannedServers> {
   const { adapter, folder, state, tools, native } = options
+  const { files } = known
   if (native === undefined) {
     const window = { key: ONLY_WINDOW, tools }
-    const name = freeName(files)
+    const name = freeName(known)
     const servers = [{ name, entry: overlay.entry(windowOf({ folder, state }, window)) }]
     return { servers, ours: [name], windows: [window], notes: [] }
   }
@@ -112,18 +155,25 @@ export function requireMcp({ title, supportsMcp }: AgentAdapter): void {
 }
 
 /** Some agents add our entry to the user's of the same name, and the mixture would be neither. */
-function freeName(files: readonly OwnFile[]): string {
-  const taken = new Set(files.flatMap(({ config }) => config.servers.map(({ name }) => name)))
+function freeName({ files, texts }: KnownNames): string {
+  const written = texts.flatMap((text) => text.match(/gw\d*/gi) ?? []).map((name) => name.toLowerCase())
+  const taken = new Set([...written, ...files.flatMap(({ config }) => config.servers.map(({ name }) => name))])
   let name = ALIAS
   for (let number = 2; taken.has(name); number++) name = `${ALIAS}${number}`
   return name
 }
 
 /** What would bring other servers back must not look as if it worked. */
-function refuseReserved({ title }: AgentAdapter, { reserved, widening }: AgentOverlay, args: readonly string[]): void {
-  const end = args.indexOf('--')
-  const flags = args.slice(0, end < 0 ? undefined : end)
-  const clash = reserved.find((flag) => hasFlag(flags, flag)) ?? widening?.(flags)
+function refuseReserved(
+  { title }: AgentAdapter,
+  { reserved, reservedCommands = [], widening }: AgentOverlay,
+  args: readonly string[],
+): void {
+  const flags = flagsOf(args)
+  const clash =
+    reserved.find((flag) => hasFlag(flags, flag)) ??
+    widening?.(flags) ??
+    reservedCommands.find((command) => flags.includes(command))
   if (clash === undefined) return
   throw new SallyportError('USAGE', `${clash} would change the servers of ${title}, which is what \`run\` is for.`, {
     hint: 'Leave it out, or start the agent without sallyport. Servers are added in config.yaml.',

@@ -10,6 +10,8 @@ export interface LaunchIdentity {
   readonly session: string | undefined
   /** A person sits in front of the agent, and is shown what a server asks. */
   readonly attended: boolean
+  /** What gives the agent servers that are not governed. */
+  readonly others: readonly string[]
 }
 
 export interface TokenWish extends LaunchIdentity {
@@ -29,10 +31,11 @@ const sessionOf = ({ id }: RunFolder): string => `run:${id}`
 export async function mintLaunchToken(
   client: GatewayClient,
   run: RunFolder,
-  { agent, profile, session = sessionOf(run), window, attended }: TokenWish,
+  { agent, profile, session = sessionOf(run), window, attended, others }: TokenWish,
 ): Promise<LaunchToken> {
   const { key, tools } = window
-  const { token, record } = await client.mintToken({ agent, profile, session, attended, ...(tools && { tools }) })
+  const wish = { agent, profile, session, attended, ...(tools && { tools }) }
+  const { token, record } = await client.mintToken({ ...wish, ...(others.length > 0 && { otherServers: others }) })
   noteToken(run, record.id)
   return { id: record.id, window: key, token }
 }

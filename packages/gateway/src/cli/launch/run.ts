@@ -16,6 +16,7 @@ export interface RunFlags {
   readonly tools?: readonly string[]
   readonly native?: boolean
   readonly print?: boolean
+  readonly allowOtherServers?: boolean
 }
 
 /** Starts an agent, or shows how it would be started. */
@@ -28,6 +29,7 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   const folder = nameRunFolder(state)
   const plan = await planLaunch({
     ...{ adapter, state, args, tools },
+    allowOthers: flags.allowOtherServers ?? false,
     folder: folder.path,
     place: placeOf(context),
     native: native
@@ -39,7 +41,7 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   if (plan.program === undefined) throw notInstalled(adapter)
   for (const note of plan.notes) context.process.stderr.write(`! ${note}\n`)
   const attended = plan.isAttended && isInTerminal(context)
-  const identity = { agent: adapter.id, profile: variant, session, attended }
+  const identity = { agent: adapter.id, profile: variant, session, attended, others: plan.others }
   context.process.exitCode = await launch({ context, home, state, plan: { ...plan, program }, run: folder }, identity)
 }
 

@@ -37,6 +37,11 @@ const mintBody = inputOf({
     .boolean()
     .optional()
     .openapi({ description: 'A person sits in front of its client, and may approve what it does.' }),
+  otherServers: z
+    .array(z.string().max(4_096))
+    .max(1_000)
+    .optional()
+    .openapi({ description: 'What gives its client MCP servers that are not governed; it is recorded.' }),
   ttlMs: z.number().positive().optional().openapi({ description: 'Until it is revoked unless given.' }),
 })
 
@@ -70,7 +75,8 @@ export const tokenRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listTokens, (c) => c.json({ tokens: context.tokens.list().map(tokenView) }, 200))
     .openapi(mintToken, async (c) => {
-      const minted = await mint(context, requestOf(c.req.valid('json'), context))
+      const wish = c.req.valid('json')
+      const minted = await mint(context, requestOf(wish, context), wish.otherServers)
       return c.json({ token: minted.token, record: tokenView(minted.record) }, 201)
     })
     .openapi(revokeToken, async (c) => {
@@ -98,11 +104,12 @@ function requestOf(wish: z.infer<typeof mintBody>, { settings }: AdminContext): 
 }
 
 /** A token of which there is no record is not given out. */
-async function mint(context: AdminContext, request: MintRequest): Promise<MintedToken> {
+async function mint(context: AdminContext, request: MintRequest, others: readonly string[] = []): Promise<MintedToken> {
   const minted = await context.tokens.mint(request)
   const { id, agent, profile } = minted.record
   try {
-    await recordDurably(context, { type: 'TOKEN_MINTED', token_id: id, agent, profile })
+    const event = { type: 'TOKEN_MINTED', token_id: id, agent, profile } as const
+    await recordDurably(context, others.length === 0 ? event : { ...event, other_servers: others })
     return minted
   } catch (error) {
     await context.tokens.revoke(id)

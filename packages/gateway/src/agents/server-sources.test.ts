@@ -1,0 +1,119 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { promise } from '../../../../tests/promises.ts'
+import type { AgentPlace } from './agent-adapter.ts'
+import { overlayOf } from './overlays.ts'
+import { ADAPTERS } from './registry.ts'
+import { filesWithServers, findOtherServers, projectFolders } from './server-sources.ts'
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'sallyport-sources-'))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+function write(path: string, text: string): string {
+  const file = join(root, path)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  return file
+}
+
+async function othersOf(id: string, given: { readonly args?: readonly string[]; readonly cwd?: string } = {}) {
+  const { args = [], cwd = join(root, 'work') } = given
+  mkdirSync(cwd, { recursive: true })
+  const place: AgentPlace = { environment: {}, platform: 'linux', home: join(root, 'home'), cwd }
+  const search = { place, folders: projectFolders(cwd, args), args, native: [], servers: [] }
+  return findOtherServers(overlayOf(id)?.sources ?? [], search)
+}
+
+describe('a file that may name servers', () => {
+  const wish = { key: 'mcpServers', files: /\.md$/ }
+  const escapes = [
+    (code: string) => `\\u00${code}`,
+    (code: string) => `\\x${code}`,
+    (code: string) => `\\U000000${code}`,
+  ]
+
+  it('is found however the key is written, as YAML reads it', async () => {
+    const letters = fc.array(fc.constantFrom(undefined, ...escapes), { minLength: 10, maxLength: 10 })
+    await fc.assert(
+      fc.asyncProperty(letters, async (how) => {
+        const key = [...wish.key].map((letter, at) => how[at]?.(letter.charCodeAt(0).toString(16)) ?? letter).join('')
+        const file = write('agents/helper.md', `---\nname: helper\n"${key}":\n  a: {command: b}\n---\nYou help.\n`)
+        expect(await filesWithServers(join(root, 'agents'), wish)).toEqual([file])
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it.each([
+    ['a byte order mark and CRLF', '\uFEFF---\r\nname: a\r\nmcpServers: {}\r\n---\r\n'],
+    ['blank lines before the head', '\n\n---\nname: a\nmcpServers: {}\n---\n'],
+    ['a head that never ends', '---\nname: a\nmcpServers: {}\n'],
+    ['a line that only looks like the end', '---\nname: a\n---- x\nmcpServers: {}\n---\n'],
+    ['a key over two lines', '---\n? "mcp\\\n  Servers"\n: {}\n---\n'],
+    ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x00]).toString('latin1')],
+  ])('is found with %s', async (_, text) => {
+    const file = join(root, 'agents/helper.md')
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text, text.startsWith('\u00FF') ? 'latin1' : 'utf8')
+    expect(await filesWithServers(join(root, 'agents'), wish)).toEqual([file])
+  })
+
+  it('is not one that only speaks of them', async () => {
+    write('agents/helper.md', `---\n${stringify({ name: 'helper' })}---\nNever touch mcpServers.\n`)
+    expect(await filesWithServers(join(root, 'agents'), wish)).toEqual([])
+  })
+})
+
+describe(`${promise('AG-16')} an agent is not started with servers that nobody governs`, () => {
+  const head = (key: string): string => `---\nname: helper\n${key}:\n  planted: {command: x}\n---\nYou help.\n`
+
+  it.each([
+    ['qwen-code', 'work/.qwen/agents/helper.md', head('mcpServers')],
+    ['qwen-code', 'home/.qwen/agents/helper.md', head('mcpServers')],
+    ['qwen-code', 'home/.qwen/extensions/e/agents/helper.md', head('mcpServers')],
+    ['copilot', 'work/.github/agents/helper.agent.md', head('mcp-servers')],
+    ['copilot', '.github/agents/helper.md', head('mcp-servers')],
+    ['copilot', 'home/.copilot/agents/helper.md', head('mcp-servers')],
+    ['copilot', 'home/.copilot/installed-plugins/m/p/.mcp.json', '{"mcpServers": {}}'],
+    ['copilot', 'home/.copilot/installed-plugins/m/p/agents/a.md', head('mcp-servers')],
+    ['codex', 'home/.codex/agents/helper.toml', '[mcp_servers.planted]\ncommand = "x"\n'],
+    ['codex', 'work/.codex/agents/helper.toml', '["mcp_\\u0073ervers".planted]\ncommand = "x"\n'],
+    ['opencode', 'home/.local/share/opencode/auth.json', '{"https://x.example": {"type": "wellknown"}}'],
+    ['kilo', 'home/.local/share/kilo/auth.json', '{"https://x.example": {"type": "wellknown"}}'],
+    ['kimi', 'home/.kimi-code/plugins/managed/p/plugin.json', '{"mcpServers": {}}'],
+    ['droid', 'home/.factory/plugins/cache/p/mcp.json', '{"mcpServers": {}}'],
+    ['amp', 'work/.agents/skills/s/mcp.json', '{"planted": {"command": "x"}}'],
+  ])('%s: %s', async (id, path, text) => {
+    const file = write(path, text)
+    expect(await othersOf(id)).toEqual([file])
+  })
+
+  it('nor in a folder that an argument names', async () => {
+    const file = write('elsewhere/deep/.qwen/agents/helper.md', head('mcpServers'))
+    const folder = join(root, 'elsewhere/deep')
+    for (const args of [['--dir', folder], [`--cwd=${folder}`], [`-C${folder}`], ['../elsewhere/deep']])
+      expect(await othersOf('qwen-code', { args })).toEqual([file])
+    expect(await othersOf('qwen-code', { args: ['-p', 'elsewhere'] })).toEqual([])
+  })
+
+  const driven = ADAPTERS.flatMap(({ id }) =>
+    (overlayOf(id)?.sources ?? [])
+      .filter(({ name }) => name === 'a program that drives it')
+      .flatMap(({ means }) => means.split(', ').map((word) => [id, word.replaceAll('`', '')] as const)),
+  )
+  it.each(driven)('%s by a program that gives it servers: %s', async (id, word) => {
+    expect(await othersOf(id, { args: [word] })).toEqual([word])
+    expect(await othersOf(id, { args: ['do', 'it'] })).toEqual([])
+  })
+
+  it('while nothing is there, it is started', async () => {
+    for (const { id } of ADAPTERS) expect(await othersOf(id)).toEqual([])
+  })
+})

@@ -1,0 +1,159 @@
+import { readdirSync, type Stats, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { AgentPlace, NativeServer } from './agent-adapter.ts'
+import type { OwnFile } from './agent-overlay.ts'
+import { hasFlag } from './flag-values.ts'
+import { readNativeFile } from './read-native-file.ts'
+
+/** Somewhere an agent takes MCP servers from, and what `run` does about it. docs/agents.md lists them all. */
+export interface ServerSource {
+  readonly name: string
+  /** `closed`: by means of the agent's own; `refused`: `run` starts nothing while something is there; `open`: it stays. */
+  readonly state: 'closed' | 'refused' | 'open'
+  /** By which means, or what stays, in few words. */
+  readonly means: string
+  /** What is there now that cannot be kept from the agent: files, flags, variables, as a person would look for them. */
+  find?(search: SourceSearch): readonly string[] | Promise<readonly string[]>
+}
+
+export interface SourceSearch {
+  readonly place: AgentPlace
+  /** The folders in which files of a project may count, the outermost first. */
+  readonly folders: readonly string[]
+  /** The arguments of the agent, up to `--`. */
+  readonly args: readonly string[]
+  readonly native: readonly OwnFile[]
+  /** What the launch itself gives the agent; nothing while that is not known. */
+  readonly servers: readonly NativeServer[]
+}
+
+/** What of its sources would give an agent servers besides those of the launch. */
+export async function findOtherServers(
+  sources: readonly ServerSource[],
+  search: SourceSearch,
+): Promise<readonly string[]> {
+  const found = await Promise.all(sources.map((source) => source.find?.(search) ?? []))
+  return [...new Set(found.flat())]
+}
+
+/**
+ * Where the agent starts, the folders above it, and those that its arguments name: many agents can be told to work
+ * elsewhere, each by a flag of its own.
+ */
+export function projectFolders(cwd: string, args: readonly string[]): readonly string[] {
+  const named = args.flatMap(valuesIn).map((value) => resolve(cwd, value))
+  const folders = [...named.filter((path) => statsOf(path)?.isDirectory()), cwd]
+  return [...new Set(folders.flatMap(withParents))]
+}
+
+function valuesIn(arg: string): readonly string[] {
+  if (arg.length > 4_096) return []
+  if (!arg.startsWith('-')) return [arg]
+  const at = arg.indexOf('=')
+  return [arg.slice(2), ...(at < 0 ? [] : [arg.slice(at + 1)])].filter((value) => value !== '')
+}
+
+/** From the outermost to the innermost, which counts most. */
+function withParents(folder: string): readonly string[] {
+  const parent = dirname(folder)
+  return parent === folder ? [folder] : [...withParents(parent), folder]
+}
+
+/** A program that drives the agent by one of these flags or commands can give it servers of its own. */
+export const drivenBy = (...words: readonly string[]): ServerSource => ({
+  name: 'a program that drives it',
+  state: 'refused',
+  means: words.map((word) => `\`${word}\``).join(', '),
+  find: ({ args }) => words.filter((word) => (word.startsWith('--') ? hasFlag(args, word) : args.includes(word))),
+})
+
+/** Files of a project that name servers, which the agent starts whatever it is told. */
+export const projectFiles = (means: string): ServerSource => ({
+  name: 'files of the project',
+  state: 'refused',
+  means,
+  find: ({ native }) =>
+    native
+      .filter(({ file, config }) => file.scope === 'project' && config.servers.length > 0)
+      .map(({ file }) => file.path),
+})
+
+interface FileWish {
+  /** The key under which these files hold servers. */
+  readonly key: string
+  readonly files: RegExp
+  /** How many folders deep they may lie. */
+  readonly depth?: number
+}
+
+const MAX_FILES = 10_000
+
+/** The files of a folder that may hold servers. One that cannot be read may hold some. */
+export async function filesWithServers(
+  folder: string,
+  { key, files, depth = 0 }: FileWish,
+): Promise<readonly string[]> {
+  const paths = filesBelow(folder, depth).filter((path) => files.test(path))
+  const holding = await Promise.all(paths.slice(0, MAX_FILES).map((path) => mayHold(path, key)))
+  return paths.filter((_, at) => holding[at] ?? true)
+}
+
+/** All that is written in these files, for looking whether a name is in use. */
+export async function textsOf(folder: string, { files, depth = 0 }: Omit<FileWish, 'key'>): Promise<readonly string[]> {
+  const paths = filesBelow(folder, depth).filter((path) => files.test(path))
+  return Promise.all(paths.slice(0, MAX_FILES).map((path) => readNativeFile(path).then(plainText, () => '')))
+}
+
+async function mayHold(path: string, key: string): Promise<boolean> {
+  try {
+    const text = plainText(await readNativeFile(path))
+    return (path.endsWith('.md') ? headOf(text) : text).includes(key)
+  } catch {
+    return true
+  }
+}
+
+/** Of a Markdown file only the head is read by agents. Where it ends by any agent's rule, it ends by this one or before. */
+function headOf(text: string): string {
+  const written = text.trimStart()
+  const end = written.startsWith('---') ? /\n---\r?(\n|$)/.exec(written) : null
+  return end === null ? written : written.slice(0, end.index)
+}
+
+const ESCAPED = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|u\{([\da-fA-F]{1,6})\})/g
+
+/** Without the escapes with which JSON, YAML and TOML can hide a word. */
+function plainText(text = ''): string {
+  return text.replace(/\\\r?\n[ \t]*/g, '').replace(ESCAPED, (whole, ...codes: readonly (string | undefined)[]) => {
+    const code = Number.parseInt(codes.slice(0, 4).find((digits) => digits !== undefined) ?? '', 16)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+  })
+}
+
+/** Links are followed, as agents do. */
+function filesBelow(folder: string, depth: number): readonly string[] {
+  return namesIn(folder).flatMap((name) => {
+    const path = join(folder, name)
+    const stats = statsOf(path)
+    if (stats === undefined) return []
+    if (!stats.isDirectory()) return [path]
+    return depth > 0 && name !== 'node_modules' && name !== '.git' ? filesBelow(path, depth - 1) : []
+  })
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // There is no such folder, or the agent cannot read it either.
+    return []
+  }
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
+}

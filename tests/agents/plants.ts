@@ -1,0 +1,343 @@
+import { createHash } from 'node:crypto'
+import { json, type LocalServer } from './agent-cli.ts'
+import type { Plant } from './planted-agent.ts'
+
+const plainText = (value: unknown): string =>
+  /^[\w ./-]+$/.test(String(value)) ? String(value) : JSON.stringify(value)
+
+/** Written over many lines: some agents read no other YAML. */
+const yaml = (value: object, indent = ''): string =>
+  Object.entries(value)
+    .map(([key, part]: [string, unknown]) => {
+      if (typeof part !== 'object' || part === null) return `${indent}${key}: ${plainText(part)}\n`
+      if (!Array.isArray(part)) return `${indent}${key}:\n${yaml(part, `${indent}  `)}`
+      const items = part.map((item) =>
+        typeof item === 'object' ? yaml(item, `${indent}    `).trim() : plainText(item),
+      )
+      return `${indent}${key}:\n${items.map((item) => `${indent}  - ${item}\n`).join('')}`
+    })
+    .join('')
+
+/** A sub-agent in a Markdown file. */
+const markdown = (head: object): string =>
+  `---\n${yaml({ name: 'helper', description: 'Helps with whatever there is to do.', ...head })}---\nYou help with whatever you are asked to do, and say what you found.\n`
+
+const mcpServers = (server: object): string => json({ mcpServers: { planted: server } })
+const extension = (server: LocalServer, name: string): string =>
+  json({ name: 'ext', version: '1.0.0', mcpServers: { [name]: server } })
+
+/** In the user's own file, as the agent's users write it. */
+const OWN = { own: true } as const
+const REFUSED_FLAG = /would change the servers/
+
+const CLAUDE_PLUGIN = json({ name: 'plug', description: 'A plugin.', version: '1.0.0' })
+const claudeCode: readonly Plant[] = [
+  { source: 'files of the user, of the project and for one folder', place: 'user', ...OWN },
+  {
+    source: 'files of the user, of the project and for one folder',
+    place: 'project',
+    work: (server) => ({ '.mcp.json': mcpServers({ type: 'stdio', ...server }) }),
+  },
+  {
+    source: 'files of sub-agents',
+    script: '[[call Agent {"description":"help","prompt":"say hello","subagent_type":"helper"}]]',
+    home: (server) => ({
+      '.claude/agents/helper.md': markdown({ mcpServers: [{ planted: { type: 'stdio', ...server } }] }),
+    }),
+  },
+  {
+    source: 'plugins',
+    args: (prompt, { root }) => ['--plugin-dir', `${root}/work/plug`, '-p', prompt],
+    work: (server) => ({ 'plug/.claude-plugin/plugin.json': CLAUDE_PLUGIN, 'plug/.mcp.json': mcpServers(server) }),
+  },
+  {
+    source: 'flags',
+    args: (prompt, { server }) => ['-p', prompt, '--mcp-config', mcpServers(server)],
+    refusal: REFUSED_FLAG,
+  },
+]
+
+const codex: readonly Plant[] = [
+  { source: 'files of the user and of the project', ...OWN },
+  {
+    source: 'flags',
+    args: (prompt, { server: { command, args } }) => [
+      ...['exec', '--skip-git-repo-check', prompt, '-c', `mcp_servers.planted.command=${JSON.stringify(command)}`],
+      ...['-c', `mcp_servers.planted.args=${JSON.stringify(args)}`, '-c', 'mcp_servers.planted.required=true'],
+    ],
+    refusal: REFUSED_FLAG,
+  },
+]
+
+const geminiAgent = (server: LocalServer, name: string): string => markdown({ mcp_servers: { [name]: server } })
+const CALL_GEMINI = {
+  script: '[[call invoke_agent {"agent_name":"helper","prompt":"say hello"}]]',
+  args: (prompt: string) => ['-m', 'gemini-2.5-flash', '-y', '-p', prompt],
+}
+const geminiCli: readonly Plant[] = [
+  { source: 'settings of the user', ...OWN },
+  {
+    source: 'settings of the project and of the system',
+    work: (server) => ({ '.gemini/settings.json': mcpServers({ ...server, trust: true }) }),
+  },
+  ...['planted', 'gw'].flatMap((name): readonly Plant[] => [
+    {
+      source: 'extensions',
+      place: `named ${name}`,
+      home: (server) => ({ '.gemini/extensions/ext/gemini-extension.json': extension(server, name) }),
+    },
+    {
+      source: 'sub-agents',
+      place: `named ${name}`,
+      ...CALL_GEMINI,
+      home: (server) => ({ '.gemini/agents/helper.md': geminiAgent(server, name) }),
+    },
+  ]),
+  {
+    source: 'flags',
+    args: (prompt) => ['--allowed-mcp-server-names', 'planted', '-m', 'gemini-2.5-flash', '-p', prompt],
+    ...OWN,
+    refusal: REFUSED_FLAG,
+  },
+]
+
+const CALL_QWEN = {
+  script: '[[call agent {"description":"help","prompt":"say hello","subagent_type":"helper"}]]',
+  args: (prompt: string) => ['--auth-type', 'openai', '-y', '-p', prompt],
+  refusal: /helper\.md/,
+}
+const qwenAgent = (server: LocalServer, name = 'planted'): string =>
+  markdown({ mcpServers: { [name]: { ...server, trust: true } } })
+const qwenCode: readonly Plant[] = [
+  { source: 'settings of the user, of the project and of the system', ...OWN },
+  {
+    source: 'extensions',
+    home: (server) => ({ '.qwen/extensions/ext/qwen-extension.json': extension(server, 'planted') }),
+  },
+  ...['planted', 'gw'].map(
+    (name): Plant => ({
+      ...{ source: 'sub-agents', place: `of the project, named ${name}`, ...CALL_QWEN },
+      work: (server) => ({ '.qwen/agents/helper.md': qwenAgent(server, name) }),
+    }),
+  ),
+  {
+    ...{ source: 'sub-agents', place: 'of the user', ...CALL_QWEN },
+    home: (server) => ({ '.qwen/agents/helper.md': qwenAgent(server) }),
+  },
+  {
+    ...{ source: 'sub-agents', place: 'of an extension', ...CALL_QWEN },
+    home: (server) => ({
+      '.qwen/extensions/ext/qwen-extension.json': json({ name: 'ext', version: '1.0.0' }),
+      '.qwen/extensions/ext/agents/helper.md': qwenAgent(server),
+    }),
+  },
+  {
+    source: 'flags',
+    args: (prompt, { server }) => ['--auth-type', 'openai', '-p', prompt, '--mcp-config', mcpServers(server)],
+    refusal: REFUSED_FLAG,
+  },
+]
+
+const COPILOT_AGENT = {
+  args: (prompt: string) => ['--agent', 'helper', '-p', prompt, '--allow-all-tools'],
+  refusal: /helper\.md/,
+}
+const copilotServer = (server: LocalServer): object => ({ type: 'local', ...server, tools: ['*'] })
+const copilotAgent = (server: LocalServer): string => markdown({ 'mcp-servers': { planted: copilotServer(server) } })
+/** Setting it to this also trusts the folder. */
+const TRUSTED = { environment: () => ({ COPILOT_ALLOW_ALL: 'true' }) }
+const copilot: readonly Plant[] = [
+  { source: 'files of the user and of the project', place: 'user', ...OWN },
+  {
+    ...{ source: 'files of the user and of the project', place: 'project', ...TRUSTED },
+    work: (server) => ({ '.github/mcp.json': mcpServers(copilotServer(server)) }),
+  },
+  {
+    ...{ source: 'files of the project without `mcpServers`', ...TRUSTED, refusal: /\.mcp\.json/ },
+    work: (server) => ({ '.mcp.json': json({ planted: copilotServer(server) }) }),
+  },
+  ...['.github', '.claude'].map(
+    (folder): Plant => ({
+      ...{ source: 'custom agents', place: folder, ...COPILOT_AGENT },
+      work: (server) => ({ [`${folder}/agents/helper.md`]: copilotAgent(server) }),
+    }),
+  ),
+  {
+    ...{ source: 'custom agents', place: 'user', ...COPILOT_AGENT },
+    home: (server) => ({ '.copilot/agents/helper.md': copilotAgent(server) }),
+  },
+  {
+    source: 'plugins',
+    args: (prompt) => ['--plugin-dir', 'plug', '-p', prompt, '--allow-all-tools'],
+    work: (server) => ({ 'plug/plugin.json': CLAUDE_PLUGIN, 'plug/.mcp.json': mcpServers(copilotServer(server)) }),
+    refusal: REFUSED_FLAG,
+  },
+  {
+    source: 'flags',
+    args: (prompt, { server }) => [
+      ...['-p', prompt, '--allow-all-tools'],
+      `--additional-mcp-config=${mcpServers(copilotServer(server))}`,
+    ],
+    refusal: REFUSED_FLAG,
+  },
+]
+
+const opencodeServer = ({ command, args }: LocalServer): object => ({ type: 'local', command: [command, ...args] })
+const opencodeLike = (name: string, prefix: string, homeFolder: string): readonly Plant[] => [
+  { source: 'configuration of the user', ...OWN },
+  {
+    source: 'configuration of the project',
+    work: (server) => ({ [`${name}.json`]: json({ mcp: { planted: opencodeServer(server) } }) }),
+  },
+  {
+    source: 'variables',
+    work: (server) => ({ [`more/${name}.json`]: json({ mcp: { planted: opencodeServer(server) } }) }),
+    environment: (root) => ({ [`${prefix}_CONFIG_DIR`]: `${root}/work/more` }),
+  },
+  {
+    source: 'folders of the home',
+    home: (server) => ({ [`${homeFolder}/${name}.json`]: json({ mcp: { planted: opencodeServer(server) } }) }),
+  },
+]
+const kilo: readonly Plant[] = [
+  ...opencodeLike('kilo', 'KILO', '.kilo'),
+  ...['.kilocode', '.kilo'].map(
+    (folder): Plant => ({
+      ...{ source: 'older files of the project', place: folder },
+      work: (server) => ({ [`${folder}/mcp.json`]: mcpServers(server) }),
+    }),
+  ),
+]
+
+const goose: readonly Plant[] = [
+  { source: 'extensions of the user', ...OWN },
+  {
+    source: 'sessions that are resumed',
+    ...OWN,
+    earlier: (prompt) => ['run', '-n', 'before', '-t', prompt],
+    args: (prompt) => ['run', '--resume', '-n', 'before', '-t', prompt],
+    refusal: /"own" in the session/,
+  },
+  {
+    source: 'flags and commands',
+    args: (prompt, { server: { command, args } }) => [
+      ...['run', '-t', prompt, '--with-extension', `planted:${[command, ...args].join(' ')}`],
+    ],
+    refusal: REFUSED_FLAG,
+  },
+]
+
+const cline: readonly Plant[] = [
+  { source: 'settings of the user', ...OWN },
+  {
+    source: 'variables',
+    work: (server) => ({ 'other.json': mcpServers(server) }),
+    environment: (root) => ({ CLINE_MCP_SETTINGS_PATH: `${root}/work/other.json` }),
+  },
+]
+
+const continueCli: readonly Plant[] = [{ source: 'configuration of the user', ...OWN }]
+
+const droid: readonly Plant[] = [
+  { source: 'file of the user', ...OWN },
+  {
+    source: 'files of the project',
+    work: (server) => ({ '.factory/mcp.json': mcpServers({ type: 'stdio', ...server }) }),
+    refusal: /\.factory\/mcp\.json/,
+  },
+]
+
+/** Kimi starts servers of folders that somebody trusted. */
+const kimiTrust = (root: string): Readonly<Record<string, string>> => {
+  const folder = `${root}/work`
+  const hash = createHash('sha256').update(folder).digest('hex').slice(0, 12)
+  return { [`.kimi-code/workspace-trust/wd_work_${hash}`]: json({ root: folder, trustedAt: 1 }) }
+}
+const kimi: readonly Plant[] = [
+  { source: 'file of the user', ...OWN },
+  ...['.mcp.json', '.kimi-code/mcp.json'].map(
+    (path): Plant => ({
+      ...{ source: 'files of the project', place: path, refusal: /mcp\.json/ },
+      home: (_, root) => kimiTrust(root),
+      work: (server) => ({ [path]: mcpServers(server) }),
+    }),
+  ),
+]
+
+/** For each agent what of its sources was tried, by name. */
+export const PLANTS: Readonly<Record<string, readonly Plant[]>> = {
+  ...{ 'claude-code': claudeCode, codex, 'gemini-cli': geminiCli, 'qwen-code': qwenCode, copilot, goose },
+  ...{ opencode: opencodeLike('opencode', 'OPENCODE', '.opencode'), kilo, cline, continue: continueCli, droid, kimi },
+}
+
+const NO_PROGRAM = 'refused by its flags, before anything is started'
+const NOT_DRIVEN = 'not driven: see agents-tested.md'
+const OF_THE_SYSTEM = 'it would have to be written to /etc'
+
+/** Sources in which nothing was planted, and why. */
+export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'claude-code': { 'a program that drives it': NO_PROGRAM },
+  codex: {
+    'roles of sub-agents': 'its maker documents them; this version started none when it was driven',
+    'plugins, apps and skills': 'they come from a marketplace or an account',
+    'files of the system': OF_THE_SYSTEM,
+    'a program that drives it': NO_PROGRAM,
+  },
+  'gemini-cli': {
+    variables: 'it is used inside of an editor only',
+    'a program that drives it': NO_PROGRAM,
+  },
+  'qwen-code': {
+    '`.mcp.json` of the project': 'a person has to approve them in a terminal first',
+    variables: 'it is used inside of an editor only',
+    'a program that drives it': NO_PROGRAM,
+  },
+  copilot: {
+    'its own': 'they need an account',
+    'a program that drives it': NO_PROGRAM,
+    'agents of an organization': 'they need an account',
+  },
+  goose: {
+    'parts of goose that start others': 'the model was not offered them: see real-agents.test.ts',
+    variables: 'they name files of the kind that `--no-profile` leaves out',
+  },
+  ...Object.fromEntries(
+    ['opencode', 'kilo'].map((id) => [
+      id,
+      {
+        'configuration of the system': OF_THE_SYSTEM,
+        'configuration from afar': 'it needs a server with a certificate',
+        flags: NO_PROGRAM,
+        'a program that drives it': NO_PROGRAM,
+        'an organization of its account': 'it needs an account',
+      },
+    ]),
+  ),
+  cline: {
+    'a process of its own that runs already': 'the test of its leftovers shows that none is started',
+    flags: NO_PROGRAM,
+    'a program that drives it': NO_PROGRAM,
+  },
+  continue: { flags: NO_PROGRAM },
+  droid: {
+    plugins: 'they come from a marketplace',
+    'a program that drives it': NO_PROGRAM,
+    'its organization': 'it needs an account',
+  },
+  kimi: {
+    plugins: 'they come from a marketplace',
+    flags: NO_PROGRAM,
+    'a program that drives it': NO_PROGRAM,
+  },
+  amp: {
+    'settings of the user': NOT_DRIVEN,
+    'files of the project': NOT_DRIVEN,
+    skills: NOT_DRIVEN,
+    'its account': NOT_DRIVEN,
+  },
+  crush: {
+    'configuration of the user': NOT_DRIVEN,
+    'files of the project': NOT_DRIVEN,
+    'what Crush itself keeps': NOT_DRIVEN,
+  },
+}

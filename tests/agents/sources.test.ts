@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { overlayOf } from '../../packages/gateway/src/agents/overlays.ts'
+import { ADAPTERS } from '../../packages/gateway/src/agents/registry.ts'
+import type { ServerSource } from '../../packages/gateway/src/agents/server-sources.ts'
+import { promise } from '../promises.ts'
+import { textOf } from '../repository.ts'
+import { PLANTS, UNPLANTED } from './plants.ts'
+
+const sources = ADAPTERS.flatMap(({ id }) => (overlayOf(id)?.sources ?? []).map((source) => ({ id, source })))
+
+const isPlanted = (id: string, { name }: ServerSource): boolean =>
+  (PLANTS[id] ?? []).some(({ source }) => source === name)
+
+const HOW = { closed: 'kept away', refused: 'not started', open: '**stays**' }
+
+const rowOf = (id: string, source: ServerSource): string =>
+  `| ${[
+    `\`${id}\``,
+    source.name,
+    `${HOW[source.state]}: ${source.means}`,
+    isPlanted(id, source) ? 'a planted server' : UNPLANTED[id]?.[source.name],
+  ].join(' | ')} |`
+
+describe('the sources from which agents take servers', () => {
+  it.each(sources)(`$id, $source.name: a server was planted there, or it is said why not`, ({ id, source }) => {
+    expect([isPlanted(id, source), UNPLANTED[id]?.[source.name]]).toEqual(
+      isPlanted(id, source) ? [true, undefined] : [false, expect.any(String)],
+    )
+  })
+
+  it('are all those in which servers are planted', () => {
+    const known = new Set(sources.map(({ id, source }) => `${id}/${source.name}`))
+    const named = [
+      ...Object.entries(PLANTS).flatMap(([id, plants]) => plants.map(({ source }) => `${id}/${source}`)),
+      ...Object.entries(UNPLANTED).flatMap(([id, whys]) => Object.keys(whys).map((source) => `${id}/${source}`)),
+    ]
+    expect(named.filter((one) => !known.has(one))).toEqual([])
+  })
+
+  it(`${promise('AG-16')} are in the papers, each with what a run does about it`, () => {
+    const told = textOf('docs/agents.md').match(/^\| `[\w-]+` \| .+ \| (kept away|not started|\*\*stays\*\*): .+ \|$/gm)
+    expect(told).toEqual(sources.map(({ id, source }) => rowOf(id, source)))
+  })
+})
