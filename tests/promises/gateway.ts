@@ -58,7 +58,7 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-17': {
-    text: 'What a server says passes untouched and in order, reaches the right party and nobody else, and survives a broken stream',
+    text: 'What a server says passes untouched and in order, reaches the right party and nobody else, and survives a broken stream; what the protocol does not allow, nobody agreed on or only the gateway may say does not pass',
     state: 'built',
   },
   'GW-18': {

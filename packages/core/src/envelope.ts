@@ -1,3 +1,5 @@
+import { hasItems, invalidItem, memberShape } from './result-shape.ts'
+
 export interface Span {
   readonly start: number
   readonly end: number
@@ -31,6 +33,14 @@ export interface Envelope {
   readonly resultType: string | undefined
   /** The members of a result that is an object, in order; left out where nobody looked, or where there are many. */
   readonly resultMembers?: readonly JsonMember[] | undefined
+  /** What the result has of the members that the protocol knows, and which of them are invalid: bits of RESULT_SHAPE. */
+  readonly shape: number
+  /** Members of `_meta`, or of an error, that only the gateway may send: without the comma before or after them. */
+  readonly ownMembers?: readonly Span[] | undefined
+  /** The member of the result's `_meta` in which a server names itself. */
+  readonly serverInfo?: Span | undefined
+  /** How deep the message is nested; 0 where it is too short to be deep. */
+  readonly depth: number
   /** Line breaks between tokens: they must be blanked before the bytes go onto a line-framed stream. */
   readonly hasLineBreaks: boolean
 }
@@ -42,6 +52,8 @@ export interface ScannedEnvelope extends Envelope {
   /** A number that a reader in double precision would change: its re-serialisation would be another one. */
   readonly hasUnsafeNumber: boolean
 }
+
+type ScannedText = Pick<ScannedEnvelope, 'bytes' | 'hasLineBreaks' | 'members' | 'depth' | 'ownMembers' | 'serverInfo'>
 
 const KEY_LIMIT = 32
 const MOST_MEMBERS = 32
@@ -72,11 +84,13 @@ export class EnvelopeNotes {
   #isError = false
   #resultType: string | undefined
   #unsafeNumber = false
+  #shape = 0
 
   /** How much of the text that begins here is worth keeping. */
   keepLimit(depth: number, isKey: boolean): number {
     if (depth === 1) return isKey ? KEY_LIMIT : this.#topKey === 'id' ? ID_LIMIT : 0
-    if (depth !== 2 || this.#topKey !== 'result') return 0
+    if (depth !== 2) return 0
+    if (this.#topKey !== 'result') return isKey && this.#topKey === 'error' ? KEY_LIMIT : 0
     return isKey || this.#resultKey === 'resultType' ? KEY_LIMIT : 0
   }
 
@@ -95,9 +109,36 @@ export class EnvelopeNotes {
     if (depth === 2) this.#memberStart = place
   }
 
-  beginValue(depth: number, place: number): void {
+  /** `byte` is what the value begins with. */
+  beginValue(depth: number, place: number, byte: number): void {
     if (depth === 1) this.#start = place
-    else if (depth === 2) this.#memberValue = place
+    else if (depth === 2) {
+      this.#memberValue = place
+      if (this.#topKey === 'result') this.#shape |= memberShape(this.#resultKey, byte)
+    }
+  }
+
+  /** Whether a list that begins here holds items of a result. */
+  hasItems(depth: number): boolean {
+    return depth === 2 && this.#topKey === 'result' && hasItems(this.#resultKey)
+  }
+
+  /** Whether those items have to say of which type they are. */
+  get areTyped(): boolean {
+    return this.#resultKey === 'content'
+  }
+
+  invalidItem(): void {
+    this.#shape |= invalidItem(this.#resultKey)
+  }
+
+  invalidMeta(): void {
+    this.#shape |= invalidItem('_meta')
+  }
+
+  /** Whether what begins inside the outermost object is the error. */
+  get isError(): boolean {
+    return this.#topKey === 'error'
   }
 
   beginNested(depth: number): void {
@@ -132,11 +173,7 @@ export class EnvelopeNotes {
     }
   }
 
-  envelope({
-    bytes,
-    hasLineBreaks,
-    members,
-  }: Pick<ScannedEnvelope, 'bytes' | 'hasLineBreaks' | 'members'>): ScannedEnvelope {
+  envelope({ bytes, hasLineBreaks, members, depth, ownMembers, serverInfo }: ScannedText): ScannedEnvelope {
     // Written out: spreading an object here costs as much as scanning a small message.
     return {
       bytes,
@@ -151,6 +188,10 @@ export class EnvelopeNotes {
       isError: this.#isError,
       resultType: this.#resultType,
       resultMembers: this.#resultMembers,
+      shape: this.#shape,
+      depth,
+      ownMembers,
+      serverInfo,
       hasUnsafeNumber: this.#unsafeNumber,
     }
   }

@@ -1,4 +1,4 @@
-import { EnvelopeNotes, type ScannedEnvelope } from './envelope.ts'
+import { EnvelopeNotes, type ScannedEnvelope, type Span } from './envelope.ts'
 import {
   BACKSLASH,
   BREAK,
@@ -22,6 +22,8 @@ import {
   TAB,
   textEnd,
 } from './json-bytes.ts'
+import { isOwnKey, META_KEY } from './own-meta.ts'
+import { META } from './protocol.ts'
 
 /** What nobody needs and some readers choke on. */
 export const MAX_DEPTH = 128
@@ -42,6 +44,31 @@ const IN_STRING = 6
 const IN_SCALAR = 7
 const DONE = 8
 
+// What an object or a list is, as bits.
+const OBJECT = 1
+const META_OBJECT = 2
+/** Data of a tool, where no key means anything to the protocol. All inside is data too. */
+const DATA = 4
+/** An error, where an own key counts wherever it is. */
+const IN_ERROR = 8
+/** A list of items of a result, and one of its items. */
+const ITEMS = 16
+const TYPED_ITEM = 32
+
+// What the key before a value means.
+const OTHER_KEY = 0
+const META_NAME = 1
+const DATA_NAME = 2
+const TYPE_NAME = 3
+
+const DATA_KEY = 'structuredContent'
+/** Longer than every key that means anything at any depth. */
+const KNOWN_KEY_LENGTH = 40
+/** What such keys begin with: their own first letters, or an escape. */
+const KNOWN_KEY_STARTS = new Set([...'_sit\\'].map((char) => char.charCodeAt(0)))
+/** A server that writes more has no other aim than to keep us busy. */
+const MAX_OWN_MEMBERS = 1_000
+
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 
 /**
@@ -59,7 +86,17 @@ export class JsonScanner {
   #state = VALUE
   #offset = 0
   #depth = 0
-  readonly #inObject: boolean[] = []
+  readonly #kinds: number[] = []
+  #deepest = 0
+  #key = OTHER_KEY
+  #keyStart = 0
+  /** The own member whose value is being read: at which depth, and where it began. */
+  #ownDepth = -1
+  #ownStart = 0
+  #isServerInfo = false
+  #ownMembers: Span[] | undefined
+  #serverInfo: Span | undefined
+  #hasType = false
   #members = 0
   #lineBreaks = false
   #isKey = false
@@ -88,7 +125,14 @@ export class JsonScanner {
     if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(NOTHING, 0, 0)
     if (this.failure === undefined && this.#state !== DONE) this.#fail('the text ends too early')
     if (this.failure !== undefined) return undefined
-    return this.#notes.envelope({ bytes: this.#offset, hasLineBreaks: this.#lineBreaks, members: this.#members })
+    return this.#notes.envelope({
+      bytes: this.#offset,
+      hasLineBreaks: this.#lineBreaks,
+      members: this.#members,
+      depth: this.#deepest,
+      ownMembers: this.#ownMembers,
+      serverInfo: this.#serverInfo,
+    })
   }
 
   #fail(reason: string): void {
@@ -102,7 +146,7 @@ export class JsonScanner {
       const kind = CLASSES[byte] as number
       if (kind === SCALAR_BYTE || this.#state === IN_SCALAR) at = this.#scalarBytes(chunk, at)
       else if (byte === QUOTE) {
-        this.#beginString(this.#offset + at)
+        this.#beginString(chunk, at)
         return at + 1
       } else {
         if (kind === STRUCTURE) this.#bracket(byte, this.#offset + at)
@@ -145,7 +189,7 @@ export class JsonScanner {
       this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(chunk[at] as number))}`)
       return false
     }
-    if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, this.#offset + at)
+    this.#beginPlain(this.#offset + at, chunk[at] as number)
     this.#state = IN_SCALAR
     return true
   }
@@ -165,11 +209,38 @@ export class JsonScanner {
     if (!this.#takesValue()) this.#fail('an unexpected opening bracket')
     else if (this.#depth === this.#maxDepth) this.#fail(`nested deeper than ${this.#maxDepth}`)
     else {
-      if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place)
-      this.#inObject[this.#depth++] = object
+      if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place, object ? OPEN_OBJECT : OPEN_ARRAY)
+      const kind = this.#kindOf(object)
+      this.#kinds[this.#depth++] = kind
+      if (this.#depth > this.#deepest) this.#deepest = this.#depth
       if (this.#depth <= NOTED_DEPTH) this.#notes.beginNested(this.#depth)
       this.#state = object ? KEY_OR_CLOSE : VALUE_OR_CLOSE
     }
+  }
+
+  #kindOf(object: boolean): number {
+    const parent = this.#depth === 0 ? 0 : (this.#kinds[this.#depth - 1] as number)
+    const inherited = parent & (DATA | IN_ERROR)
+    const key = this.#key
+    this.#key = OTHER_KEY
+    if (this.#depth === 1 && this.#notes.isError) return IN_ERROR | (object ? OBJECT : 0)
+    if ((parent & ITEMS) !== 0) return this.#itemKind(object)
+    if (!object) return this.#notes.hasItems(this.#depth) ? ITEMS : key === DATA_NAME ? DATA : inherited
+    if (key === DATA_NAME) return OBJECT | DATA
+    return OBJECT | inherited | (key === META_NAME ? META_OBJECT : 0)
+  }
+
+  #itemKind(object: boolean): number {
+    if (!object) this.#notes.invalidItem()
+    if (!object || !this.#notes.areTyped) return object ? OBJECT : 0
+    this.#hasType = false
+    return OBJECT | TYPED_ITEM
+  }
+
+  /** A value that is neither an object nor a list. */
+  #beginPlain(place: number, byte: number): void {
+    if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place, byte)
+    else if (((this.#kinds[this.#depth - 1] as number) & ITEMS) !== 0) this.#notes.invalidItem()
   }
 
   #close(object: boolean, place: number): void {
@@ -179,35 +250,63 @@ export class JsonScanner {
       return
     }
     this.#depth--
+    this.#key = OTHER_KEY
+    if (((this.#kinds[this.#depth] as number) & TYPED_ITEM) !== 0 && !this.#hasType) this.#notes.invalidItem()
     this.#endValue(place + 1)
   }
 
   #parentIsObject(): boolean {
-    return this.#inObject[this.#depth - 1] === true
+    return this.#depth > 0 && ((this.#kinds[this.#depth - 1] as number) & OBJECT) !== 0
   }
 
   #endValue(place: number): void {
     this.#state = this.#depth === 0 ? DONE : AFTER_VALUE
+    if (this.#ownDepth === this.#depth) this.#endOwn(place)
     if (this.#depth > NOTED_DEPTH || !this.#parentIsObject()) return
     if (this.#depth === 1) this.#notes.endValue(place)
     else this.#notes.endMember(place)
   }
 
-  #beginString(place: number): void {
+  #endOwn(end: number): void {
+    const span = { start: this.#ownStart, end }
+    this.#ownDepth = -1
+    if (this.#isServerInfo && this.#serverInfo === undefined) this.#serverInfo = span
+    else {
+      this.#ownMembers ??= []
+      if (this.#ownMembers.length < MAX_OWN_MEMBERS) this.#ownMembers.push(span)
+      else this.#notes.invalidMeta()
+    }
+  }
+
+  #beginString(chunk: Uint8Array, at: number): void {
+    const place = this.#offset + at
     this.#isKey = this.#state === KEY || this.#state === KEY_OR_CLOSE
     if (!this.#isKey && !this.#takesValue()) {
       this.#fail('an unexpected text')
       return
     }
     this.#text = ''
-    this.#keep = this.#depth <= NOTED_DEPTH ? this.#notes.keepLimit(this.#depth, this.#isKey) : 0
-    if (this.#depth <= NOTED_DEPTH) this.#beginNoted(place)
     this.#state = IN_STRING
+    if (this.#isKey) this.#beginKey(place, chunk[at + 1])
+    else {
+      this.#keep = this.#depth <= NOTED_DEPTH ? this.#notes.keepLimit(this.#depth, false) : 0
+      if (this.#depth > 0) this.#beginText(place)
+    }
   }
 
-  #beginNoted(place: number): void {
-    if (this.#isKey) this.#notes.beginKey(this.#depth, place)
-    else this.#notes.beginValue(this.#depth, place)
+  #beginText(place: number): void {
+    if (this.#key === TYPE_NAME) this.#hasType = true
+    this.#beginPlain(place, QUOTE)
+  }
+
+  /** `next` is the first byte of the key, where that has come already. */
+  #beginKey(place: number, next: number | undefined): void {
+    this.#keyStart = place
+    this.#key = OTHER_KEY
+    if (this.#depth <= NOTED_DEPTH) {
+      this.#keep = this.#notes.keepLimit(this.#depth, true)
+      this.#notes.beginKey(this.#depth, place)
+    } else this.#keep = next === undefined || KNOWN_KEY_STARTS.has(next) ? KNOWN_KEY_LENGTH : 0
   }
 
   #string(chunk: Uint8Array, from: number): number {
@@ -272,7 +371,28 @@ export class JsonScanner {
     }
     this.#members++
     this.#state = AFTER_KEY
+    if (this.#keep > 0) this.#knowKey()
     if (this.#depth > NOTED_DEPTH) return
     if (!this.#notes.key(this.#depth, this.#text)) this.#fail(`the key "${this.#text}" stands twice`)
+  }
+
+  /** What the key that ends here means for its value. */
+  #knowKey(): void {
+    const text = this.#text
+    const kind = this.#kinds[this.#depth - 1] as number
+    if ((kind & DATA) !== 0) return
+    if (text === META_KEY) this.#key = META_NAME
+    else if (text === DATA_KEY && this.#depth > 1) this.#key = DATA_NAME
+    else if (text === 'type' && (kind & TYPED_ITEM) !== 0) this.#key = TYPE_NAME
+    else if ((kind & (META_OBJECT | IN_ERROR)) !== 0) this.#knowOwn(text, kind)
+  }
+
+  #knowOwn(text: string, kind: number): void {
+    const isServerInfo = (kind & META_OBJECT) !== 0 && text === META.serverInfo
+    if (this.#ownDepth !== -1 || !(isServerInfo || isOwnKey(text))) return
+    this.#ownDepth = this.#depth
+    this.#ownStart = this.#keyStart
+    // Deeper it is not the server's word on itself.
+    this.#isServerInfo = isServerInfo && this.#depth === NOTED_DEPTH + 1
   }
 }

@@ -11,7 +11,11 @@ export function readingsOf({ fleet, gauge, governing, sessions, store, failures 
     callsInFlight: gauge.inFlight,
     sessions: sessions.size,
     // One that is stopped sleeps until somebody calls it.
-    upstreams: enabled.map(({ id, state }) => ({ id, isUp: state === 'ready' || state === 'stopped' })),
+    upstreams: enabled.map(({ id, state, dropped }) => ({
+      id,
+      isUp: state === 'ready' || state === 'stopped',
+      dropped,
+    })),
     auditFailures: store.log.failures,
     credentialsRefused: failures.totals,
     mode: governing.rules.modeState().mode,

@@ -9,6 +9,7 @@ import {
   quoteText,
   renamed,
   type ToolRef,
+  withoutOwnMeta,
   wrappedOutputSchema,
 } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
@@ -203,7 +204,7 @@ function offerAt(named: NamedItem, catalogue: ServerCatalogue, at: number): Offe
   return {
     ...named,
     original: item,
-    definition: { ...item, name: named.wire },
+    definition: { ...(named.isMcp ? withoutOwnMeta(item) : item), name: named.wire },
     ...(isTool && catalogue.era === 'modern' && narrowed(item)),
   }
 }
@@ -238,7 +239,7 @@ function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, war
         wire: name,
         recordName: name,
         original: item,
-        definition: item,
+        definition: withoutOwnMeta(item),
         isMcp: server !== BUILT_IN_SERVER,
       })
     }

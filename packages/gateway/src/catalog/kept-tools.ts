@@ -8,6 +8,9 @@ export interface KeptTexts {
   readonly pins: readonly string[] | undefined
 }
 
+/** Texts are our own print, without escapes for what needs none. */
+const NOT_FOR_ALL = /"outputSchema"|"sallyport\/|\/serverInfo"/
+
 /** Tools as they were kept, each parsed when somebody looks into it: a start lists thousands and looks into none. */
 export class KeptTools {
   readonly names: readonly string[]
@@ -46,11 +49,11 @@ export class KeptTools {
 
   /**
    * Whether its definition can be printed under another name without a look into it: not where the name does not stand
-   * first, nor where there may be an output schema, which not everybody is shown.
+   * first, nor where there may be something that not everybody is shown: an output schema, or what only we may say.
    */
   isPrintable(at: number): boolean {
     const text = this.#texts[at]
-    return text?.startsWith(this.#head(at)) === true && !text.includes('"outputSchema"')
+    return text?.startsWith(this.#head(at)) === true && !NOT_FOR_ALL.test(text)
   }
 
   /** Of one that is printable, for as long as there are texts. */

@@ -9,6 +9,7 @@ import {
   type ToolPolicy,
   type ToolRef,
   UNDECIDED,
+  withoutOwnMeta,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import { RETURN_ALL, type ReturnRules, shownTool } from '../isolation/isolation.ts'
@@ -228,7 +229,7 @@ export class Listings {
   #shown(era: Era, offer: Offer): JsonObject {
     if (offer.kind !== 'tool') return offer.definition
     const reviewed = this.#reviewed(offer)
-    const shown = reviewed ? { ...reviewed, name: offer.wire } : shownTo(era, offer)
+    const shown = reviewed ? { ...withoutOwnMeta(reviewed), name: offer.wire } : shownTo(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
     const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
     return shownTool(described, this.#returnsOf(offer))

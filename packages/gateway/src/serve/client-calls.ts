@@ -17,6 +17,8 @@ export interface ClientCallsOptions {
   readonly catalog: Catalog
   readonly pipeline: Pipeline
   readonly ids: Ids
+  /** Who we are. */
+  readonly serverInfo: JsonObject
 }
 
 /** What a modern client can be asked for in between, and then makes again. */
@@ -28,8 +30,11 @@ export class ClientCalls {
   readonly #parked = new ParkedCalls()
   readonly #tasks = new TaskOwners()
 
+  readonly #serverInfo: string
+
   constructor(options: ClientCallsOptions) {
     this.#options = options
+    this.#serverInfo = JSON.stringify(options.serverInfo)
   }
 
   run(request: ClientRequest, offer: Offer, params: JsonObject): Promise<Reply> {
@@ -78,7 +83,8 @@ export class ClientCalls {
   #told(request: ClientRequest, offer: Offer, answer: Answer): Reply {
     if (answer.kind === 'failure') return failureReply(request, answer.error, answer)
     const hasWrappedOutput = offer.legacyOutput !== undefined
-    const relay = { id: request.id, method: request.method, from: answer.era, to: request.era, hasWrappedOutput }
+    const { id, method, era } = request
+    const relay = { id, method, from: answer.era, to: era, hasWrappedOutput, serverInfo: this.#serverInfo }
     const isTask = answer.frame.envelope.resultType === 'task' || request.params.task !== undefined
     if (isTask) this.#tasks.note(request.principal, offer, answer.frame)
     const granted = answer.frame.envelope.result !== undefined

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { clientMeta, isJsonObject, type Json, type JsonObject, SallyportError, withoutOwnMeta } from '@sallyport/core'
 import { readStrictJson } from './strict-json.ts'
 
 /** A message from a client, after the strict reading. */
@@ -55,7 +55,23 @@ function classify(message: JsonObject): Incoming | Misread {
   if (!isJsonObject(params)) return misread('INVALID_PARAMS', 'The member "params" must be an object.', id)
   if (params._meta !== undefined && !isJsonObject(params._meta))
     return misread('INVALID_PARAMS', 'The member "_meta" must be an object.', id)
-  return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params }
+  const clean = withoutGatewayWords(params)
+  return id === undefined
+    ? { kind: 'notification', method, params: clean }
+    : { kind: 'request', id, method, params: clean }
+}
+
+/** What only the gateway may say is not for clients to say, neither to us nor to servers. Arguments are data. */
+function withoutGatewayWords(params: JsonObject): JsonObject {
+  const { _meta, inputResponses } = params
+  const meta = isJsonObject(_meta) ? clientMeta(_meta) : _meta
+  const responses = inputResponses === undefined ? undefined : withoutOwnMeta(inputResponses)
+  if (meta === _meta && responses === inputResponses) return params
+  return {
+    ...params,
+    ...(meta !== undefined && { _meta: meta }),
+    ...(responses !== undefined && { inputResponses: responses }),
+  }
 }
 
 function classifyResponse(message: JsonObject): Incoming | Misread {
@@ -63,7 +79,7 @@ function classifyResponse(message: JsonObject): Incoming | Misread {
   if (!isId(id) || (message.result === undefined) === (message.error === undefined)) {
     return misread('INVALID_REQUEST', 'A message has a method, or an id with either a result or an error.', id)
   }
-  return { kind: 'response', id, message }
+  return { kind: 'response', id, message: withoutOwnMeta(message) }
 }
 
 export function isId(id: Json | undefined): id is string | number {

@@ -1,6 +1,6 @@
 import { type JsonMember, META } from '@sallyport/core'
+import type { Edit } from '../upstream/upstream.ts'
 import { jsonMembers, OPEN_OBJECT } from './json-members.ts'
-import type { Edit } from './spliced.ts'
 
 /** A message, and where in it the members of its result stand. */
 export interface ModernResult {

@@ -69,7 +69,7 @@ export class Methods {
 
   constructor(options: MethodsOptions) {
     this.#options = options
-    this.#calls = new ClientCalls(options)
+    this.#calls = new ClientCalls({ ...options, serverInfo: serverInfo(options.version) })
     this.#subscriptions = new Subscriptions({
       hub: options.hub,
       maxListeners: options.maxListeners,
@@ -141,9 +141,8 @@ export class Methods {
     const { catalog, listings, version } = this.#options
     const servers = listings.servers(principal)
     const instructions = catalog.snapshot.instructions(servers)
-    const serverInfo = { name: 'sallyport', title: 'Sallyport', version }
     const capabilities = { ...CAPABILITIES, ...catalog.snapshot.extensions(servers, era) }
-    return { capabilities, serverInfo, ...(instructions !== undefined && { instructions }) }
+    return { capabilities, serverInfo: serverInfo(version), ...(instructions !== undefined && { instructions }) }
   }
 
   #discovery(principal: Principal): JsonObject {
@@ -259,6 +258,8 @@ export class Methods {
     return error
   }
 }
+
+const serverInfo = (version: string): JsonObject => ({ name: 'sallyport', title: 'Sallyport', version })
 
 function setLogLevel(request: ClientRequest): Reply {
   const { level } = request.params

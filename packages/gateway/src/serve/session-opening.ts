@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject, SallyportError, withoutOwnName } from '@sallyport/core'
 
 /** What a legacy client and we agreed on when the session began. */
 export interface SessionOpening {
@@ -21,7 +21,7 @@ export function readOpening(params: JsonObject, protocolVersion: string): Sessio
       'INVALID_PARAMS',
       `The member "capabilities" has more than ${MOST_CAPABILITIES} characters, which is the limit.`,
     )
-  return { protocolVersion, capabilities, clientInfo: brief(params.clientInfo) }
+  return { protocolVersion, capabilities, clientInfo: brief(withoutOwnName(params.clientInfo)) }
 }
 
 /** Icons can be whole pictures: of an introduction that is too long the short texts remain. */

@@ -26,6 +26,8 @@ function frameOf(text: string, size = 1_000_000): Frame {
   return outcome.frame
 }
 
+const SELF = '{"name":"sallyport"}'
+
 interface Way {
   readonly from?: Era
   readonly to?: Era
@@ -37,7 +39,7 @@ interface Way {
 const relayed = (
   frame: Frame,
   { from = 'legacy', to = 'legacy', id = 'client', method = 'tools/call', hasWrappedOutput = false }: Way = {},
-): string => textOf(relayedMessage(frame, { id, method, from, to, hasWrappedOutput }))
+): string => textOf(relayedMessage(frame, { id, method, from, to, hasWrappedOutput, serverInfo: SELF }))
 
 describe('messages of our own', () => {
   it('are one line each, with the client’s id as it was', () => {
@@ -243,6 +245,7 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
         ...way,
         from: 'modern',
         to: 'legacy',
+        serverInfo: SELF,
       })
       expect(message.length).toBeLessThan(10)
       expect(JSON.parse(textOf(message)).error.message).toContain('over and over')
@@ -253,7 +256,12 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     const text = '\\"x\\\\'.repeat(1_000_000)
     const frame = frameOf(`{"id":1,"result":{"resultType":"complete","a":"${text}","ttlMs":1}}`, 65_536)
     const parse = vi.spyOn(JSON, 'parse')
-    const message = relayedMessage(frame, { id: 'client', method: 'tools/call', ...{ from: 'modern', to: 'legacy' } })
+    const message = relayedMessage(frame, {
+      id: 'client',
+      method: 'tools/call',
+      serverInfo: SELF,
+      ...{ from: 'modern', to: 'legacy' },
+    })
     const longest = Math.max(0, ...parse.mock.calls.map(([read]) => read.length))
     parse.mockRestore()
     expect(longest).toBeLessThan(300)
@@ -263,7 +271,13 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
   it('is not copied when it is large', () => {
     const frame = frameOf(`{"id":1,"result":{"a":"${'x'.repeat(1_000_000)}","resultType":"complete"}}`, 65_536)
     const memory = new Set(frame.parts.map(({ buffer }) => buffer))
-    const message = relayedMessage(frame, { id: 'client', method: 'tools/call', from: 'modern', to: 'legacy' })
+    const message = relayedMessage(frame, {
+      id: 'client',
+      method: 'tools/call',
+      from: 'modern',
+      to: 'legacy',
+      serverInfo: SELF,
+    })
     for (const piece of message) if (typeof piece !== 'string') expect(memory).toContain(piece.buffer)
   })
 

@@ -1,8 +1,7 @@
-import { type Era, type Json, type JsonMember, type JsonObject, SallyportError } from '@sallyport/core'
-import type { Frame } from '../upstream/upstream.ts'
+import { type Era, type Json, type JsonMember, type JsonObject, META, SallyportError } from '@sallyport/core'
+import { bytesOf, type Edit, type Frame, spliced } from '../upstream/upstream.ts'
 import { CLOSE_OBJECT, jsonMembers, OPEN_OBJECT } from './json-members.ts'
 import { legacyResult, type ModernResult } from './legacy-result.ts'
-import { bytesOf, type Edit, spliced } from './spliced.ts'
 
 /** A JSON-RPC message on one line, in pieces that are written one after the other. */
 export type WireMessage = readonly (string | Buffer)[]
@@ -43,11 +42,16 @@ export function notificationMessage(notification: JsonObject): WireMessage {
   return [JSON.stringify({ jsonrpc: '2.0', ...notification })]
 }
 
+const NO_EDITS: readonly Edit[] = []
+const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
+
 export interface Relay {
   readonly id: Json
   readonly method: string
   readonly from: Era
   readonly to: Era
+  /** Who we are, as JSON: a modern server names itself in its results, and to its clients we are the server. */
+  readonly serverInfo: string
   /** Legacy clients were shown a schema of their own for the output of this tool. */
   readonly hasWrappedOutput?: boolean
 }
@@ -60,9 +64,14 @@ export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
-  if (relay.from === relay.to) return spliced(parts, [renamed])
+  if (relay.from === relay.to) return spliced(parts, [renamed, ...named(frame, relay)])
   if (relay.from === 'modern') return retold({ parts, envelope }, relay, renamed)
-  return spliced(parts, [renamed, ...modernised(frame, relay.method)])
+  return spliced(parts, [renamed, ...modernised(frame, relay.method), ...named(frame, relay)])
+}
+
+/** Nobody but us is the server that the client speaks to. */
+function named({ envelope: { serverInfo } }: Frame, relay: Relay): readonly Edit[] {
+  return serverInfo ? [{ ...serverInfo, text: `${SERVER_INFO}${relay.serverInfo}` }] : NO_EDITS
 }
 
 /** What the modern era adds to a result means nothing to a legacy client. */

@@ -2,14 +2,21 @@ import { MODES, type Mode, type SallyportEvent } from '@sallyport/core'
 import { CallFigures } from './call-figures.ts'
 import { type Exposition, expose } from './exposition.ts'
 import { labelText } from './label-text.ts'
-import { Counters, counted, gauge, type MetricFamily } from './metric-family.ts'
+import { Counters, counted, gauge, type MetricFamily, type Reading } from './metric-family.ts'
 import { ProcessFigures } from './process-figures.ts'
+
+export interface UpstreamReading {
+  readonly id: string
+  readonly isUp: boolean
+  /** How many of its messages were not passed on, by reason. */
+  readonly dropped?: Readonly<Record<string, number | undefined>>
+}
 
 /** What the gateway says of itself at the moment of a scrape. What is left out is not shown. */
 export interface Readings {
   readonly callsInFlight: number
   readonly sessions: number
-  readonly upstreams: readonly { readonly id: string; readonly isUp: boolean }[]
+  readonly upstreams: readonly UpstreamReading[]
   readonly auditFailures?: number
   /** By kind. */
   readonly credentialsRefused?: Readonly<Record<string, number>>
@@ -67,11 +74,23 @@ function readFamilies(readings: Readings): readonly MetricFamily[] {
     gauge('sallyport_calls_in_flight', 'Calls that are under way.', [[callsInFlight]]),
     gauge('sallyport_sessions', 'Legacy sessions over HTTP that are open.', [[sessions]]),
     gauge('sallyport_upstream_up', 'Whether a server can be called.', up),
+    counted(
+      'sallyport_upstream_dropped_messages',
+      'Messages of servers that were not passed on.',
+      droppedOf(upstreams),
+    ),
     gauge('sallyport_mode', 'The mode that is in force.', modes),
     gauge('sallyport_approvals_pending', 'Calls that wait for somebody to say yes.', given(approvalsPending)),
     counted('sallyport_credentials_refused', 'Credentials that were refused.', refused),
     counted('sallyport_audit_write_failures', 'Records that could not be written.', given(auditFailures)),
   ]
 }
+
+const droppedOf = (upstreams: readonly UpstreamReading[]): readonly Reading[] =>
+  upstreams.flatMap(({ id, dropped = {} }) =>
+    Object.entries(dropped).map(
+      ([reason, count]) => [count ?? 0, ['server', labelText(id)], ['reason', reason]] as const,
+    ),
+  )
 
 const given = (value: number | undefined): readonly (readonly [number])[] => (value === undefined ? [] : [[value]])

@@ -1,15 +1,70 @@
-import { excerpt, isJsonObject } from '@sallyport/core'
+import { type Era, excerpt, invalidMember, isJsonObject, type JsonObject, RESULT_SHAPE } from '@sallyport/core'
+import { sharesExtension, sharesTasks } from './extensions.ts'
+import type { LinkRequest } from './link-request.ts'
 import type { Frame } from './transport.ts'
 
 const OPEN_OBJECT = 0x7b
 const TOLD_LENGTH = 200
+/** Deeper ones end readers that call themselves for each level. */
+const MAX_DEPTH = 1_000
 
-/** Why an answer is none that a client could read, who would go on waiting; undefined when it is one. */
-export function answerFlaw({ envelope: { result, error }, parts }: Frame): string | undefined {
-  if (result)
-    return byteAt(parts, result.start) === OPEN_OBJECT
-      ? undefined
-      : 'The server answered with a result that is no object.'
+const INPUT_REQUIRED = 'input_required'
+/** What a server may ask for more input for. */
+const TAKES_INPUT: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** What a complete result must have. A missing `content` is added: it is empty. */
+const REQUIRED: ReadonlyMap<string, { readonly bit: number; readonly member: string }> = new Map([
+  ['prompts/get', { bit: RESULT_SHAPE.messages, member: 'messages' }],
+  ['resources/read', { bit: RESULT_SHAPE.contents, member: 'contents' }],
+  ['completion/complete', { bit: RESULT_SHAPE.completion, member: 'completion' }],
+])
+
+/** What an answer is judged by. */
+export interface AnswerContext {
+  readonly request: LinkRequest
+  readonly era: Era
+  /** What the server declared. */
+  readonly capabilities: JsonObject
+}
+
+/** Why a client must not get an answer: it could not read it, or would do what the protocol does not allow; else undefined. */
+export function answerFlaw(frame: Frame, context: AnswerContext): string | undefined {
+  const { result, depth, shape } = frame.envelope
+  if (depth > MAX_DEPTH) return `The server's answer is nested deeper than ${MAX_DEPTH} levels.`
+  const invalid = invalidMember(shape)
+  if (invalid !== undefined) return `The server answered with an invalid "${invalid}".`
+  return result ? resultFlaw(frame, result.start, context) : errorFlaw(frame)
+}
+
+function resultFlaw({ envelope, parts }: Frame, start: number, context: AnswerContext): string | undefined {
+  if (byteAt(parts, start) !== OPEN_OBJECT) return 'The server answered with a result that is not an object.'
+  const { shape, resultType } = envelope
+  if (resultType !== undefined && resultType !== 'complete') return typeFlaw(resultType, shape, context)
+  const required = REQUIRED.get(context.request.method)
+  return required === undefined || (shape & required.bit) !== 0
+    ? undefined
+    : `The server answered with a result without "${required.member}".`
+}
+
+function typeFlaw(
+  resultType: string,
+  shape: number,
+  { request, era, capabilities }: AnswerContext,
+): string | undefined {
+  const shown = JSON.stringify(excerpt(resultType, TOLD_LENGTH))
+  if (era === 'legacy')
+    return `The server answered with the resultType ${shown}, which its protocol version does not have.`
+  const declared = request.client?.capabilities ?? {}
+  if (resultType === INPUT_REQUIRED) {
+    if (!TAKES_INPUT.has(request.method)) return `The server asked for input for ${request.method}, which takes none.`
+    const asks = (shape & (RESULT_SHAPE.inputRequests | RESULT_SHAPE.requestState)) !== 0
+    return asks ? undefined : 'The server asked for input and did not say which.'
+  }
+  const isKnown = resultType === 'task' ? sharesTasks(declared, capabilities) : sharesExtension(declared, capabilities)
+  return isKnown ? undefined : `The server answered with the resultType ${shown}, which was not agreed on.`
+}
+
+function errorFlaw({ envelope: { error }, parts }: Frame): string | undefined {
   const text = Buffer.concat(parts).toString('utf8', error?.start, error?.end)
   const { code, message } = readObject(text)
   if (Number.isInteger(code) && typeof message === 'string') return undefined

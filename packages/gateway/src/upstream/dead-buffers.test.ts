@@ -43,7 +43,13 @@ afterEach(() => {
 
 describe(`what large answers leave behind (${promise('GW-23')})`, () => {
   async function mostLeft(): Promise<number> {
-    const events = { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} }
+    const events = {
+      onNotification: () => {},
+      onAsked: () => {},
+      onTrouble: () => {},
+      onDropped: () => {},
+      onClose: () => {},
+    }
     const link = new Link(new LavishTransport(), events, { clientInfo: {}, capabilities: {} })
     await link.open()
     const before = process.memoryUsage().arrayBuffers

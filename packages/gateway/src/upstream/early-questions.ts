@@ -35,9 +35,11 @@ export class EarlyQuestions {
     return kept
   }
 
-  /** The server took it back. */
-  cancel(id: unknown): void {
-    if (this.#kept.length > 0) this.#kept = this.#kept.filter((message) => message.id !== id)
+  /** The server took it back. False where it did not ask that. */
+  cancel(id: unknown): boolean {
+    const before = this.#kept.length
+    if (before > 0) this.#kept = this.#kept.filter((message) => message.id !== id)
+    return this.#kept.length < before
   }
 
   stop(): void {

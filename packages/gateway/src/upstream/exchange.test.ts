@@ -57,7 +57,7 @@ describe('the time that a request has', () => {
       vi.advanceTimersByTime(60)
       exchange.pause()
       vi.advanceTimersByTime(5_000)
-      exchange.progressed()
+      exchange.progressed({})
       exchange.resume()
     }
     expect(late).toEqual([])

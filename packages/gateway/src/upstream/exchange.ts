@@ -1,6 +1,7 @@
-import type { SallyportError } from '@sallyport/core'
+import type { JsonObject, SallyportError } from '@sallyport/core'
 import type { Deadlines } from './deadlines.ts'
 import type { LinkRequest } from './link-request.ts'
+import { RateLimit } from './rate-limit.ts'
 import type { UpstreamReply } from './server-behind.ts'
 
 /** How long an answer may take: without progress, and at the most, in milliseconds. */
@@ -24,6 +25,8 @@ export interface ExchangeOptions {
   readonly deadlines: Pick<Deadlines, 'note'>
 }
 
+/** Of one call. Nobody can read more, and what is left out is followed by the latest. */
+const PROGRESS_RATE = { burst: 1_000, perSecond: 100 }
 const NEVER = Number.POSITIVE_INFINITY
 
 /** A request that waits for its answer, and the time that it has. */
@@ -39,6 +42,9 @@ export class Exchange {
   #questions = 0
   #isOver = false
   #pausedAt = 0
+  /** Most calls tell of no progress. */
+  #progressRate: RateLimit | undefined
+  #unsent: JsonObject | undefined
 
   constructor({ id, request, patience, resolve, reject, deadlines }: ExchangeOptions) {
     this.id = id
@@ -62,9 +68,22 @@ export class Exchange {
     return this.#lateAt === this.#deadline ? this.#patience.maximum : this.#patience.timeout
   }
 
-  /** Progress gives it time again, up to its maximum. */
-  progressed(): void {
+  /** Progress gives it time again, up to its maximum. False where there was too much of it to be passed on. */
+  progressed(progress: JsonObject): boolean {
     if (this.#questions === 0 && !this.#isOver) this.#begin(performance.now())
+    const { onProgress } = this.request
+    if (!onProgress) return true
+    this.#progressRate ??= new RateLimit(PROGRESS_RATE)
+    const mayPass = this.#progressRate.take()
+    this.#unsent = mayPass ? undefined : progress
+    if (mayPass) onProgress(progress)
+    return mayPass
+  }
+
+  /** How far it came in the end, where that was left out. */
+  tellLast(): void {
+    if (this.#unsent) this.request.onProgress?.(this.#unsent)
+    this.#unsent = undefined
   }
 
   /** A person is asked, and may take minutes: that is not the server's time. */

@@ -18,8 +18,8 @@ const SAMPLE_BYTES = 200
 const SMALL_BYTES = 1_024
 const BLOCK_BYTES = 16_384
 
-/** Answers pass as bytes, so that their depth is the client's affair; what we parse ourselves is bounded where it is used. */
-const MAX_DEPTH = 1_000
+/** Only so that a message cannot make the scanner's memory grow: what is too deep is told by whoever uses it. */
+const MAX_DEPTH = 100_000
 
 /** Takes the pieces of one message as they come and proves it, holding on to no more than the limit. */
 export class FrameReader {

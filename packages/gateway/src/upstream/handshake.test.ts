@@ -7,7 +7,7 @@ async function openLink(serve: (message: Heard, server: MemoryTransport) => void
   const transport = new MemoryTransport({ serve })
   const link = new Link(
     transport,
-    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} },
+    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onDropped: () => {}, onClose: () => {} },
     { clientInfo: { name: 'test' }, capabilities: {} },
   )
   await link.open()

@@ -69,8 +69,9 @@ async function discover(link: Link, timeout: number): Promise<Opening> {
       `The server speaks ${versions.map(told).join(', ') || 'no version'} and not ${MODERN_VERSION}.`,
     )
   }
-  link.agree('modern', MODERN_VERSION)
-  return opening('modern', MODERN_VERSION, result)
+  const opened = opening('modern', MODERN_VERSION, result)
+  link.agree('modern', MODERN_VERSION, opened.capabilities)
+  return opened
 }
 
 /** Whoever is refused for its version has to try one that the refusal names, and that may be the same again. */
@@ -96,9 +97,10 @@ async function initialize(link: Link, { timeout }: HandshakeOptions): Promise<Op
       },
     )
   }
-  link.agree('legacy', version)
+  const opened = opening('legacy', version, result)
+  link.agree('legacy', version, opened.capabilities)
   link.notify('notifications/initialized')
-  return opening('legacy', version, result)
+  return opened
 }
 
 function opening(era: Era, protocolVersion: string, result: JsonObject): Opening {

@@ -13,13 +13,19 @@ const CLIENT = { name: 'test', version: '1' }
 
 async function openLink(options: MemoryOptions = {}, speaker: Partial<Speaker> = {}) {
   const transport = new MemoryTransport(options)
-  const told = { notifications: [] as JsonObject[], troubles: [] as string[], closes: [] as string[] }
+  const told = {
+    notifications: [] as JsonObject[],
+    troubles: [] as string[],
+    dropped: [] as string[],
+    closes: [] as string[],
+  }
   const link = new Link(
     transport,
     {
       onNotification: (notification) => told.notifications.push(notification),
       onAsked: () => {},
       onTrouble: (text) => told.troubles.push(text),
+      onDropped: (reason) => told.dropped.push(reason),
       onClose: (reason) => told.closes.push(reason),
     },
     { clientInfo: CLIENT, capabilities: {}, ...speaker },
@@ -152,7 +158,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     transport.say({ jsonrpc: '2.0', method: 5 })
     transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(4_100_000) } })
     expect(told.notifications).toHaveLength(1)
-    expect(told.troubles).toHaveLength(2)
+    expect(told.dropped).toEqual(['invalid', 'too_large'])
     await link.close()
   })
 })
@@ -205,7 +211,7 @@ describe(`what a link writes (${promise('GW-21')})`, () => {
 
   it('carries the envelope of the modern era, and the client’s own words in it', async () => {
     const { transport, link, ask } = await openLink()
-    link.agree('modern', '2026-07-28')
+    link.agree('modern', '2026-07-28', {})
     const theirs = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
     const call = codeOf(ask({ params: { _meta: { ...theirs, 'io.modelcontextprotocol/protocolVersion': 'old' } } }))
     expect(paramsOf(transport)._meta).toEqual({

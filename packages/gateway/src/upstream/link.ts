@@ -1,15 +1,29 @@
-import { callCancelled, type Era, isJsonObject, type JsonObject, SallyportError, ShortLivedMap } from '@sallyport/core'
+import {
+  callCancelled,
+  type Envelope,
+  type Era,
+  isJsonObject,
+  type JsonObject,
+  SallyportError,
+  ShortLivedMap,
+  withoutOwnMeta,
+} from '@sallyport/core'
 import { answerFlaw } from './answer-flaw.ts'
+import { cleanAnswer } from './clean-answer.ts'
 import type { AskClient, AskingHabit, StandingClient } from './client.ts'
 import { DeadBuffers } from './dead-buffers.ts'
 import { Deadlines } from './deadlines.ts'
+import type { DropReason } from './dropped-messages.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
+import { mayNotify } from './extensions.ts'
 import { gone, timedOut } from './link-failure.ts'
 import type { LinkRequest } from './link-request.ts'
 import { wantsToHear } from './log-level.ts'
+import { OpenedPages } from './opened-pages.ts'
 import { parseFrame } from './parse-frame.ts'
 import { type Addressee, Questions } from './questions.ts'
+import { RateLimit } from './rate-limit.ts'
 import { createRequestIds } from './request-ids.ts'
 import { requestText, type Sender } from './request-text.ts'
 import type { UpstreamReply } from './server-behind.ts'
@@ -26,6 +40,8 @@ export interface Speaker {
   readonly ask?: AskClient | undefined
   /** All calls over it are one client's. */
   readonly isOneClient?: boolean
+  /** The server is a part of the gateway: what it says is said by us. */
+  readonly isBuiltIn?: boolean
 }
 
 export interface LinkEvents {
@@ -33,18 +49,34 @@ export interface LinkEvents {
   /** The server asked something of its client. */
   onAsked(habit: AskingHabit): void
   onTrouble(text: string): void
+  /** A message of the server was not passed on. */
+  onDropped(reason: DropReason): void
   onClose(reason: string): void
 }
 
 /** Servers seldom go on for longer with what nobody waits for any more. */
 const LINGERING = 60_000
 
-/** What a message with a method may weigh: it has to be parsed, unlike an answer. */
-const MAX_METHOD_BYTES = 4_000_000
+/** What a request of a server may weigh: it has to be parsed, unlike an answer. */
+const MAX_REQUEST_BYTES = 4_000_000
+/** The same for a notification, which may come often. */
+const MAX_NOTICE_BYTES = 65_536
+/** Nothing that is parsed and walked may be deeper, but for lists: those are judged item by item. */
+const MAX_DEPTH = 128
+/** Notifications and requests of one connection, besides progress. */
+const NOTICE_RATE = { burst: 1_000, perSecond: 100 }
+const INVALID_REQUEST = -32600
 
 /** Of all links: there is one memory. */
 const deadBuffers = new DeadBuffers()
 
+const LIST_METHODS: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+])
+const MAX_OWN_DEPTH = 1_000
 const CHANGES = /^notifications\/((tools|prompts|resources)\/list_changed|resources\/updated|subscriptions\/.*)$/
 
 /** Many requests over one transport, each with exactly one outcome. */
@@ -57,7 +89,11 @@ export class Link {
   readonly #early: EarlyQuestions
   readonly #speaker: Speaker
   readonly #deadlines = new Deadlines((now) => this.#endLate(now))
+  readonly #noticeRate = new RateLimit(NOTICE_RATE)
+  readonly #pages = new OpenedPages()
   #sender: Sender
+  /** What the server declared. */
+  #capabilities: JsonObject = {}
   #usedAt = performance.now()
   #closedBecause: string | undefined
   /** Until then a call that was given up may still be carried out, and speak. */
@@ -104,7 +140,8 @@ export class Link {
   }
 
   /** From now on requests are written as this era wants them. */
-  agree(era: Era, protocolVersion: string): void {
+  agree(era: Era, protocolVersion: string, capabilities: JsonObject): void {
+    this.#capabilities = capabilities
     this.#sender = { era, clientInfo: this.#speaker.clientInfo }
     this.#transport.agreed(protocolVersion)
   }
@@ -153,35 +190,79 @@ export class Link {
   #receive(frame: Frame, during: number | undefined): void {
     const { envelope } = frame
     deadBuffers.note(envelope.bytes)
-    if (envelope.hasMethod) return this.#message(frame, during)
+    if (envelope.hasMethod && !isAnswer(envelope)) return this.#message(frame, during)
     if (envelope.numericId === undefined) return this.#events.onTrouble('an answer without a usable id')
     const exchange = this.#settle(envelope.numericId)
     if (!exchange) return this.#events.onTrouble(`an answer to no open request (id ${envelope.numericId})`)
-    if ((envelope.result === undefined) === (envelope.error === undefined)) {
-      exchange.reject(
-        new SallyportError('UPSTREAM_PROTOCOL', 'The server answered with neither or both of a result and an error.'),
-      )
-      return
-    }
+    const flaw = this.#flawOf(frame, exchange)
+    if (flaw !== undefined) return exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
+    const { request } = exchange
+    const isOurs = request.name === undefined || this.#speaker.isBuiltIn
+    const clean = isOurs ? frame : cleanAnswer(frame, request.method)
+    if (envelope.error !== undefined && request.client) this.#pages.noteError(clean, request.client)
+    exchange.tellLast()
+    exchange.resolve({ frame: clean, era: this.#sender.era })
+  }
+
+  #flawOf(frame: Frame, { request }: Exchange): string | undefined {
+    const { result, error, hasMethod, depth } = frame.envelope
+    if (hasMethod) return 'The server answered with a message that is a request as well.'
+    if ((result === undefined) === (error === undefined))
+      return 'The server answered with neither or both of a result and an error.'
     // What we asked ourselves is read with more patience.
-    const flaw = exchange.request.name === undefined ? undefined : answerFlaw(frame)
-    if (flaw !== undefined) exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
-    else exchange.resolve({ frame, era: this.#sender.era })
+    if (request.name !== undefined)
+      return answerFlaw(frame, { request, era: this.#sender.era, capabilities: this.#capabilities })
+    const isTooDeep = depth > MAX_OWN_DEPTH && !LIST_METHODS.has(request.method)
+    return isTooDeep ? `The server's answer is nested deeper than ${MAX_OWN_DEPTH} levels.` : undefined
   }
 
   #message(frame: Frame, during: number | undefined): void {
-    if (frame.envelope.bytes > MAX_METHOD_BYTES)
-      return this.#events.onTrouble(`a notification of ${frame.envelope.bytes} bytes`)
-    const message = parseFrame(frame)
-    if (typeof message.method !== 'string') return this.#events.onTrouble('a message without a method')
-    if (message.id !== undefined) return this.#asked(message, during)
-    if (message.method === 'notifications/progress') return this.#progress(message, frame)
-    if (message.method === 'notifications/cancelled') return this.#takenBack(message)
-    if (CHANGES.test(message.method)) return this.#events.onNotification(message)
+    const { id, bytes, depth } = frame.envelope
+    if (bytes > (id ? MAX_REQUEST_BYTES : MAX_NOTICE_BYTES) || depth > MAX_DEPTH) return this.#tooLarge(frame.envelope)
+    const message = withoutOwnMeta(parseFrame(frame))
+    const { method, params } = message
+    if (typeof method !== 'string' || (params !== undefined && !isJsonObject(params)))
+      return this.#events.onDropped('invalid')
+    if (method === 'notifications/progress' && !id) return this.#progress(message, frame)
+    // Many of these are one piece of news, and the last one must not be lost.
+    if (CHANGES.test(method) && !id) return this.#events.onNotification(message)
+    const mayPass = this.#noticeRate.take()
+    if (id) return this.#asked(message, { during, mayPass })
+    if (method === 'notifications/cancelled') return this.#takenBack(message)
+    if (!mayPass) return this.#events.onDropped('too_many')
+    this.#notify(message, frame, during)
+  }
+
+  /** Something for the client of a call, or for the one whose connection it is. */
+  #notify(message: JsonObject, frame: Frame, during: number | undefined): void {
+    const method = String(message.method)
+    if (method === 'notifications/elicitation/complete') return this.#pageClosed(message)
     const calls = this.#callsOf(during)
     const client = this.#lastOf(calls)?.client ?? this.#speaker.client
+    const isAgreed =
+      method === 'notifications/message' || mayNotify(method, client?.capabilities ?? {}, this.#capabilities)
+    if (!isAgreed) return this.#events.onDropped('not_agreed')
     if (!client || !wantsToHear(client, message)) return
     client.notify(this.#mayTellSecrets(calls) ? message : shownNotice(message, frame))
+  }
+
+  /** Only whoever was sent to a page is told that it is done. */
+  #pageClosed(message: JsonObject): void {
+    const client = this.#pages.close(message)
+    if (client) client.notify(message)
+    else this.#events.onDropped('unmatched')
+  }
+
+  /** Whoever waits for the answer to a request that nobody reads is told so. */
+  #tooLarge({ bytes, numericId, textId }: Envelope): void {
+    this.#events.onDropped('too_large')
+    const id = numericId ?? textId
+    if (id === undefined) return
+    this.#refuseRequest(id, `A request of ${bytes} bytes, or one that is nested so deep, is not read.`)
+  }
+
+  #refuseRequest(id: string | number, message: string): void {
+    this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message } }))
   }
 
   /** Where it may be about one of several, each of them has to allow it. */
@@ -192,16 +273,24 @@ export class Link {
   #progress(message: JsonObject, frame: Frame): void {
     const { progressToken, ...progress } = isJsonObject(message.params) ? message.params : {}
     const exchange = typeof progressToken === 'number' ? this.#exchanges.get(progressToken) : undefined
-    if (!exchange) return
-    exchange.progressed()
-    const { request } = exchange
-    request.onProgress?.(request.mayTellSecrets ? progress : shownNotice(progress, frame))
+    if (!exchange) return this.#events.onDropped('unmatched')
+    const { mayTellSecrets } = exchange.request
+    if (!exchange.progressed(mayTellSecrets ? progress : shownNotice(progress, frame)))
+      this.#events.onDropped('too_many')
   }
 
   /** A request of the server's own. Only `ping` has an answer that concerns no client. */
-  #asked(message: JsonObject, during: number | undefined): void {
-    if (message.method === 'ping')
-      return this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: {} }))
+  #asked(
+    message: JsonObject,
+    { during, mayPass }: { readonly during: number | undefined; readonly mayPass: boolean },
+  ): void {
+    const { id } = message
+    if (typeof id !== 'string' && typeof id !== 'number') return this.#events.onDropped('invalid')
+    if (!mayPass) {
+      this.#events.onDropped('too_many')
+      return this.#refuseRequest(id, 'The server asks too often.')
+    }
+    if (message.method === 'ping') return this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
     this.#events.onAsked(during === undefined && message.method !== 'roots/list' ? 'anywhere' : 'in-call')
     const calls = this.#callsOf(during)
     const addressee = this.#addressee(calls)
@@ -217,10 +306,11 @@ export class Link {
   /** A question of the server's; or, where no stream can be closed, a request of ours to be told of changes. */
   #takenBack({ params }: JsonObject): void {
     const id = isJsonObject(params) ? params.requestId : undefined
-    this.#early.cancel(id)
-    this.#questions.cancel(id)
-    if (typeof id === 'number' && this.#exchanges.get(id)?.request.method === 'subscriptions/listen')
+    const isListening = typeof id === 'number' && this.#exchanges.get(id)?.request.method === 'subscriptions/listen'
+    if (isListening)
       this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server tells of no more changes.'))
+    const wasOpen = [this.#early.cancel(id), this.#questions.cancel(id), isListening]
+    if (!wasOpen.includes(true)) this.#events.onDropped('unmatched')
   }
 
   /**
@@ -247,7 +337,8 @@ export class Link {
     if (!client) return undefined
     // Only through whoever judges and records it: a client's own `ask` does neither.
     const ask = (request?.client ? request.ask : this.#speaker.ask) ?? nobodyAsks
-    return { client, ask, waiting: calls.map((id) => this.#exchanges.get(id)) }
+    const waiting = calls.map((id) => this.#exchanges.get(id))
+    return { client, ask, waiting, onAnswered: (question) => this.#pages.noteQuestion(question, client) }
   }
 
   #endLate(now: number): number {
@@ -296,5 +387,8 @@ export class Link {
     this.#events.onClose(reason)
   }
 }
+
+/** Something with a method that is an answer as well is no request: who asks does not answer. */
+const isAnswer = ({ result, error }: Envelope): boolean => result !== undefined || error !== undefined
 
 const nobodyAsks: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })

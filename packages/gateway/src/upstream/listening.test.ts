@@ -36,6 +36,7 @@ async function listening({ capabilities = { tools: {} }, serve = acknowledge }: 
       onNotification: (notification) => void consumed.push([notification, source.consumes(notification)]),
       onAsked: () => {},
       onTrouble: () => {},
+      onDropped: () => {},
       onClose: () => {},
     },
     { clientInfo: {}, capabilities: {} },

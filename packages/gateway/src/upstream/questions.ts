@@ -5,6 +5,8 @@ import { type Client, lackedBy, type Question, type QuestionAnswer } from './cli
 export interface Addressee {
   readonly client: Client
   ask(question: Question): Promise<QuestionAnswer>
+  /** The client answered it. */
+  onAnswered?(question: Question): void
   /** What cannot go on while it has not been answered. */
   readonly waiting: readonly (Pausable | undefined)[]
 }
@@ -60,16 +62,20 @@ export class Questions {
     void addressee
       .ask(question)
       .catch((error: SallyportError) => ({ error: { code: INTERNAL, message: error.message } }))
-      .then((answer) => this.#answered(id, question, answer))
+      .then((answer) => {
+        if ('result' in answer) addressee.onAnswered?.(question)
+        this.#answered(id, question, answer)
+      })
       .finally(() => {
         for (const call of addressee.waiting) call?.resume()
       })
   }
 
-  /** The server no longer wants to know. */
-  cancel(id: unknown): void {
+  /** The server no longer wants to know. False where it did not ask that. */
+  cancel(id: unknown): boolean {
     const open = typeof id === 'string' || typeof id === 'number' ? this.#open.get(id) : undefined
     open?.cancellation.cancel('the server took it back')
+    return open !== undefined
   }
 
   /** This request is over, and with the last of those that a question may belong to the question. */

@@ -20,7 +20,13 @@ function openWatch({ most = 100, serve = granting }: { most?: number; serve?: Se
     const transport = new MemoryTransport({
       serve: (message, server) => message.id !== undefined && serve(message, server),
     })
-    const quiet = { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} }
+    const quiet = {
+      onNotification: () => {},
+      onAsked: () => {},
+      onTrouble: () => {},
+      onDropped: () => {},
+      onClose: () => {},
+    }
     const link = new Link(transport, quiet, { clientInfo: {}, capabilities: {} })
     await link.open()
     watch.connected(link, OPENING)

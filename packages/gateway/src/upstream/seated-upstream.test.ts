@@ -51,6 +51,7 @@ class Instance implements ConnectedUpstream {
     return {
       ...STATUS,
       pid: this.pid,
+      dropped: {},
       messages: Array.from({ length: 50 }, (_, line) => `line ${line} of ${this.pid}`),
     }
   }

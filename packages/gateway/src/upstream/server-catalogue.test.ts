@@ -20,7 +20,7 @@ async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} 
   const transport = new MemoryTransport({ serve: serverOf({ answers }) })
   const link = new Link(
     transport,
-    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onClose: () => {} },
+    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onDropped: () => {}, onClose: () => {} },
     { clientInfo: {}, capabilities: {} },
   )
   await link.open()

@@ -2,6 +2,7 @@ import { Cancellation, SallyportError, type SallyportEvent } from '@sallyport/co
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Timeouts } from '../config/settings.ts'
+import { DroppedMessages } from './dropped-messages.ts'
 import {
   codeOf,
   type Heard,
@@ -42,6 +43,7 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
       return transport
     },
     messages: new StderrTail(),
+    dropped: new DroppedMessages({ server: 'memory', onEvent: (event) => events.push(event) }),
     listener: {
       onCatalogue: (catalogue) => void catalogues.push(catalogue),
       onEvent: (event) => void events.push(event),

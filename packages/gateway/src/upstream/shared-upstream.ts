@@ -1,6 +1,7 @@
 import { type JsonObject, messageOf, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { Condition } from './condition.ts'
+import type { DroppedMessages, DropReason } from './dropped-messages.ts'
 import { type Patience, patienceFor } from './exchange.ts'
 import { type Opening, shakeHands } from './handshake.ts'
 import { IdleTimer } from './idle-timer.ts'
@@ -22,6 +23,8 @@ export interface SharedUpstreamOptions {
   readonly config: UpstreamConfig
   readonly createTransport: () => Transport & { readonly pid?: number | undefined }
   readonly messages: StderrTail
+  /** Of all connections to the server. */
+  readonly dropped: DroppedMessages
   readonly listener: UpstreamListener
   readonly speaker: Speaker
   /** The server asked something of its client. */
@@ -84,6 +87,7 @@ export class SharedUpstream implements Upstream {
       era: state === 'ready' ? this.#era : undefined,
       pid: this.#transport?.pid,
       messages: this.#options.messages.tail(),
+      dropped: this.#options.dropped.counts,
     }
   }
 
@@ -167,7 +171,8 @@ export class SharedUpstream implements Upstream {
     const transport = this.#options.createTransport()
     this.#transport = transport
     const events = this.#linkEvents(() => link)
-    const link: Link = new Link(transport, events, this.#options.speaker)
+    const isBuiltIn = this.config.kind === 'built-in'
+    const link: Link = new Link(transport, events, { ...this.#options.speaker, isBuiltIn })
     return link
   }
 
@@ -184,6 +189,7 @@ export class SharedUpstream implements Upstream {
       onNotification: (notification: JsonObject) => isCurrent() && this.#notified(notification),
       onAsked: (habit) => isCurrent() && this.#options.onAsked(habit),
       onTrouble: (text: string) => this.#note(text),
+      onDropped: (reason) => this.#dropped(reason),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#lost(reason),
     }
   }
@@ -284,6 +290,11 @@ export class SharedUpstream implements Upstream {
     } catch (error) {
       this.#note(`its lists could not be read again: ${messageOf(error)}`)
     }
+  }
+
+  #dropped(reason: DropReason): void {
+    const line = this.#options.dropped.add(reason)
+    if (line !== undefined) this.#note(line)
   }
 
   /** Our own remarks stand among the server's words, marked as ours. */

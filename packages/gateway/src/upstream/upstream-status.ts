@@ -1,3 +1,4 @@
+import type { DropCounts } from './dropped-messages.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
 export type UpstreamState =
@@ -24,6 +25,8 @@ export interface UpstreamStatus {
   readonly pid: number | undefined
   /** The last lines that it or we had to say about it. */
   readonly messages: readonly string[]
+  /** How many of its messages were not passed on, by reason. */
+  readonly dropped: DropCounts
   /** Of a server that not all clients share. */
   readonly ownConnections?: OwnConnections
 }

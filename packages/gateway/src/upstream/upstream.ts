@@ -2,6 +2,7 @@ import type { Era, JsonObject } from '@sallyport/core'
 import { type DockerGatewayConfig, type ServerConfig, secretsOf } from '../config/config.ts'
 import type { AskingHabit } from './client.ts'
 import { prepareDocker } from './docker/docker.ts'
+import { DroppedMessages } from './dropped-messages.ts'
 import { LegacySseTransport, StreamableHttpTransport } from './http/http.ts'
 import type { Speaker } from './link.ts'
 import type { Watchdog } from './processes/processes.ts'
@@ -27,15 +28,18 @@ export {
   type QuestionAnswer,
   type StandingClient,
 } from './client.ts'
+export { DROP_REASONS, type DropCounts, type DropReason } from './dropped-messages.ts'
 export { Fleet, type StartTime } from './fleet.ts'
 export { frameInSteps, frameOf } from './frame-of.ts'
 export type { CallLimit } from './link-request.ts'
+export { pagesIn } from './opened-pages.ts'
 export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { introductionOf } from './request-text.ts'
 export { ResourceSubscription, type SubscriptionEvents } from './resource-subscription.ts'
 export type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
 export type { ServerCatalogue } from './server-catalogue.ts'
+export { bytesOf, type Edit, spliced } from './spliced.ts'
 export type { Frame } from './transport.ts'
 export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
 
@@ -61,6 +65,7 @@ let started = 0
 
 /** Opens a server as its entry describes it. It is not started yet. */
 export function openUpstream(config: ServerConfig, listener: UpstreamListener, context: UpstreamContext): Upstream {
+  const dropped = new DroppedMessages({ server: config.id, onEvent: listener.onEvent })
   return new SeatedUpstream({
     config,
     listener,
@@ -68,7 +73,7 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     asks: context.lastKnown(config.id)?.asks,
     openOne: ({ config: one, ...own }) =>
       openOver(
-        { ...own, ...(one.kind === 'docker-gateway' ? dockerOf(one, context) : plainOf(one, context)) },
+        { ...own, dropped, ...(one.kind === 'docker-gateway' ? dockerOf(one, context) : plainOf(one, context)) },
         context,
       ),
   })
@@ -97,6 +102,7 @@ export interface OwnUpstream {
   readonly speaker?: Speaker
   readonly onAsked?: (habit: AskingHabit) => void
   readonly messages?: StderrTail
+  readonly dropped?: DroppedMessages
   readonly createTransport: () => Transport
   readonly longestStart?: number
 }
@@ -106,6 +112,7 @@ export function openOver(own: OwnUpstream, context: UpstreamContext): ConnectedU
   const { clientInfo, now, random } = context
   return new SharedUpstream({
     messages: new StderrTail(),
+    dropped: new DroppedMessages({ server: own.config.id, onEvent: own.listener.onEvent }),
     speaker: openSpeaker(clientInfo),
     onAsked: () => {},
     ...own,

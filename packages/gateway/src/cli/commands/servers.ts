@@ -86,6 +86,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['own connections', server.ownConnections && `${server.ownConnections.count}, of those who do not share one`],
     ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
     ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
+    ['dropped', droppedText(server.dropped)],
     ['command', config.command && visibleLine([config.command, ...(config.args ?? [])].join(' '))],
     ['folder', config.cwd && visibleLine(config.cwd)],
     ['url', config.url && visibleLine(config.url)],
@@ -95,6 +96,11 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['without tools', list(config.excludeTools)],
     ['entry', config.place.line === 0 ? config.place.file : `${config.place.file}:${config.place.line}`],
   ]
+}
+
+function droppedText(dropped: ServerView['dropped']): string | undefined {
+  const counts = Object.entries(dropped).map(([reason, count]) => `${count} messages: ${reason.replaceAll('_', ' ')}`)
+  return counts.length === 0 ? undefined : counts.join('\n')
 }
 
 const leftOutText = ({ name, reason }: ServerView['leftOut'][number]): string => visibleLine(`${name}: ${reason}`)

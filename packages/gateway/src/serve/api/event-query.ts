@@ -13,6 +13,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   GATEWAY_STARTED: true,
   GATEWAY_STOPPED: true,
   UPSTREAM_CONNECTED: true,
+  UPSTREAM_DROPPED: true,
   UPSTREAM_LOST: true,
   UPSTREAM_NEEDS_LOGIN: true,
   UPSTREAM_RESTARTED: true,

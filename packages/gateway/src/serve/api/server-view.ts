@@ -25,6 +25,9 @@ export const serverSchema = z
     messages: z
       .array(z.string())
       .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
+    dropped: z
+      .record(z.string(), z.number().int())
+      .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
     tools: z.number().int(),
     resources: z.number().int(),
     prompts: z.number().int(),
@@ -51,13 +54,14 @@ export const serverSchema = z
 export type ServerView = z.infer<typeof serverSchema>
 
 export function serverView(upstream: Upstream, catalog: Catalog): ServerView {
-  const { reason, retryAt, era, pid, ownConnections, messages, ...status } = upstream.status()
+  const { reason, retryAt, era, pid, ownConnections, messages, dropped, ...status } = upstream.status()
   const catalogue = catalog.catalogueOf(status.id)
   return {
     ...status,
     ...given({ reason, retryAt, era, pid }),
     ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
     messages: [...messages],
+    dropped: given(dropped),
     tools: catalogue?.tools.length ?? 0,
     resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
     prompts: catalogue?.prompts.length ?? 0,

@@ -1,0 +1,105 @@
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+
+// What a result has, and what is wrong with it, as bits: every answer is checked, and most have two or three members.
+const CONTENT = 1
+const CONTENTS = 2
+const MESSAGES = 4
+const COMPLETION = 8
+const INPUT_REQUESTS = 16
+const REQUEST_STATE = 32
+const TASK = 64
+const TASK_ID = 128
+/** A member of the protocol whose value has the wrong type: which one is said by the bit this is shifted by. */
+const INVALID = 65_536
+
+/** The bits of `Envelope.shape`. */
+export const RESULT_SHAPE = {
+  content: CONTENT,
+  contents: CONTENTS,
+  messages: MESSAGES,
+  completion: COMPLETION,
+  inputRequests: INPUT_REQUESTS,
+  requestState: REQUEST_STATE,
+  task: TASK,
+  taskId: TASK_ID,
+} as const
+
+type ValueType = 'list' | 'object' | 'string' | 'boolean' | 'null' | 'number'
+
+interface Member {
+  readonly bit: number
+  readonly type: ValueType
+}
+
+/** What the protocol says of the members of results. Others are unknown fields, which pass. */
+const MEMBERS: ReadonlyMap<string, Member> = new Map([
+  ['content', { bit: CONTENT, type: 'list' }],
+  ['contents', { bit: CONTENTS, type: 'list' }],
+  ['messages', { bit: MESSAGES, type: 'list' }],
+  ['completion', { bit: COMPLETION, type: 'object' }],
+  ['inputRequests', { bit: INPUT_REQUESTS, type: 'object' }],
+  ['requestState', { bit: REQUEST_STATE, type: 'string' }],
+  ['task', { bit: TASK, type: 'object' }],
+  ['taskId', { bit: TASK_ID, type: 'string' }],
+  ['isError', { bit: 1_024, type: 'boolean' }],
+  ['resultType', { bit: 2_048, type: 'string' }],
+  ['_meta', { bit: 4_096, type: 'object' }],
+])
+
+/** Lists whose items are objects; those of `content` name their type. */
+const ITEM_LISTS: ReadonlySet<string> = new Set(['content', 'contents', 'messages'])
+
+const FIRST_BYTE: Readonly<Record<string, ValueType>> = {
+  '[': 'list',
+  '{': 'object',
+  '"': 'string',
+  t: 'boolean',
+  f: 'boolean',
+  n: 'null',
+}
+
+/** What a member adds to the shape, by the byte that its value begins with. */
+export const memberShape = (key: string, firstByte: number): number =>
+  bitsOf(key, FIRST_BYTE[String.fromCharCode(firstByte)] ?? 'number')
+
+export const hasItems = (key: string): boolean => ITEM_LISTS.has(key)
+
+/** An item of such a list is not an object, or does not say what it is. */
+export const invalidItem = (key: string): number => (MEMBERS.get(key)?.bit ?? 0) * INVALID
+
+/** The same of a result that was parsed. */
+export function resultShape(result: JsonObject): number {
+  let shape = 0
+  for (const key in result) {
+    const value = result[key]
+    shape |= bitsOf(key, typeOf(value))
+    if (Array.isArray(value) && ITEM_LISTS.has(key) && !value.every((item) => isItem(key, item)))
+      shape |= invalidItem(key)
+  }
+  return shape
+}
+
+/** A member of the protocol whose value it does not allow; undefined where all are valid. */
+export function invalidMember(shape: number): string | undefined {
+  if (shape < INVALID) return undefined
+  for (const [key, { bit }] of MEMBERS) if ((shape & (bit * INVALID)) !== 0) return key
+  return undefined
+}
+
+function bitsOf(key: string, type: ValueType): number {
+  // Writers of several languages print what is missing so.
+  if (type === 'null') return 0
+  const member = MEMBERS.get(key)
+  if (member === undefined) return 0
+  return type === member.type ? member.bit : member.bit * INVALID
+}
+
+function typeOf(value: Json | undefined): ValueType {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'list'
+  const type = typeof value
+  return type === 'object' || type === 'string' || type === 'boolean' ? type : 'number'
+}
+
+const isItem = (key: string, item: Json): boolean =>
+  isJsonObject(item) && (key !== 'content' || typeof item.type === 'string')

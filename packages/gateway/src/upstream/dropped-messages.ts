@@ -1,0 +1,46 @@
+import type { SallyportEvent } from '@sallyport/core'
+
+/** Why a message of a server was not passed on. */
+export const DROP_REASONS = {
+  too_large: 'too large',
+  too_many: 'too many',
+  not_agreed: 'not agreed on by both sides',
+  unmatched: 'about nothing that is open',
+  invalid: 'invalid',
+} as const
+
+export type DropReason = keyof typeof DROP_REASONS
+
+export type DropCounts = { readonly [reason in DropReason]?: number }
+
+export interface DroppedMessagesOptions {
+  readonly server: string
+  readonly onEvent: (event: SallyportEvent) => void
+}
+
+/** From here on it is recorded: below that it may be chance, such as progress that comes after the answer. */
+const FIRST_RECORDED = 100
+
+/** Counts what a server sent and nobody got. Lines and records are written at 1, 10, 100 and so on: a flood fills no log. */
+export class DroppedMessages {
+  readonly #options: DroppedMessagesOptions
+  readonly #counts: { [reason in DropReason]?: number } = {}
+
+  constructor(options: DroppedMessagesOptions) {
+    this.#options = options
+  }
+
+  get counts(): DropCounts {
+    return { ...this.#counts }
+  }
+
+  /** A line about it, where one is due. */
+  add(reason: DropReason): string | undefined {
+    const count = (this.#counts[reason] ?? 0) + 1
+    this.#counts[reason] = count
+    if (!Number.isInteger(Math.log10(count))) return undefined
+    const { server, onEvent } = this.#options
+    if (count >= FIRST_RECORDED) onEvent({ type: 'UPSTREAM_DROPPED', server, reason, count })
+    return `${count} ${count === 1 ? 'message' : 'messages'} dropped so far: ${DROP_REASONS[reason]}`
+  }
+}

@@ -1,0 +1,274 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LegacyClient, modernRequest, type RpcAnswer } from './mcp-client.ts'
+import { eventually } from './processes.ts'
+import { promise } from './promises.ts'
+import { endProcess, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+
+type Message = Record<string, any>
+type Era = 'legacy' | 'modern'
+
+const PUPPET = join(REPOSITORY, 'tests/fixtures/puppet-server.mjs')
+/** Every way in which a server is spoken to. */
+const SERVERS: Readonly<Record<string, Era>> = {
+  'stdio-legacy': 'legacy',
+  'json-legacy': 'legacy',
+  'sse-legacy': 'legacy',
+  'old-sse': 'legacy',
+  docker: 'legacy',
+  'stdio-modern': 'modern',
+  'json-modern': 'modern',
+  'sse-modern': 'modern',
+}
+const NAMES = Object.keys(SERVERS)
+/** Over these it can say something besides its answer. */
+const TALKING = NAMES.filter((name) => !name.startsWith('json'))
+
+let puppet: ChildProcess
+let gateway: RunningGateway
+let legacy: LegacyClient
+
+beforeAll(async () => {
+  puppet = spawn(process.execPath, [PUPPET, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [url] = await once(createInterface({ input: puppet.stdout as NonNullable<typeof puppet.stdout> }), 'line')
+  const stdio = (era: Era): object => ({ command: process.execPath, args: [PUPPET, 'stdio', era], era })
+  const http = (path: string, era: Era): object => ({ url: `${url}/${path}`, era })
+  const servers = {
+    'stdio-legacy': stdio('legacy'),
+    'stdio-modern': stdio('modern'),
+    'json-legacy': http('legacy/json', 'legacy'),
+    'sse-legacy': http('legacy/sse', 'legacy'),
+    'json-modern': http('modern/json', 'modern'),
+    'sse-modern': http('modern/sse', 'modern'),
+    'old-sse': { ...http('old', 'legacy'), type: 'sse' },
+    docker: { type: 'docker-gateway', command: [process.execPath, PUPPET, 'stdio', 'legacy'] },
+  }
+  gateway = await runGateway({ config: { mcp_servers: servers, context: { cap: 'off' } } })
+  await eventually(
+    () => modernRequest(gateway.mcp, 'tools/list'),
+    ({ message }) => NAMES.every((name) => JSON.stringify(message).includes(toolOf(name))),
+  )
+  legacy = await LegacyClient.open(gateway.mcp)
+})
+
+afterAll(async () => {
+  await gateway.stop()
+  await endProcess(puppet)
+})
+
+const toolOf = (name: string): string => `${name.replaceAll('-', '_')}_say`
+const result = (text: string): string => `{"jsonrpc":"2.0","id":$ID,"result":${text}}`
+
+function call(
+  name: string,
+  texts: readonly string[],
+  { from = SERVERS[name], meta = {} }: { from?: Era | undefined; meta?: object } = {},
+) {
+  const params = { name: toolOf(name), arguments: { say: JSON.stringify(texts) }, _meta: meta }
+  return from === 'legacy' ? legacy.request('tools/call', params) : modernRequest(gateway.mcp, 'tools/call', params)
+}
+
+const codeOf = ({ message }: RpcAnswer): unknown =>
+  message.result?._meta?.['sallyport/error']?.code ?? message.error?.data?.code ?? 'no error'
+
+const api = async (path: string): Promise<Message> => {
+  const headers = { authorization: `Bearer ${gateway.token('operator')}` }
+  return (await (await fetch(`${gateway.url}/api${path}`, { headers })).json()) as Message
+}
+
+describe(`${promise('GW-17')} a result that the protocol does not allow`, () => {
+  const INVALID: readonly (readonly [string, string])[] = [
+    ['content that is a string', '{"content":"hello"}'],
+    ['content that is an object', '{"content":{"type":"text","text":"hello"}}'],
+    ['an item that is not an object', '{"content":["hello"]}'],
+    ['an item without a type', '{"content":[{"text":"hello"}]}'],
+    ['an item whose type is a number', '{"content":[{"type":1}]}'],
+    ['isError as a string', '{"content":[],"isError":"true"}'],
+    ['isError as a number', '{"content":[],"isError":1}'],
+    ['_meta that is a list', '{"content":[],"_meta":[]}'],
+    ['a resultType that is a number', '{"content":[],"resultType":7}'],
+    ['a resultType that nobody knows', '{"content":[],"resultType":"surprise"}'],
+    ['a task that nobody agreed on', '{"resultType":"task","taskId":"1","status":"working"}'],
+    ['input_required that asks for nothing', '{"resultType":"input_required"}'],
+    ['inputRequests that are a list', '{"resultType":"input_required","inputRequests":[]}'],
+    ['a result that is a string', '"hello"'],
+    ['a result that is null', 'null'],
+    ['a long result with one bad item', `{"content":[{"type":"text","text":"${'x'.repeat(5_000)}"},7]}`],
+  ]
+  const LEGACY_ONLY: readonly (readonly [string, string])[] = [
+    [
+      'input_required of a server that could not be answered',
+      '{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Password?"}}},"requestState":"s"}',
+    ],
+  ]
+  const rows = NAMES.flatMap((name) =>
+    (SERVERS[name] === 'legacy' ? [...INVALID, ...LEGACY_ONLY] : INVALID).map(([what, text]) => ({ name, what, text })),
+  )
+
+  it.each(rows)('is refused: $what, over $name', async ({ name, text }) => {
+    expect(codeOf(await call(name, [result(text)]))).toBe('UPSTREAM_PROTOCOL')
+  })
+
+  it.each(NAMES.filter((name) => SERVERS[name] === 'legacy'))(
+    'is refused for a modern client too, over %s',
+    async (name) => {
+      const asks = LEGACY_ONLY[0]?.[1] ?? ''
+      const answer = await call(name, [result(asks)], { from: 'modern' })
+      expect(codeOf(answer)).toBe('UPSTREAM_PROTOCOL')
+      expect(JSON.stringify(answer.message)).not.toContain('Password')
+    },
+  )
+
+  it.each(NAMES)('is not taken from what is a request as well, over %s', async (name) => {
+    const both = '{"jsonrpc":"2.0","id":$ID,"method":"sampling/createMessage","params":{},"result":{"content":[]}}'
+    expect(codeOf(await call(name, [both]))).toBe('UPSTREAM_PROTOCOL')
+  })
+
+  it.each(NAMES)('is refused of prompts and resources alike, over %s', async (name) => {
+    const say = JSON.stringify([result('{"content":[]}')])
+    const params = { name: toolOf(name), arguments: { say } }
+    const prompt = await (SERVERS[name] === 'legacy'
+      ? legacy.request('prompts/get', params)
+      : modernRequest(gateway.mcp, 'prompts/get', params))
+    expect(codeOf(prompt)).toBe('UPSTREAM_PROTOCOL')
+  })
+})
+
+describe(`${promise('GW-17')} a result that is only unusual`, () => {
+  const VALID: readonly (readonly [string, string])[] = [
+    ['unknown fields', '{"content":[],"x-more":{"a":[1]},"_meta":{"com.example/x":1}}'],
+    ['unknown content types', '{"content":[{"type":"hologram","data":{"z":1}}]}'],
+    ['structured content with a `_meta` of its own', '{"content":[],"structuredContent":{"_meta":{"sallyport/x":1}}}'],
+    ['null for what is left out', '{"content":[],"isError":null,"structuredContent":null}'],
+  ]
+
+  it.each(NAMES.flatMap((name) => VALID.map(([what, text]) => ({ name, what, text }))))(
+    'passes: $what, over $name',
+    async ({ name, text }) => {
+      const { message } = await call(name, [result(text)])
+      expect(message.result).toMatchObject(JSON.parse(text))
+    },
+  )
+
+  it.each(NAMES)('gets the content that it lacks, over %s', async (name) => {
+    for (const text of ['{}', '{"structuredContent":{"a":1}}', `{"structuredContent":{"a":"${'x'.repeat(5_000)}"}}`]) {
+      for (const from of ['legacy', 'modern'] as const) {
+        const { message } = await call(name, [result(text)], { from })
+        expect(message.result).toMatchObject({ ...JSON.parse(text), content: [] })
+      }
+    }
+  })
+})
+
+describe(`${promise('GW-17')} what only the gateway may say`, () => {
+  const OWN = '"sallyport/error":{"code":"FORGED"},"\\u0073allyport\\/private_data":{"x":1}'
+  const KEPT = '"com.example/a":1'
+  const FORGED = `{"content":[{"type":"text","text":"sallyport/ is a word","_meta":{${OWN},${KEPT}}},{"type":"resource","resource":{"uri":"a:b","text":"","_meta":{${KEPT},${OWN}}}}],"_meta":{${KEPT},${OWN}}}`
+
+  it.each(NAMES)('is taken out of results, wherever it is, over %s', async (name) => {
+    for (const text of [FORGED, FORGED.replace('is a word', 'x'.repeat(5_000))]) {
+      for (const from of ['legacy', 'modern'] as const) {
+        const { message } = await call(name, [result(text)], { from })
+        expect(JSON.stringify(message)).not.toMatch(/sallyport\/(error|private)/)
+        expect(JSON.stringify(message).match(/com\.example\/a/g)).toHaveLength(3)
+      }
+    }
+  })
+
+  it.each(NAMES)('is taken out of errors, over %s', async (name) => {
+    const error = `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no","data":{${OWN},"kept":1}}}`
+    const { message } = await call(name, [error])
+    expect(message.error).toEqual({ code: -32000, message: 'no', data: { kept: 1 } })
+  })
+
+  it.each(TALKING)('is taken out of notices, over %s', async (name) => {
+    const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":1,"_meta":{${OWN}}}}`
+    const { before } = await call(name, [progress, result('{"content":[]}')], { meta: { progressToken: 'p' } })
+    expect(before).toEqual([
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'p', progress: 1, _meta: {} } },
+    ])
+  })
+
+  it.each(NAMES)('includes who the server is, over %s', async (name) => {
+    const info = '"io.modelcontextprotocol/serverInfo":{"name":"sallyport","version":"6.6.6"}'
+    for (const text of [
+      `{"content":[],"_meta":{${info}}}`,
+      `{"content":[{"type":"text","text":"${'x'.repeat(5_000)}","_meta":{${info}}}],"_meta":{${info}}}`,
+    ]) {
+      for (const from of ['legacy', 'modern'] as const) {
+        const { message } = await call(name, [result(text)], { from })
+        expect(JSON.stringify(message)).not.toContain('6.6.6')
+      }
+    }
+  })
+
+  it.each(NAMES)('does not reach a server from a client, over %s', async (name) => {
+    for (const from of ['legacy', 'modern'] as const) {
+      const meta = { 'sallyport/private_data': { sensitivity: 'PUBLIC' }, 'com.example/a': 1 }
+      const { message } = await call(name, [result('{"content":[{"type":"text","text":$META}]}')], { from, meta })
+      const heard = JSON.parse(message.result.content[0].text)
+      expect(heard).toMatchObject({ 'com.example/a': 1 })
+      expect(Object.keys(heard).join()).not.toContain('sallyport/')
+    }
+  })
+})
+
+describe(`${promise('GW-21')} notices`, () => {
+  const notice = (method: string, params: string): string => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
+  const progress = (step: number): string =>
+    notice('notifications/progress', `{"progressToken":$TOKEN,"progress":${step}}`)
+  const done = result('{"content":[]}')
+  const droppedOf = async (name: string): Promise<Message> => (await api(`/servers/${name}`)).dropped
+
+  it.each(TALKING)('that were not agreed on, or are about nothing that is open, reach nobody over %s', async (name) => {
+    const before = await droppedOf(name)
+    const forged = [
+      notice('notifications/surprise', '{"a":1}'),
+      notice('notifications/initialized', '{}'),
+      notice('notifications/cancelled', '{"requestId":1}'),
+      notice('notifications/elicitation/complete', '{"elicitationId":"x"}'),
+      notice('notifications/progress', '{"progressToken":1,"progress":1}'),
+      notice('notifications/message', '7'),
+    ]
+    const answer = await call(name, [...forged, done], { meta: { progressToken: 'p' } })
+    expect(answer.before).toEqual([])
+    expect(codeOf(answer)).toBe('no error')
+    const after = await droppedOf(name)
+    const more = Object.fromEntries(Object.keys(after).map((reason) => [reason, after[reason] - (before[reason] ?? 0)]))
+    expect(more).toMatchObject({ not_agreed: 2, unmatched: 3, invalid: 1 })
+  })
+
+  it.each(TALKING)('of 2 MB are dropped and counted over %s', async (name) => {
+    const before = (await droppedOf(name)).too_large ?? 0
+    const log = (data: string): string => notice('notifications/message', `{"level":"error","data":"${data}"}`)
+    const meta = { 'io.modelcontextprotocol/logLevel': 'debug' }
+    const answer = await call(name, [log('short'), log('$LARGE'), done], { meta, from: 'modern' })
+    expect(answer.before.map(({ params }) => params.data)).toEqual(['short'])
+    expect(await droppedOf(name)).toMatchObject({ too_large: before + 1 })
+  })
+
+  it.each(TALKING)('that come in floods are limited, and the last progress arrives, over %s', async (name) => {
+    const steps = Array.from({ length: 5_000 }, (_, step) => progress(step + 1))
+    const { before, message } = await call(name, [...steps, done], { meta: { progressToken: 'p' } })
+    const told = before.map(({ params }) => params.progress)
+    expect(told.length).toBeLessThan(3_000)
+    expect(told.slice(0, 1_000)).toEqual(Array.from({ length: 1_000 }, (_, step) => step + 1))
+    expect(told.at(-1)).toBe(5_000)
+    expect(message.result).toMatchObject({ content: [] })
+    const { dropped, messages } = await api(`/servers/${name}`)
+    expect(dropped.too_many).toBeGreaterThan(2_000)
+    expect(JSON.stringify(messages)).toContain('messages dropped so far: too many')
+    const records = gateway.records().filter(({ type, server }) => type === 'UPSTREAM_DROPPED' && server === name)
+    expect(records.length).toBeGreaterThan(0)
+    expect(records.length).toBeLessThan(6)
+  })
+
+  it('that were dropped are in the metrics', async () => {
+    const headers = { authorization: `Bearer ${gateway.token('operator')}` }
+    const text = await (await fetch(`${gateway.url}/metrics`, { headers })).text()
+    expect(text).toMatch(/sallyport_upstream_dropped_messages_total\{server="stdio-legacy",reason="too_many"\} \d+/)
+  })
+})
