@@ -89,6 +89,7 @@ export const ERRORS = {
   ARGUMENTS_UNCHECKED: kind([403, -32000, 4], final),
   ARGUMENTS_FORBIDDEN: kind([403, -32000, 4], final),
   SECRET_REFUSED: kind([403, -32000, 4], final),
+  PAGE_REFUSED: kind([403, -32000, 4], final),
   RATE_LIMITED: kind([429, -32000, 4], passing),
   APPROVAL_REQUIRED: kind([403, -32000, 4], final),
   APPROVAL_DENIED: kind([403, -32000, 4], final),

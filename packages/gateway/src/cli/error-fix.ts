@@ -10,6 +10,7 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   ARGUMENTS_UNCHECKED:
     'Try again after a minute, with smaller arguments; else its server needs a simpler input schema.',
   ARGUMENTS_FORBIDDEN: 'Change the rule that decided, if such arguments should be allowed.',
+  PAGE_REFUSED: 'Its server asks for a page that nobody should be sent to: ask its author for a plain https address.',
   SECRET_REFUSED:
     'Give the key to the server in config.yaml. Where a tool has to take one: `secrets: allow` in its entry.',
   RATE_LIMITED: 'It came too often: try again later, or raise the limit in its entry.',

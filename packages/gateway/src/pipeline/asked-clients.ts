@@ -32,6 +32,7 @@ import { inputRequestsIn, MOST_QUESTIONS, tooManyQuestions } from './input-round
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { judgeArguments } from './judge-arguments.ts'
 import { judgeUse } from './limits.ts'
+import { pageRefusal, pageUrlProblem } from './page-url.ts'
 import { askedRecord, clientAnsweredRecord, deniedRecord } from './record.ts'
 import { refusalOf } from './refusal.ts'
 import type { ToolLimits } from './tool-limits.ts'
@@ -124,7 +125,7 @@ export class AskedClients {
 
   async #ask(question: Question, { client, asked, recorded }: Asking): Promise<QuestionAnswer> {
     const trial = await this.#permitted(asked)
-    if (trial instanceof SallyportError) return refusedQuestion(question)
+    if (trial instanceof SallyportError) return refusedQuestion(question, trial)
     const { rules } = trial.case
     const { record, tools } = this.#options
     tools.enter(rules.name, rules.policy)
@@ -164,6 +165,8 @@ export class AskedClients {
   /** Waits for a person where the rules want one. What is refused is recorded. */
   async #permitted(asked: Call): Promise<Trial | SallyportError> {
     const first = await this.#judge.judge(asked)
+    const problem = pageProblem(asked)
+    if (problem !== undefined) return this.#refused(first, pageRefusal(problem))
     const trial = first.decision.outcome === 'ask' ? await this.#approved(asked, first) : first
     if (trial instanceof SallyportError) return this.#refused(first, trial)
     return trial.decision.outcome === 'allow' ? trial : this.#refused(trial, refusalOf(trial))
@@ -218,10 +221,17 @@ function shownQuestion(question: Question, { case: { rules } }: Trial): Question
   return isJsonObject(params) && params !== question.params ? { ...question, params } : question
 }
 
-/** Whoever asks is not told why: the rules, and what people say of them, are none of its business. */
-const refusedQuestion = ({ method }: Pick<Question, 'method'>): QuestionAnswer => ({
-  error: { code: -32_600, message: `The gateway does not allow ${method} here and now.` } satisfies JsonObject,
-})
+/** Whoever asks is not told why: the rules, and what people say of them, are none of its business. Its own mistakes are. */
+function refusedQuestion({ method }: Pick<Question, 'method'>, refusal?: SallyportError): QuestionAnswer {
+  if (refusal?.code === 'PAGE_REFUSED') return { error: { code: -32_602, message: refusal.message } }
+  return { error: { code: -32_600, message: `The gateway does not allow ${method} here and now.` } }
+}
+
+/** What speaks against the page that somebody would be sent to. A client may show a URL whatever the mode says. */
+function pageProblem({ method, params }: Pick<Call, 'method' | 'params'>): string | undefined {
+  if (method !== 'elicitation/create' || (params.mode !== 'url' && params.url === undefined)) return undefined
+  return pageUrlProblem(params.url)
+}
 
 const unknownQuestion = (): SallyportError =>
   new SallyportError('UPSTREAM_PROTOCOL', 'no client can be asked for this.')

@@ -17,6 +17,7 @@ import { HandingBack, type HandingBackOptions } from './handing-back.ts'
 import { HeardUpdates } from './heard-updates.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { crowdedOut } from './limits.ts'
+import { refusedPages } from './page-url.ts'
 import {
   deniedRecord,
   type Ending,
@@ -254,9 +255,9 @@ export class Pipeline {
    */
   async #heed(trial: Trial, answer: Answer): Promise<Answer> {
     const { call } = trial.case
-    if (!isRefusal(answer)) return this.#asked.inAnswer(call, answer)
+    if (answer.kind !== 'frame' || !isRefusal(answer)) return this.#asked.inAnswer(call, answer)
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
-    const refusal = isDocker ? dockerRefusal(answer) : undefined
+    const refusal = (isDocker ? dockerRefusal(answer) : undefined) ?? refusedPages(answer.frame)
     if (refusal === undefined) return answer
     await this.#record(deniedRecord(trial, refusal, this.#kept(trial)))
     return { kind: 'failure', error: refusal }

@@ -19,7 +19,7 @@ export class OpenedPages {
   /** An error may name pages that have to be visited first. */
   noteError(frame: Frame, client: Client): void {
     if (frame.envelope.bytes > MAX_ERROR_BYTES) return
-    for (const page of pagesIn(parseFrame(frame).error)) this.#note(page.elicitationId, client)
+    for (const page of pagesIn(parseFrame(frame).error) ?? []) this.#note(page.elicitationId, client)
   }
 
   /** Whom to tell that a page is done. */
@@ -40,9 +40,9 @@ export class OpenedPages {
   }
 }
 
-/** The pages that an error of a server wants to be visited. */
-export function pagesIn(error: Json | undefined): readonly JsonObject[] {
-  if (!isJsonObject(error) || error.code !== URL_ELICITATION_REQUIRED || !isJsonObject(error.data)) return []
-  const { elicitations } = error.data
-  return Array.isArray(elicitations) ? elicitations.filter(isJsonObject) : []
+/** The pages that an error of a server wants to be visited; undefined where it is another error. */
+export function pagesIn(error: Json | undefined): readonly JsonObject[] | undefined {
+  if (!isJsonObject(error) || error.code !== URL_ELICITATION_REQUIRED) return undefined
+  const elicitations = isJsonObject(error.data) ? error.data.elicitations : undefined
+  return Array.isArray(elicitations) ? elicitations.map((page: Json) => (isJsonObject(page) ? page : {})) : []
 }
