@@ -48,7 +48,7 @@ describe(`${promise('GW-26')} a page that a server wants somebody to open`, () =
   beforeAll(async () => {
     bench = await openGoverned({ servers: SERVERS, tools: TOOLS })
     clients.set('legacy', await HttpSession.open(bench.gateway.mcp, ABLE))
-    clients.set('modern', new ModernHttp(bench.gateway.mcp, ABLE))
+    clients.set('modern', new ModernHttp(bench.gateway.mcp, { capabilities: ABLE }))
   })
 
   afterAll(() => bench.close())

@@ -60,8 +60,10 @@ describe(`a task (${promise('GW-17')})`, () => {
 
   it('is asked for where it was made, though two servers use the same id', async () => {
     const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
-    expect((await ask(ann, 'tools/call', { name: 'first_slow' })).result).toMatchObject({ resultType: 'task' })
-    await ask(bob, 'tools/call', { name: 'second_slow' })
+    expect((await ask(ann, 'tools/call', { name: 'first_slow', ...KNOWS_TASKS })).result).toMatchObject({
+      resultType: 'task',
+    })
+    await ask(bob, 'tools/call', { name: 'second_slow', ...KNOWS_TASKS })
     expect((await ask(ann, 'tasks/get', { taskId: 'same' })).result).toMatchObject({ status: 'first' })
     expect((await ask(bob, 'tasks/get', { taskId: 'same' })).result).toMatchObject({ status: 'second' })
     expect(first.of('tasks/get').at(-1)?.headers['mcp-name']).toBe('same')
@@ -80,6 +82,8 @@ describe(`a task (${promise('GW-17')})`, () => {
   it('is none for a client that did not declare that it knows tasks, which is told so', async () => {
     const { error } = await ask(await tokenOf('eve'), 'tasks/get', { taskId: 'unheard of' })
     expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { extensions: TASKS } } })
+    const { result } = await ask(await tokenOf('eve'), 'tools/call', { name: 'first_slow' })
+    expect(result._meta['sallyport/error']).toMatchObject({ code: 'UPSTREAM_PROTOCOL' })
   })
 })
 
@@ -89,7 +93,7 @@ it(`a task of which nobody knows by which tool it was made is asked of no server
   const place = makePlace({ mcpServers: { only: { url: only.url } } })
   onTestFinished(() => place.remove())
   const earlier = await runGateway({ place })
-  const made = await modernRequest(earlier.mcp, 'tools/call', { name: 'only_slow' })
+  const made = await modernRequest(earlier.mcp, 'tools/call', { name: 'only_slow', ...KNOWS_TASKS })
   expect(made.message.result).toMatchObject({ resultType: 'task', taskId: 'from before' })
   await endProcess(earlier.child)
   const later = await runGateway({ place })

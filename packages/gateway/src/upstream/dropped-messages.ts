@@ -1,7 +1,7 @@
 import type { SallyportEvent } from '@sallyport/core'
 
 /** Why a message of a server was not passed on. */
-export const DROP_REASONS = {
+const DROP_REASONS = {
   too_large: 'too large',
   too_many: 'too many',
   not_agreed: 'not agreed on by both sides',

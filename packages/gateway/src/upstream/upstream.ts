@@ -28,7 +28,6 @@ export {
   type QuestionAnswer,
   type StandingClient,
 } from './client.ts'
-export { DROP_REASONS, type DropCounts, type DropReason } from './dropped-messages.ts'
 export { Fleet, type StartTime } from './fleet.ts'
 export { frameInSteps, frameOf } from './frame-of.ts'
 export type { CallLimit } from './link-request.ts'
