@@ -154,10 +154,27 @@ describe(`${promise('GOV-22')} a call whose approval cannot come`, () => {
     await call.stream.close()
     // The gateway has noticed when its side of the connection is gone too: the next request is behind that.
     await session.request('tools/list')
-    await bench.answer(id, { answer: 'once' })
+    const answered = await bench.answer(id, { answer: 'once' })
+    expect(answered).toMatchObject({ answer: 'once', notMade: expect.stringContaining('closed') })
     const [denied] = await bench.recorded('POLICY_DENIED')
     expect(denied).toMatchObject({ error: 'CALL_CANCELLED', message: expect.stringContaining('closed') })
     expect(bench.made()).toEqual([])
+  })
+
+  it('has an end in the log, also in a flood of which most are refused at once', async () => {
+    const { gateway } = await open()
+    const client = await LegacyClient.open(gateway.mcp)
+    const calls = Array.from({ length: 150 }, (_, id) =>
+      client.call('counter_delete_it', { id: String(id) }).catch(() => ({})),
+    )
+    await bench.waiting(100)
+    await endProcess(gateway.child)
+    await Promise.all(calls)
+    const records = gateway.records()
+    const idsOf = (...types: readonly string[]): readonly unknown[] =>
+      records.filter(({ type }) => types.includes(String(type))).map(({ approval }) => approval)
+    expect(idsOf('APPROVAL_REQUESTED')).toHaveLength(100)
+    expect(idsOf('APPROVAL_EXPIRED').toSorted()).toEqual(idsOf('APPROVAL_REQUESTED').toSorted())
   })
 
   it('is refused when a legacy client cancels it, or ends its session', async () => {

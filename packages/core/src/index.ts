@@ -66,7 +66,7 @@ export { type InferredPermission, inferPermission, type PermissionOptions } from
 export { compilePlain, type PlainSchema } from './plain-schema.ts'
 export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
 export { ownerOf, type Principal, readOwner } from './principal.ts'
-export { keepPrinted, printJson } from './printed-json.ts'
+export { keepPrinted, printForPerson, printJson } from './printed-json.ts'
 export {
   type Era,
   isLogLevel,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from './json.ts'
-import { keepPrinted, printJson } from './printed-json.ts'
+import { keepPrinted, printForPerson, printJson } from './printed-json.ts'
 
 describe('an object whose text is kept', () => {
   it('is printed as that text', () => {
@@ -20,5 +20,16 @@ describe('an object whose text is kept', () => {
   it('says nothing of another that is alike', () => {
     keepPrinted({ a: 1 }, 'kept')
     expect(printJson({ a: 1 })).toBe('{"a":1}')
+  })
+})
+
+describe('a value that a person has to read', () => {
+  it('has a line for each member', () => {
+    expect(printForPerson({ a: 1, b: [2] })).toBe('{\n  "a": 1,\n  "b": [\n    2\n  ]\n}')
+  })
+
+  it('is not indented where it is nested so deep that its values would leave the screen', () => {
+    const text = `${'['.repeat(1_000)}${']'.repeat(1_000)}`
+    expect(printForPerson(JSON.parse(text))).toBe(text)
   })
 })

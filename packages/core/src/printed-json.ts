@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json.ts'
 
 const texts = new WeakMap<JsonObject, string>()
 
@@ -11,6 +11,19 @@ export function keepPrinted(value: JsonObject, text: string): void {
 /** An object as JSON, without printing it where its text is kept. */
 export function printJson(value: JsonObject): string {
   return texts.get(value) ?? JSON.stringify(value)
+}
+
+/** Deeper than this, indentation alone would push values out of view. */
+const MAX_INDENTED_DEPTH = 20
+
+/** A value as JSON for a person who has to read all of it: a line for each member, unless it is nested too deep for that. */
+export function printForPerson(value: Json): string {
+  return isDeeper(value, MAX_INDENTED_DEPTH) ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)
+}
+
+function isDeeper(value: Json | undefined, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1))
 }
 
 function freeze(value: unknown): void {

@@ -10,6 +10,13 @@ describe('visibleText', () => {
     expect(visibleText('a\u{e0041}')).toBe('a\\u{e0041}')
   })
 
+  it.each(['\u3164', '\u115f', '\uffa0', '\u034f', '\ufe0f', '\u2800', '\u200b', '\u061c'])(
+    'writes out %j, which is drawn as nothing',
+    (char) => {
+      expect(visibleText(`a${char}b`)).toBe(`a\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}b`)
+    },
+  )
+
   it('leaves ordinary text of any script as it is', () => {
     expect(visibleText('Grüße\tпривет 你好 😀')).toBe('Grüße\tпривет 你好 😀')
   })

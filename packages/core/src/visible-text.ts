@@ -7,8 +7,11 @@ const TERMINAL_SEQUENCE = new RegExp(
   'g',
 )
 
-/** Controls, formats (bidirectional overrides among them) and the separators that some programs take for line ends. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu
+/**
+ * Controls, formats (bidirectional overrides among them), the separators that some programs take for line ends, and
+ * letters and marks that are drawn as nothing: fillers, variation selectors, the blank of Braille.
+ */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 
 /** Foreign text with everything that does not show written out, so that it can neither act on a terminal nor forge a line. */
 export function visibleText(text: string): string {

@@ -1,4 +1,4 @@
-import { formatDuration } from '@sallyport/core'
+import { formatDuration, printForPerson } from '@sallyport/core'
 import { agoText } from './ago-text.ts'
 import type { AnsweredApproval, ApprovalView } from './gateway-client.ts'
 import { rulePlace } from './rule-place.ts'
@@ -19,7 +19,7 @@ export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[
     ['why', visibleLine(`${approval.reason}${rule ? ` (${rulePlace(rule)})` : ''}`)],
     ['asked', agoText(new Date(approval.requestedAt), now)],
     ['expires in', timeLeft(approval, now)],
-    ['arguments', visibleLines(JSON.stringify(approval.arguments, undefined, 2))],
+    ['arguments', visibleLines(printForPerson(approval.arguments))],
   ]
   return facts.map(([name, value]) => ({ name, value }))
 }
@@ -30,7 +30,7 @@ const MOST_SHORT = 1_000
 /** What it is about in one line, where arguments have pushed all else off the screen: whoever wrote them may want that. */
 export function approvalReminder(approval: ApprovalView): string | undefined {
   const { id, tool, agent, profile, risk } = approval
-  const length = JSON.stringify(approval.arguments, undefined, 2).length
+  const { length } = printForPerson(approval.arguments)
   if (length <= MOST_SHORT) return undefined
   return visibleLine(`${id}: ${tool} by ${agent}.${profile}, risk ${risk}, with ${length} characters of arguments`)
 }
@@ -47,7 +47,13 @@ export function changeText({ file, line, removed, added }: NonNullable<AnsweredA
 }
 
 /** What an answer has done. */
-export function outcomeText({ approval, answer, unwritten }: AnsweredApproval): string {
+export function outcomeText(answered: AnsweredApproval): string {
+  const { approval, notMade } = answered
+  if (notMade === undefined) return answerText(answered)
+  return `Your answer is recorded, but the call of ${visibleLine(approval.tool)} was not made, or failed at once: ${visibleLine(notMade)}`
+}
+
+function answerText({ approval, answer, unwritten }: AnsweredApproval): string {
   const tool = visibleLine(approval.tool)
   if (unwritten !== undefined)
     return `The call of ${tool} is approved, but only this once. The rule was not written: ${visibleLine(unwritten)}`

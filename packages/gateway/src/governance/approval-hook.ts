@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf, SallyportError } from '@sallyport/core'
 import type { GovernanceSettings } from '../config/config.ts'
-import type { PendingApproval } from './approval.ts'
+import type { CountedAnswer, PendingApproval } from './approval.ts'
 import { approvalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
 import { readHookAnswer } from './hook-answer.ts'
@@ -44,14 +44,14 @@ export class ApprovalHook {
   }
 
   /** An answer that came later. The signature is the credential: without a configured secret nobody has one. */
-  async take(id: string, signed: SignedText): Promise<void> {
+  async take(id: string, signed: SignedText): Promise<CountedAnswer> {
     const settings = this.#options.settings()
     if (!settings) throw new SallyportError('FORBIDDEN', 'No web hook is configured that could answer.')
     if (!isSigned(signed, { secret: settings.secret, now: this.#options.now() }))
       throw new SallyportError('UNAUTHENTICATED', 'The signature does not fit, or is too old.', {
         hint: 'Sign "<timestamp>.<body>" with the secret of governance.approval_hook; docs/approvals.md shows how.',
       })
-    await this.#options.approvals.answer(id, readHookAnswer(signed.body, id))
+    return this.#options.approvals.answer(id, readHookAnswer(signed.body, id))
   }
 
   close(): void {

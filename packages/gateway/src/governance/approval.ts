@@ -18,6 +18,8 @@ export interface ApprovalAnswer {
 export interface CountedAnswer extends ApprovalAnswer {
   /** Why tools.yaml could not be changed: then `always` counts once. */
   readonly unwritten?: string
+  /** What became of a call that was approved and yet was not made. */
+  readonly notMade?: string
 }
 
 /** What somebody has to decide about. */

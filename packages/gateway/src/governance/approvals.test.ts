@@ -1,8 +1,10 @@
-import { Cancellation, SallyportError } from '@sallyport/core'
+import { Cancellation, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { array, assert, asyncProperty, constantFrom } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ApprovalSubject } from './approval.ts'
 import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
 import type { ApprovalsOptions } from './approvals.ts'
+import { CallFate } from './call-fate.ts'
 
 function open(options: Partial<ApprovalsOptions> = {}) {
   const { approvals, events } = createApprovals(options)
@@ -211,4 +213,105 @@ it('no caller can fill the place where calls wait', async () => {
   const other = await ask({ principal: { ...ANN, session: 's2' } })
   expect(other.id).not.toBe('')
   approvals.close('over')
+})
+
+describe('a request that was recorded', () => {
+  /** Approvals whose records are on disk only when the test says so. */
+  function openSlowly() {
+    const waiting: (() => void)[] = []
+    const written: SallyportEvent[] = []
+    const record = (event: SallyportEvent): Promise<void> => {
+      written.push(event)
+      return new Promise((resolve) => waiting.push(resolve))
+    }
+    const opened = open({ record })
+    const write = async (): Promise<void> => {
+      for (const resolve of waiting.splice(0)) resolve()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const ends = (): readonly (readonly [string, number])[] =>
+      written
+        .filter((event) => event.type === 'APPROVAL_REQUESTED')
+        .map(({ approval }) => [approval, written.filter((event) => isEndOf(event, approval)).length])
+    return { ...opened, write, ends }
+  }
+
+  const isEndOf = (event: SallyportEvent, id: string): boolean =>
+    (event.type === 'APPROVAL_ANSWERED' || event.type === 'APPROVAL_EXPIRED') && event.approval === id
+
+  it('gets one end in the log, whatever happens to it and whenever', async () => {
+    const step = constantFrom('ask', 'ask', 'write', 'cancel', 'answer', 'withdraw', 'close')
+    await assert(
+      asyncProperty(array(step, { minLength: 1, maxLength: 60 }), async (steps) => {
+        const { approvals, write, ends } = openSlowly()
+        const cancellations: Cancellation[] = []
+        for (const kind of steps) {
+          if (kind === 'write') await write()
+          if (kind === 'cancel') cancellations.pop()?.cancel('the client went away')
+          if (kind === 'withdraw') approvals.withdraw('its token was revoked', () => true)
+          if (kind === 'close') approvals.close('the gateway stops')
+          if (kind === 'answer')
+            for (const { id } of approvals.pending.slice(0, 1)) void approvals.answer(id, YES).catch(() => 0)
+          if (kind === 'ask') {
+            const cancellation = new Cancellation()
+            cancellations.push(cancellation)
+            void approvals.request(SUBJECT, { cancellation })
+          }
+        }
+        await write()
+        approvals.close('the gateway stops')
+        for (let turn = 0; turn < 3; turn++) await write()
+        for (const [id, count] of ends()) expect([id, count > 0]).toEqual([id, true])
+      }),
+    )
+  })
+
+  it('is not recorded at all beyond the number that may wait, also in a crowd that comes at once', async () => {
+    const { approvals, write, ends } = openSlowly()
+    const asked = Array.from({ length: 250 }, () => approvals.request(SUBJECT, { cancellation: new Cancellation() }))
+    await write()
+    expect(ends()).toHaveLength(100)
+    expect(approvals.pending).toHaveLength(100)
+    approvals.close('the gateway stops')
+    await write()
+    expect(ends().every(([, count]) => count === 1)).toBe(true)
+    expect((await Promise.all(asked)).map(codeOf).filter((code) => code === 'OVERLOADED')).toHaveLength(150)
+  })
+})
+
+describe('whoever approves', () => {
+  const approveWith = async (become: (fate: CallFate) => void) => {
+    const { approvals } = open()
+    const fate = new CallFate()
+    const onPending = (): void => undefined
+    const outcome = approvals.request(SUBJECT, { cancellation: new Cancellation(), onPending, fate })
+    void outcome.then(() => become(fate))
+    await new Promise((resolve) => setImmediate(resolve))
+    return approvals.answer(approvals.pending[0]?.id ?? '', YES)
+  }
+
+  it('hears nothing more where the call was made', async () => {
+    expect(await approveWith((fate) => fate.ended())).toEqual(YES)
+    expect(await approveWith((fate) => fate.sent())).toEqual(YES)
+  })
+
+  it('hears why it was not made, also where it failed as soon as it was sent', async () => {
+    const error = new SallyportError('MODE_FORBIDS', 'A lockdown has begun.')
+    expect(await approveWith((fate) => fate.ended(error))).toMatchObject({ notMade: 'A lockdown has begun.' })
+    const failing = (fate: CallFate): void => {
+      fate.sent()
+      fate.ended(error)
+    }
+    expect(await approveWith(failing)).toMatchObject({ notMade: 'A lockdown has begun.' })
+    expect(await approveWith((fate) => fate.kept())).toMatchObject({ notMade: expect.stringContaining('gave up') })
+  })
+
+  it('is told that it is over where the client went away while the answer was written', async () => {
+    const cancellation = new Cancellation()
+    const { approvals, ask } = open({
+      record: async ({ type }) => void (type === 'APPROVAL_ANSWERED' && cancellation.cancel('the client went away')),
+    })
+    const { id } = await ask({}, cancellation)
+    await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
+  })
 })

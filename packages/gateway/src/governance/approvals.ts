@@ -12,6 +12,7 @@ import {
 } from '@sallyport/core'
 import type { ApprovalAnswer, ApprovalSubject, CountedAnswer, Grant, PendingApproval } from './approval.ts'
 import { answeredEvent, expiredEvent, requestedEvent } from './approval-events.ts'
+import type { CallFate } from './call-fate.ts'
 
 export interface ApprovalsOptions {
   /** Written, and on disk, when it resolves; rejects when that cannot be had. */
@@ -39,12 +40,15 @@ export interface Asking {
   readonly cancellation: Cancellation
   /** It waits now, for whoever answers. */
   readonly onPending?: (approval: PendingApproval) => void
+  /** What becomes of the call once it is approved, for whoever approves it. */
+  readonly fate?: CallFate | undefined
 }
 
 interface Waiting {
   readonly approval: PendingApproval
   readonly settle: (outcome: Grant | SallyportError) => void
   readonly timer: NodeJS.Timeout
+  readonly fate: CallFate | undefined
   /** Somebody's answer is being written: the first one counts. */
   isAnswered: boolean
 }
@@ -53,8 +57,8 @@ interface Waiting {
 export class Approvals {
   readonly #options: ApprovalsOptions
   readonly #waiting = new Map<string, Waiting>()
-  /** Those that begin to wait: whoever reads the log may know of one before it is on disk. */
-  readonly #recording = new Map<string, Promise<void>>()
+  /** Those that begin to wait, with their owners: whoever reads the log may know of one before it is on disk. */
+  readonly #recording = new Map<string, { readonly owner: string; readonly recorded: Promise<void> }>()
   /** For the rest of a session, by what exactly was approved. */
   readonly #grants = new Map<string, Grant>()
   /** How those ended that are over, for whoever answers too late. */
@@ -108,25 +112,32 @@ export class Approvals {
   }
 
   /** Waits until somebody has answered. Whatever keeps that from happening is a refusal, with its reason. */
-  async request(subject: ApprovalSubject, { cancellation, onPending }: Asking): Promise<Grant | SallyportError> {
-    const refusal = this.#refusal(subject)
+  async request(subject: ApprovalSubject, asking: Asking): Promise<Grant | SallyportError> {
+    const refusal = this.#unanswerable() ?? this.#overload(subject)
     if (refusal) return refusal
     const approval = this.#create(subject)
-    const recording = this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
-    this.#recording.set(approval.id, recording)
+    // Meanwhile the gateway may have begun to stop. Whatever was recorded as waiting is recorded as over too.
+    const late = (await this.#recordRequest(approval)) ?? this.#unanswerable()
+    if (late) {
+      this.#recordEnd(approval, late)
+      return late
+    }
+    const outcome = this.#wait(approval, asking)
+    if (this.#waiting.has(approval.id)) asking.onPending?.(approval)
+    return outcome
+  }
+
+  async #recordRequest(approval: PendingApproval): Promise<SallyportError | undefined> {
+    const recorded = this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
+    this.#recording.set(approval.id, { owner: ownerOf(approval.principal), recorded })
     try {
-      await recording
+      await recorded
+      return undefined
     } catch (error) {
       return expected(error)
     } finally {
       this.#recording.delete(approval.id)
     }
-    // Meanwhile the client may have gone, or the gateway have begun to stop.
-    const late = this.#refusal(subject)
-    if (late) return late
-    const outcome = this.#wait(approval, cancellation)
-    if (this.#waiting.has(approval.id)) onPending?.(approval)
-    return outcome
   }
 
   /** The first answer counts: a later one is told so. Resolves to what counts of it. */
@@ -140,10 +151,15 @@ export class Approvals {
       this.#expireLate(id)
       throw error
     })
-    if (answer.answer === 'deny') this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
     // What was said before all was forgotten, and written after it, is good for this call alone.
-    else this.#grant(waiting, answer, forgotten === this.#timesForgotten ? answer.answer : 'once')
-    return answer
+    const scope = forgotten === this.#timesForgotten ? answer.answer : 'once'
+    const isInTime =
+      answer.answer === 'deny' || scope === 'deny'
+        ? this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
+        : this.#grant(waiting, answer, scope)
+    if (!isInTime) throw this.#gone(id, this.#settled.get(id))
+    const notMade = answer.answer === 'deny' ? undefined : await waiting.fate?.report()
+    return notMade === undefined ? answer : { ...answer, notMade }
   }
 
   async #keep(approval: PendingApproval, answer: ApprovalAnswer): Promise<CountedAnswer> {
@@ -174,20 +190,26 @@ export class Approvals {
   }
 
   async #untilRecorded(id: string): Promise<void> {
-    await this.#recording.get(id)?.catch(() => undefined)
+    await this.#recording.get(id)?.recorded.catch(() => undefined)
   }
 
-  #refusal({ principal }: ApprovalSubject): SallyportError | undefined {
+  #unanswerable(): SallyportError | undefined {
     if (this.#closed !== undefined) return expired(`${this.#closed} before anybody answered`)
     const nobody = this.#options.nobody?.()
-    if (nobody !== undefined)
-      return new SallyportError('APPROVAL_REQUIRED', `This call needs approval, but ${nobody}.`, {
-        hint: 'It was not made.',
-      })
+    if (nobody === undefined) return undefined
+    return new SallyportError('APPROVAL_REQUIRED', `This call needs approval, but ${nobody}.`, {
+      hint: 'It was not made.',
+    })
+  }
+
+  /** Those that are being recorded have their place already: a crowd that comes at once is counted as one that comes in turn. */
+  #overload({ principal }: ApprovalSubject): SallyportError | undefined {
+    const owners = [...this.#recording.values()].map(({ owner }) => owner)
+    for (const { approval } of this.#waiting.values()) owners.push(ownerOf(approval.principal))
     const owner = ownerOf(principal)
-    const own = this.pending.filter((approval) => ownerOf(approval.principal) === owner).length
-    if (this.#waiting.size < MOST_PENDING && own < MOST_OF_OWNER) return undefined
-    return new SallyportError('OVERLOADED', `${this.#waiting.size} calls wait for approval, ${own} of this session.`, {
+    const own = owners.filter((one) => one === owner).length
+    if (owners.length < MOST_PENDING && own < MOST_OF_OWNER) return undefined
+    return new SallyportError('OVERLOADED', `${owners.length} calls wait for approval, ${own} of this session.`, {
       hint: 'Answer some of them: `sallyport approvals`.',
     })
   }
@@ -198,11 +220,11 @@ export class Approvals {
     return { ...subject, id: this.#options.newId(), requestedAt: new Date(now), expiresAt }
   }
 
-  #wait(approval: PendingApproval, cancellation: Cancellation): Promise<Grant | SallyportError> {
+  #wait(approval: PendingApproval, { cancellation, fate }: Asking): Promise<Grant | SallyportError> {
     return new Promise((settle) => {
       const patience = Math.max(0, approval.expiresAt.getTime() - this.#options.now())
       const timer = setTimeout(() => this.#expire(waiting), patience)
-      const waiting: Waiting = { approval, settle, timer, isAnswered: false }
+      const waiting: Waiting = { approval, settle, timer, fate, isAnswered: false }
       this.#waiting.set(approval.id, waiting)
       cancellation.onCancel((reason) => this.#end(waiting, callCancelled(reason)))
       if (this.#waiting.has(approval.id)) this.#tell({ kind: 'requested', approval })
@@ -225,12 +247,12 @@ export class Approvals {
     })
   }
 
-  #grant(waiting: Waiting, { by, via }: ApprovalAnswer, scope: Grant['scope']): void {
+  #grant(waiting: Waiting, { by, via }: ApprovalAnswer, scope: Grant['scope']): boolean {
     const { approval } = waiting
     const grant = { approval: approval.id, scope, by, via, definition: approval.definition }
     if (scope === 'session' && this.#waiting.has(approval.id))
       keep(this.#grants, [grantKey(approval), grant], MOST_GRANTS)
-    this.#settle(waiting, grant, `approved by ${by}`)
+    return this.#settle(waiting, grant, `approved by ${by}`)
   }
 
   /** Timers stand still while a machine sleeps: the clock decides whether there is still time. */
@@ -247,9 +269,12 @@ export class Approvals {
   }
 
   #end(waiting: Waiting, error: SallyportError): void {
-    if (!this.#settle(waiting, error, error.message)) return
-    // The call is refused whether or not this can be recorded; its refusal is a record of its own.
-    this.#options.record(expiredEvent(waiting.approval, error.message)).catch(() => undefined)
+    if (this.#settle(waiting, error, error.message)) this.#recordEnd(waiting.approval, error)
+  }
+
+  /** The call is refused whether or not this can be recorded; its refusal is a record of its own. */
+  #recordEnd(approval: PendingApproval, { message }: SallyportError): void {
+    this.#options.record(expiredEvent(approval, message)).catch(() => undefined)
   }
 
   /** False when it was over already. */

@@ -9,6 +9,7 @@ export {
 export { ApprovalHook } from './approval-hook.ts'
 export { type ApprovalView, approvalView } from './approval-view.ts'
 export { Approvals } from './approvals.ts'
+export { CallFate } from './call-fate.ts'
 export { keptPins, pinOf, readPins, recallPin, reviewedText } from './definition-pin.ts'
 export { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from './infer-policy.ts'
 export { leftApprovals } from './left-approvals.ts'

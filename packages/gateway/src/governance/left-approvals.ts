@@ -23,7 +23,7 @@ export async function leftApprovals(store: Pick<Store, 'find'>): Promise<readonl
 
 function expiredBy(event: Requested): Expired {
   const { call_id, trace_id, user, agent, profile, session, server, method, tool_name, is_mcp, approval } = event
-  const reason = 'The gateway ended before anybody answered.'
+  const reason = 'The gateway ended before an end of it was recorded.'
   const facts = { call_id, trace_id, user, agent, profile, session, server, method, tool_name, is_mcp }
   return { type: 'APPROVAL_EXPIRED', ...facts, approval, reason }
 }

@@ -1,6 +1,7 @@
 import { Cancellation, callCancelled, type Principal, SallyportError } from '@sallyport/core'
 import type { ApprovalSubject, Grant, PendingApproval } from './approval.ts'
 import { type Approvals, type Asking, grantKey } from './approvals.ts'
+import { CallFate } from './call-fate.ts'
 
 /**
  * How long the calls of agents are held that give up on a call sooner than a person answers, know no progress, and cannot
@@ -19,6 +20,7 @@ const MOST_HELD = 1_000
 interface Held {
   readonly outcome: Promise<Grant | SallyportError>
   readonly cancellation: Cancellation
+  readonly fate: CallFate
   approval: PendingApproval | undefined
   /** How many calls wait for it now. */
   waiting: number
@@ -68,25 +70,31 @@ export class PatientApprovals implements Inner {
       if (outcome instanceof SallyportError) return outcome
       if (held.isTaken) continue
       held.isTaken = true
+      if (asking.fate) held.fate.follow(asking.fate)
       return outcome
     }
   }
 
   #hold(key: string, subject: ApprovalSubject, { onPending }: Asking): Held {
     const cancellation = new Cancellation()
+    const fate = new CallFate()
     const outcome = this.#approvals.request(subject, {
       cancellation,
+      fate,
       onPending: (approval) => {
         held.approval = approval
         onPending?.(approval)
       },
     })
-    const held: Held = { outcome, cancellation, approval: undefined, waiting: 0, isTaken: false }
+    const held: Held = { outcome, cancellation, fate, approval: undefined, waiting: 0, isTaken: false }
     const [oldest] = this.#held.keys()
     if (this.#held.size >= MOST_HELD && oldest !== undefined) this.#held.delete(oldest)
     this.#held.set(key, held)
     const forget = (): void => void (this.#held.get(key) === held && this.#held.delete(key))
-    void outcome.then(() => setTimeout(forget, KEPT_MS).unref())
+    void outcome.then(() => {
+      if (held.waiting === 0) fate.kept()
+      setTimeout(forget, KEPT_MS).unref()
+    })
     return held
   }
 }

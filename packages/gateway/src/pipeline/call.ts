@@ -32,6 +32,8 @@ export interface Call {
   /** Whether its client can still get the answer; nothing where its leaving is a cancellation. */
   readonly isAwaited?: (() => boolean) | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
+  /** Somebody has approved it, and wants to know that it is on its way. */
+  readonly onSent?: (() => void) | undefined
   /** With `resources/subscribe`: whom to tell, and until when. */
   readonly subscription?: ResourceSubscription | undefined
 }

@@ -4,6 +4,7 @@ import {
   isJsonObject,
   type JsonObject,
   type Principal,
+  printForPerson,
   SallyportError,
   visibleText,
 } from '@sallyport/core'
@@ -11,8 +12,9 @@ import type { ApprovalAnswer, Approvals, PendingApproval } from '../governance/g
 import { type Client, lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
-/** What of the arguments is shown in a client's form. */
-const MOST_SHOWN = 2_000
+/** Agents cut a line that is longer than their window, and a form that is higher than it scrolls out of view. */
+const MAX_COLUMNS = 76
+const MAX_LINES = 24
 
 /** A client does not get to change the rules: `always` is not for it to say. */
 const CHOICES = [
@@ -20,6 +22,9 @@ const CHOICES = [
   { const: 'session', title: 'Approve it for the rest of this session' },
   { const: 'deny', title: 'Do not make it' },
 ] as const
+
+/** What a person can say where the form does not show everything that would be sent. */
+const DENIAL = CHOICES.filter(({ const: choice }) => choice === 'deny')
 
 export interface ClientApprovalOptions {
   readonly approvals: Pick<Approvals, 'answer' | 'onChange'>
@@ -39,13 +44,16 @@ export class ClientApproval {
   async ask({ client, principal }: Pick<Call, 'client' | 'principal'>, approval: PendingApproval): Promise<void> {
     const { approvals, mayApprove } = this.#options
     if (!client || !mayApprove(principal)) return
-    const question = approvalQuestion(approval, client)
+    const shown = showArguments(approval)
+    const choices = shown === undefined ? DENIAL : CHOICES
+    const question = approvalQuestion(client, { message: messageOf(approval, shown), choices })
     if (lackedBy(client, question) !== undefined) return
     const stop = approvals.onChange(({ kind, approval: { id } }) => {
       if (kind === 'settled' && id === approval.id) question.cancellation.cancel('it was answered')
     })
     try {
-      const said = readApproval(await client.ask(question), `${principal.user} (${principal.agent})`)
+      const by = `${principal.user} (${principal.agent})`
+      const said = readApproval(await client.ask(question), choices, by)
       // The right may have been taken away while the form was open.
       if (said && mayApprove(principal)) await approvals.answer(approval.id, said)
     } catch (error) {
@@ -64,25 +72,30 @@ export class ClientApproval {
 /** Codex 0.166 does not send a form off from a text that was left empty. */
 const NEEDS_EVERY_FIELD = /^codex\b/
 
+type Choices = readonly (typeof CHOICES)[number][]
+
 /** The question that an approval is to a client. */
-function approvalQuestion(approval: PendingApproval, { clientInfo }: Client): Question {
-  const answer = { type: 'string', title: 'Your answer', oneOf: CHOICES }
+function approvalQuestion(
+  { clientInfo }: Client,
+  { message, choices }: { readonly message: string; readonly choices: Choices },
+): Question {
+  const answer = { type: 'string', title: 'Your answer', oneOf: choices }
   const why = { type: 'string', title: 'Why (the agent is told)', maxLength: 500 }
   const properties = NEEDS_EVERY_FIELD.test(String(clientInfo?.name)) ? { answer } : { answer, why }
   const requestedSchema = { type: 'object', properties, required: ['answer'] }
   return {
     method: 'elicitation/create',
-    params: { message: messageOf(approval), requestedSchema },
+    params: { message, requestedSchema },
     cancellation: new Cancellation(),
   }
 }
 
 /** What the person in front of the client said; nothing where they closed the form. */
-function readApproval(answer: QuestionAnswer, by: string): ApprovalAnswer | undefined {
+function readApproval(answer: QuestionAnswer, choices: Choices, by: string): ApprovalAnswer | undefined {
   const result = 'result' in answer && isJsonObject(answer.result) ? answer.result : {}
   if (result.action === 'decline') return { answer: 'deny', by, via: 'client' }
   const content = result.action === 'accept' && isJsonObject(result.content) ? result.content : {}
-  const said = CHOICES.find(({ const: choice }) => choice === content.answer)
+  const said = choices.find(({ const: choice }) => choice === content.answer)
   return said && { answer: said.const, by, via: 'client', ...whyIn(content) }
 }
 
@@ -90,10 +103,26 @@ function whyIn({ why }: JsonObject): Pick<ApprovalAnswer, 'why'> {
   return typeof why === 'string' && why.trim() !== '' ? { why: cutText(why.trim(), 500) } : {}
 }
 
-function messageOf({ tool, server, risk, reason, arguments: args, id }: PendingApproval): string {
-  const printed = visibleText(JSON.stringify(args))
-  const rest = printed.length - MOST_SHOWN
-  const shown = rest > 0 ? `${printed.slice(0, MOST_SHOWN)}… (${rest} more: sallyport approvals show ${id})` : printed
-  // Agents cut a line that is longer than their window.
-  return `Approve a call of ${visibleText(tool)} on server ${server}?\n\nRisk: ${risk}.\n${reason}\n\nArguments: ${shown}`
+function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: string | undefined): string {
+  const asked = `of ${visibleText(tool)} on server ${server}`
+  if (shown !== undefined) return `Approve a call ${asked}?\n\nRisk: ${risk}.\n${reason}\n\nArguments:\n${shown}`
+  return [
+    `A call ${asked} waits for approval. Its arguments are too long for this form, so it cannot be approved here.`,
+    `Risk: ${risk}.\n${reason}`,
+    `To see all of it: sallyport approvals show ${id}\nTo approve it: sallyport approvals approve ${id}`,
+  ].join('\n\n')
+}
+
+/** The arguments in short lines, as a person can read them; undefined where that takes more room than a form has. */
+function showArguments({ arguments: args }: PendingApproval): string | undefined {
+  const lines = visibleLines(printForPerson(args)).flatMap((line) => splitLine(line))
+  return lines.length > MAX_LINES ? undefined : lines.join('\n')
+}
+
+const visibleLines = (text: string): readonly string[] => text.split('\n').map((line) => visibleText(line))
+
+function splitLine(line: string): readonly string[] {
+  const letters = [...line]
+  const count = Math.max(1, Math.ceil(letters.length / MAX_COLUMNS))
+  return Array.from({ length: count }, (_, at) => letters.slice(at * MAX_COLUMNS, (at + 1) * MAX_COLUMNS).join(''))
 }

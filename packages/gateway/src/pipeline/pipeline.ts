@@ -144,6 +144,12 @@ export class Pipeline {
     if (first.decision.outcome === 'allow') return this.#begin(asked, first, watch)
     if (first.decision.outcome === 'deny') return this.#refuse(first)
     const waiting = new WaitingCall(asked)
+    const answer = await this.#afterAsking(waiting, first, watch)
+    waiting.fate.ended(answer.kind === 'failure' ? answer.error : undefined)
+    return answer
+  }
+
+  async #afterAsking(waiting: WaitingCall, first: Trial, watch: CallWatch | undefined): Promise<Answer> {
     const trial = await this.#ask(waiting, first)
     if (trial instanceof SallyportError) return this.#refuse(first, trial)
     if (trial.decision.outcome === 'allow') return this.#begin(waiting.call, trial, watch)
@@ -178,6 +184,7 @@ export class Pipeline {
       const syncing = syncRecords(this.#options)
       const startedAt = performance.now()
       const span = watch?.sent(upstream?.config)
+      asked.onSent?.()
       const sendingBy = this.#asOfNow(trial).case.rules
       const sent = withoutSecretsIn(asked, sendingBy)
       const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, sendingBy, second))
@@ -216,7 +223,7 @@ export class Pipeline {
       waiting.begin()
       void this.#clients.ask(call, approval)
     }
-    const asking = { cancellation: call.cancellation, onPending }
+    const asking = { cancellation: call.cancellation, onPending, fate: waiting.fate }
     const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
     waiting.end()
     if (grant instanceof SallyportError) return grant

@@ -1,4 +1,5 @@
 import { callCancelled, type JsonObject, type SallyportError } from '@sallyport/core'
+import { CallFate } from '../governance/governance.ts'
 import type { Call } from './call.ts'
 
 /** Well below the minute after which many clients give up on a call that makes no progress. */
@@ -9,6 +10,7 @@ const STEP = 1e-6
 export class WaitingCall {
   /** The call as it goes on afterwards: what its server reports comes after what we said, and not below it. */
   readonly call: Call
+  readonly fate: CallFate = new CallFate()
   readonly #onProgress: Call['onProgress']
   #timer: NodeJS.Timeout | undefined
   #told = 0
@@ -17,7 +19,11 @@ export class WaitingCall {
   constructor(asked: Call) {
     const { onProgress } = asked
     this.#onProgress = onProgress
-    this.call = onProgress ? { ...asked, onProgress: (told) => this.#isHigher(told) && onProgress(told) } : asked
+    this.call = {
+      ...asked,
+      onSent: () => this.fate.sent(),
+      ...(onProgress && { onProgress: (told: JsonObject) => this.#isHigher(told) && onProgress(told) }),
+    }
   }
 
   begin(): void {

@@ -18,6 +18,7 @@ export interface HookVisit {
 /** The one write without a token: the signature of the body is the credential. */
 export async function serveHookAnswer({ request, response, id, hook }: HookVisit): Promise<void> {
   const body = await readBody(request, { limit: MOST_BYTES, hint: 'Send the decision and a reason alone.' })
-  await hook.take(id, { headers: request.headers, body })
-  response.writeHead(204).end()
+  const { notMade } = await hook.take(id, { headers: request.headers, body })
+  if (notMade === undefined) response.writeHead(204).end()
+  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ not_made: notMade }))
 }

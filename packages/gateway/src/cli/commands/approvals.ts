@@ -1,7 +1,7 @@
 import { SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
 import { agoText } from '../ago-text.ts'
-import { approvalFacts, changeText, outcomeText, timeLeft } from '../approval-text.ts'
+import { approvalFacts, approvalReminder, changeText, outcomeText, timeLeft } from '../approval-text.ts'
 import { watchApprovals } from '../approval-watch.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
@@ -14,6 +14,7 @@ import { withRecords } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import type { Column } from '../table.ts'
 import { askTerminal, isTerminal } from '../terminal-question.ts'
+import { visibleLine } from '../terminal-text.ts'
 
 const EXAMPLES: readonly Example[] = [
   ['approvals', 'The calls that wait for somebody to say yes'],
@@ -29,6 +30,8 @@ const ID = {
   parameters: [{ brief: 'Its id, or a beginning that no other has', placeholder: 'id', parse: String }],
 } as const
 
+/** Arguments that every list shows whole, also one of 80 columns. */
+const MAX_LISTED = 20
 /** As much as the API takes, and a model reads. */
 const MOST_WHY = 500
 
@@ -81,6 +84,7 @@ const approveCommand = defineCommand<ApproveFlags, [string]>({
   brief: 'Let a call be made',
   description:
     'Once, unless a flag says more. An approval holds for the very arguments that were shown.\n' +
+    'In a terminal, arguments that the list cuts are shown in full first, and need your yes.\n' +
     '--always changes tools.yaml: the change is shown first, and needs your yes.',
   examples: [
     ['approvals approve 3f9a', 'This once'],
@@ -90,7 +94,7 @@ const approveCommand = defineCommand<ApproveFlags, [string]>({
   flags: {
     session: { kind: 'boolean', optional: true, withNegated: false, brief: 'For the rest of the session' },
     always: { kind: 'boolean', optional: true, withNegated: false, brief: 'For good, for all arguments' },
-    yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask before tools.yaml is changed' },
+    yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask first' },
     why,
   },
   positional: ID,
@@ -153,12 +157,25 @@ interface Answering {
 
 async function answerOne({ context, flags, screen, id: typed }: Answering, wish: ApprovalWish): Promise<void> {
   const answered = await withRecords(context, flags, async (client) => {
-    const { id } = await findApproval(client, typed)
+    const approval = await findApproval(client, typed)
+    const { id } = approval
     if (wish.answer === 'always') await consent(client, { context, flags, screen, id })
+    else if (wish.answer !== 'deny') await showFirst(approval, { context, flags, screen, id })
     return client.answerApproval(id, wish)
   })
   if (screen.json) return screen.dataJson(answered)
   screen.say(outcomeText(answered))
+}
+
+/** The list cuts long arguments: whoever has seen no more than that is shown all of it, and asked. */
+async function showFirst(approval: ApprovalView, { context, flags, screen }: Answering): Promise<void> {
+  if (flags.yes || screen.json || !isTerminal(context)) return
+  if (visibleLine(JSON.stringify(approval.arguments)).length <= MAX_LISTED) return
+  screen.facts(approvalFacts(approval, context.now()))
+  const reminder = approvalReminder(approval)
+  if (reminder !== undefined) screen.say(reminder)
+  if (/^y(es)?$/i.test((await askTerminal('Let it be made? [y/N] ', context)) ?? '')) return
+  throw new SallyportError('CALL_CANCELLED', 'Nothing was approved, and the call still waits.')
 }
 
 /** GOV-21: what is written for good is shown first. */

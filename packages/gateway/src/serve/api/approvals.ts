@@ -48,6 +48,9 @@ const answeredSchema = z
     unwritten: z.string().optional().openapi({
       description: 'Why tools.yaml could not be changed: then `always` counts once, and the rule was not written.',
     }),
+    notMade: z.string().optional().openapi({
+      description: 'Why the call was not made, or how it failed at once, though it was approved.',
+    }),
     change: changeSchema.optional().openapi({ description: 'Of `always`: what it writes into tools.yaml.' }),
   })
   .openapi('AnsweredApproval')
@@ -110,10 +113,11 @@ const shown = (approval: PendingApproval): ShownApproval => approvalView(approva
 
 function answeredView(
   approval: ShownApproval,
-  { answer, unwritten }: Pick<CountedAnswer, 'answer' | 'unwritten'>,
+  { answer, unwritten, notMade }: Pick<CountedAnswer, 'answer' | 'unwritten' | 'notMade'>,
   change: LineChange | undefined,
 ): AnsweredApproval {
-  if (unwritten !== undefined) return { approval, answer, unwritten }
-  if (!change) return { approval, answer }
-  return { approval, answer, change: { ...change, removed: [...change.removed], added: [...change.added] } }
+  const answered = { approval, answer, ...(notMade !== undefined && { notMade }) }
+  if (unwritten !== undefined) return { ...answered, unwritten }
+  if (!change) return answered
+  return { ...answered, change: { ...change, removed: [...change.removed], added: [...change.added] } }
 }

@@ -1,0 +1,81 @@
+import { type JsonObject, printForPerson, visibleText } from '@sallyport/core'
+import { constantFrom, dictionary, nat, oneof, sample, string, tuple } from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { ApprovalAnswer, PendingApproval } from '../governance/governance.ts'
+import type { Client, Question } from '../upstream/upstream.ts'
+import { ClientApproval } from './client-approval.ts'
+
+const PRINCIPAL = { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' } as const
+
+/** What the form of a client shows of these arguments, and what counts of the answer that it gives. */
+async function ask(args: JsonObject, answer = 'once') {
+  const questions: Question[] = []
+  const answers: ApprovalAnswer[] = []
+  const client = {
+    capabilities: { elicitation: {} },
+    ask: async (question: Question) => {
+      questions.push(question)
+      return { result: { action: 'accept', content: { answer } } }
+    },
+  } as unknown as Client
+  const approval = { id: 'a1', tool: 'mcp__x__run', server: 'x', risk: 'high', reason: 'high risk', arguments: args }
+  const clients = new ClientApproval({
+    approvals: {
+      onChange: () => () => true,
+      answer: async (_, said) => {
+        answers.push(said)
+        return said
+      },
+    },
+    mayApprove: () => true,
+    onBug: (error) => expect.unreachable(String(error)),
+  })
+  await clients.ask({ client, principal: PRINCIPAL }, approval as unknown as PendingApproval)
+  const { message, requestedSchema } = (questions[0]?.params ?? {}) as any
+  const choices: readonly string[] = requestedSchema.properties.answer.oneOf.map((one: any) => one.const)
+  return { message, choices, answers }
+}
+
+const padding = tuple(constantFrom(' ', '\u3164', '\n', 'x', '\u202e', '\u2800', '\t'), nat(4_000)).map(
+  ([char, count]) => char.repeat(count),
+)
+const value = oneof(string({ unit: 'binary', maxLength: 200 }), padding)
+
+describe('the form in which a client asks its user', () => {
+  it('shows all that would be sent, or cannot be used to approve it', async () => {
+    const cases = sample(dictionary(string({ maxLength: 10 }), value, { maxKeys: 4 }), 200)
+    let [whole, refused] = [0, 0]
+    for (const args of cases) {
+      const { message, choices, answers } = await ask(args)
+      const shown = message.split('Arguments:\n')[1]
+      if (choices.length > 1) {
+        whole++
+        const expected = printForPerson(args).split('\n').map(visibleText).join('')
+        expect(shown?.replaceAll('\n', '')).toBe(expected)
+        expect(
+          Math.max(
+            ...String(message)
+              .split('\n')
+              .map((line) => [...line].length),
+          ),
+        ).toBeLessThan(120)
+        expect(answers).toMatchObject([{ answer: 'once' }])
+      } else {
+        refused++
+        expect(choices).toEqual(['deny'])
+        expect(message).toContain('sallyport approvals show a1')
+        expect(answers).toEqual([])
+      }
+    }
+    expect(Math.min(whole, refused)).toBeGreaterThan(0)
+  })
+
+  it('cannot be used to approve what an agent has padded', async () => {
+    const padded = await ask({ command: `ls ${' '.repeat(1_990)} && rm -rf /` })
+    expect(padded.choices).toEqual(['deny'])
+    expect(padded.answers).toEqual([])
+    expect((await ask({ command: `ls ${' '.repeat(1_990)}` }, 'deny')).answers).toMatchObject([{ answer: 'deny' }])
+    const deep = JSON.parse(`${'{"a":'.repeat(900)}"rm -rf /"${'}'.repeat(900)}`)
+    expect((await ask(deep)).choices).toEqual(['deny'])
+  })
+})
