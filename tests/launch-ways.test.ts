@@ -83,13 +83,6 @@ describe(`${promise('AG-17')} a run`, () => {
 })
 
 describe(`${promise('AG-16')} an agent that cannot be held to our server`, () => {
-  it('is not started: the command that connects it is named instead', async () => {
-    const { home, state } = bench().place
-    const { code, stderr } = await runCommand(['run', 'cursor', '--home', home, '--state', state])
-    expect(code).toBe(2)
-    expect(stderr).toContain('sallyport connect cursor')
-  })
-
   it('that uses no MCP servers at all has nothing to be connected with', async () => {
     const { home, state } = bench().place
     for (const command of ['run', 'connect']) {
@@ -119,10 +112,10 @@ describe(`${promise('AG-16')} an agent that cannot be held to our server`, () =>
     expect(printed.code).toBe(0)
     expect(at.userFiles()).toEqual(before)
     const { gw } = JSON.parse(printed.stdout).mcpServers
-    expect(gw.env).toEqual({ SALLYPORT_TOKEN: `\${env:SALLYPORT_TOKEN}` })
-    const token = /SALLYPORT_TOKEN=(spa_\S+)/.exec(printed.stderr)?.[1] ?? ''
+    expect(gw.env).toEqual({ SALLYPORT_TOKEN_CURSOR_REVIEWER: `\${env:SALLYPORT_TOKEN_CURSOR_REVIEWER}` })
+    const token = /SALLYPORT_TOKEN_CURSOR_REVIEWER=(spa_\S+)/.exec(printed.stderr)?.[1] ?? ''
     expect(printed.stdout).not.toContain(token)
-    const env = { ...process.env, SALLYPORT_TOKEN: token }
+    const env = { ...process.env, SALLYPORT_TOKEN_CURSOR_REVIEWER: token }
     const window = new StdioClient(spawn(gw.command, gw.args, { stdio: 'pipe', env }))
     undo.push(() => window.kill())
     await window.initialize()
@@ -131,5 +124,78 @@ describe(`${promise('AG-16')} an agent that cannot be held to our server`, () =>
     await runCommand(['token', 'revoke', id, ...where])
     await once(window.child, 'exit')
     expect(window.stderr).toContain('no longer counts')
+  })
+})
+
+describe(`${promise('AG-16')} connect`, () => {
+  interface Connected {
+    readonly agent: string
+    readonly entry: string
+    readonly variable: string
+    readonly token: string
+    readonly token_way: string
+  }
+
+  const connect = async (at: LaunchBench, agent: string): Promise<Connected> => {
+    const { home, state } = at.place
+    const printed = await runCommand(['connect', agent, '--json', '--home', home, '--state', state], {
+      env: at.environment(),
+    })
+    return JSON.parse(printed.stdout)
+  }
+
+  /** The command of an entry, in whatever the agent writes it. */
+  const argsIn = ({ entry }: Connected): readonly string[] =>
+    entry.startsWith('[') ? JSON.parse(/^args = (.*)$/m.exec(entry)?.[1] ?? '[]') : JSON.parse(entry).mcpServers.gw.args
+
+  const open = (connected: Connected, env: NodeJS.ProcessEnv): StdioClient => {
+    const window = new StdioClient(spawn(process.execPath, argsIn(connected), { stdio: 'pipe', env }))
+    undo.push(() => window.kill())
+    return window
+  }
+
+  it('gives each agent a variable of its own, so that one environment with both tokens mixes nobody up', async () => {
+    const at = bench()
+    at.writeProfiles({
+      CODEX: { DEFAULT: { selected_mcp_tools: ['one/echo'] } },
+      CLAUDE_CODE: { DEFAULT: { selected_mcp_tools: [] } },
+    })
+    const both = [await connect(at, 'codex'), await connect(at, 'claude-code')] as const
+    expect(both.map(({ variable }) => variable)).toEqual(['SALLYPORT_TOKEN_CODEX', 'SALLYPORT_TOKEN_CLAUDE_CODE'])
+    const env = { ...process.env, ...Object.fromEntries(both.map(({ variable, token }) => [variable, token])) }
+    const [codex, claude] = both.map((one) => open(one, env))
+    for (const window of [codex, claude]) await window?.initialize()
+    expect(await codex?.toolNames()).toEqual(['one_echo'])
+    expect(await claude?.toolNames()).toEqual([])
+  })
+
+  it.each([
+    ['is not set', undefined],
+    ['is empty', ''],
+    ['holds the text', `\${SALLYPORT_TOKEN_CODEX}`],
+  ])('leads to a window that does not speak for somebody else where the variable %s', async (trouble, value) => {
+    const at = bench()
+    const connected = await connect(at, 'codex')
+    const window = open(connected, { ...process.env, SALLYPORT_TOKEN: 'spa_other', SALLYPORT_TOKEN_CODEX: value })
+    const [code] = await once(window.child, 'exit')
+    expect(code).toBe(4)
+    expect(window.stderr).toContain(`The variable SALLYPORT_TOKEN_CODEX ${trouble}`)
+  })
+
+  it('writes the token into the entry of an agent that cannot read variables', async () => {
+    const { entry, variable, token, token_way: way } = await connect(bench(), 'claude-desktop')
+    expect(way).toBe('pasted')
+    expect(JSON.parse(entry).mcpServers.gw.env).toEqual({ [variable]: token })
+  })
+
+  it('is what run shows of an agent that cannot be told for one run, without a token', async () => {
+    const at = bench()
+    const { home, state } = at.place
+    const where = ['--home', home, '--state', state]
+    const shown = await runCommand(['run', 'cursor', ...where], { env: at.environment() })
+    expect(shown.code).toBe(0)
+    expect(JSON.parse(shown.stdout).mcpServers.gw.args).toContain('--token-from')
+    expect(shown.stderr).toMatch(/nothing is started[\s\S]*sallyport connect cursor/)
+    expect(shown.stdout + shown.stderr).not.toContain('spa_')
   })
 })

@@ -5,7 +5,7 @@ import type { GatewayWindow } from './agent-overlay.ts'
 import { overlayOf } from './overlays.ts'
 import { tomlValue } from './toml-value.ts'
 
-/** How our window gets its token: from a variable that the entry names, or with all others, or not without being told it. */
+/** How our window gets its token: from a variable that the entry names, or with all others, or from the entry itself. */
 export type TokenWay = 'named' | 'inherited' | 'pasted'
 
 export interface ConnectEntry {
@@ -21,6 +21,8 @@ export interface ConnectOptions {
   readonly window: GatewayWindow
   /** The environment variable that holds the token. */
   readonly variable: string
+  /** For an agent that cannot read variables; without it, what a person has to put there. */
+  readonly token?: string | undefined
 }
 
 interface Manner {
@@ -55,14 +57,14 @@ const MANNERS: Readonly<Record<string, Manner>> = {
 }
 
 /** The entry that connects an agent with the gateway for good, for a person to paste (AG-16). */
-export function connectEntry(adapter: AgentAdapter, { place, window, variable }: ConnectOptions): ConnectEntry {
+export function connectEntry(adapter: AgentAdapter, { place, window, variable, token }: ConnectOptions): ConnectEntry {
   const file = adapter.nativeFiles(place).find(({ scope }) => scope === 'user')
   const manner = MANNERS[adapter.id] ?? {}
   const written = overlayOf(adapter.id)?.entry(window) ?? { ...manner.extra, ...window }
   const isToml = extname(file?.path ?? '') === '.toml'
   if (isToml) return { file: file?.path, text: tomlTable({ ...written, env_vars: [variable] }), tokenWay: 'named' }
   const way = manner.way ?? (manner.value ? 'named' : 'pasted')
-  const value = manner.value?.(variable) ?? '<the token>'
+  const value = manner.value?.(variable) ?? token ?? '<the token>'
   const entry = way === 'inherited' ? written : { ...written, [manner.key ?? 'env']: { [variable]: value } }
   return { file: file?.path, text: `${JSON.stringify(nested(adapter, file, entry), undefined, 2)}\n`, tokenWay: way }
 }

@@ -10,6 +10,7 @@ export interface ServeFlags {
   readonly background?: boolean
   readonly launch?: string
   readonly window?: string
+  readonly tokenFrom?: string
 }
 
 export const serveCommand = defineCommand<ServeFlags>({
@@ -72,6 +73,14 @@ export const serveCommand = defineCommand<ServeFlags>({
       hidden: true,
       placeholder: 'number',
       brief: 'Which window of the run to be',
+    },
+    tokenFrom: {
+      kind: 'parsed',
+      parse: String,
+      optional: true,
+      hidden: true,
+      placeholder: 'variable',
+      brief: 'The variable that holds the token of this window (SALLYPORT_TOKEN)',
     },
   },
   run: async (context, flags) => {

@@ -14,6 +14,7 @@ import { joinGateway } from './join-gateway.ts'
 import { readLaunchToken, runLives } from './launch/run-folder.ts'
 import type { ServeFlags } from './serve-command.ts'
 import { relayStdio } from './stdio-relay.ts'
+import { readToken, withoutTokens } from './token-variable.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
@@ -65,7 +66,8 @@ async function sharedJoin(
   onLost: (reason: string) => void,
 ): Promise<() => Promise<Duplex>> {
   const { home, state } = await findHome(context, flags)
-  const { SALLYPORT_TOKEN: token, ...environment } = context.environment
+  const token = readToken(context.environment, flags.tokenFrom)
+  const environment = withoutTokens(context.environment)
   const onSilence = (error: SallyportError): void => onLost(error.text)
   return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onSilence })
 }

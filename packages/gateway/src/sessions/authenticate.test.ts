@@ -92,6 +92,20 @@ describe('the Authorization header', () => {
       expect(refusalOf(authenticate(other)).challenge).toBe('Bearer realm="sallyport"')
   })
 
+  it.each([
+    ['Bearer', 'The bearer token is empty.'],
+    ['Bearer ', 'The bearer token is empty.'],
+    [`Bearer \${SALLYPORT_TOKEN_CURSOR}`, 'the name of a variable'],
+    [`Bearer \${env:SALLYPORT_TOKEN_CURSOR}`, 'the name of a variable'],
+    ['Bearer {env:TOKEN}', 'the name of a variable'],
+    ['bearer $TOKEN', 'the name of a variable'],
+    ['Bearer <the token>', 'the name of a variable'],
+  ])('says what is wrong with %j, which is no token that anybody made', (header, words) => {
+    expect(authenticator().authenticate(header)).toMatchObject({
+      refused: { code: 'UNAUTHENTICATED', message: expect.stringContaining(words) },
+    })
+  })
+
   it('knows no case in its scheme', async () => {
     const { token } = await mintFor(tokens)
     for (const scheme of ['bearer', 'BEARER', 'Bearer'])

@@ -82,7 +82,7 @@ export class Authenticator {
   #identify(authorization: string): Authentication | Promise<Authentication> {
     if (authorization.length > MAX_HEADER_LENGTH) return this.#refuse(MALFORMED)
     const token = BEARER.exec(authorization)?.[1]
-    if (token === undefined) return this.#refuse(/^bearer\b/i.test(authorization) ? MALFORMED : ABSENT)
+    if (token === undefined) return this.#refuse(unreadable(authorization))
     if (LOCAL.test(token)) return this.#local(token, authorization)
     return this.#jwt === undefined ? this.#refuse(UNKNOWN) : this.#foreign(token, authorization, this.#jwt)
   }
@@ -128,8 +128,21 @@ const REALM = 'Bearer realm="sallyport"'
 const HINT =
   'Send "Authorization: Bearer <token>" with a token of `sallyport token`, or the one in tokens/agent of the state.'
 
+/** What people send whose variable is not set where the client was started. */
+function unreadable(authorization: string): Refusal {
+  if (!/^bearer\b/i.test(authorization)) return ABSENT
+  const sent = authorization.slice('bearer'.length).trim()
+  if (sent === '') return EMPTY
+  return /\$\{|\{env:|\{\{|^\$\w|^<.*>$/.test(sent) ? REFERENCE : MALFORMED
+}
+
 /** One value for all who come without: a flood of them costs no stack trace each. */
 const ABSENT: Refusal = { ...unauthenticated('The request carries no bearer token.', REALM), credential: 'missing' }
+const EMPTY = unauthenticated('The bearer token is empty.', invalidToken('empty'))
+const REFERENCE = unauthenticated(
+  `The bearer token is the name of a variable, such as \${TOKEN}, which the client did not replace by its value.`,
+  invalidToken('a variable that was not replaced'),
+)
 const MALFORMED = unauthenticated('The Authorization header is not one bearer token.', invalidToken('malformed'))
 const UNKNOWN = unauthenticated('The token is not known here, or has expired or been revoked.', invalidToken('unknown'))
 const BUSY: Refusal = {

@@ -1,11 +1,19 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { type Environment, unknownVariables } from '../../config/config.ts'
 import { findSqliteProblem } from '../../store/store.ts'
+import { withoutTokens } from '../token-variable.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
 const OLDEST_NODE = [20, 19] as const
 /** Read elsewhere than in config/environment.ts: by this command line, by the servers that we start, and by those that are made with the kit. */
-const ALSO_KNOWN = ['SALLYPORT_DEBUG', 'SALLYPORT_MARK', 'SALLYPORT_DATA', 'SALLYPORT_USER_ID', 'SALLYPORT_SESSION_ID']
+const ALSO_KNOWN = [
+  'SALLYPORT_DEBUG',
+  'SALLYPORT_LAUNCH',
+  'SALLYPORT_MARK',
+  'SALLYPORT_DATA',
+  'SALLYPORT_USER_ID',
+  'SALLYPORT_SESSION_ID',
+]
 
 export interface Machine {
   readonly nodeVersion: string
@@ -58,7 +66,7 @@ function checkWatchdog(platform: string): readonly Check[] {
 }
 
 function checkVariables(environment: Environment): readonly Check[] {
-  const unknown = unknownVariables(environment, ALSO_KNOWN)
+  const unknown = unknownVariables(withoutTokens(environment), ALSO_KNOWN)
   if (unknown.length === 0) return [ok('environment', 'All SALLYPORT_* variables are known')]
   return unknown.map((sentence) => warning('environment', sentence, 'Correct its name, or unset it.'))
 }

@@ -4,6 +4,7 @@ import type { CliContext } from '../cli-context.ts'
 import { createSocketExchange } from '../exchange.ts'
 import type { FoundHome } from '../find-home.ts'
 import { GatewayClient } from '../gateway-client.ts'
+import { withoutTokens } from '../token-variable.ts'
 import { runAgent } from './agent-process.ts'
 import { openGatewayHold } from './gateway-hold.ts'
 import type { LaunchPlan } from './launch-plan.ts'
@@ -90,7 +91,7 @@ async function start({ context, run, plan }: Launch, { signals, tokens }: Start)
   writeRun(run, plan, tokens)
   if (signals.early) return exitCodeFor(signals.early)
   // A token of `connect` may give more than this run's profile does.
-  const environment = { ...context.environment, SALLYPORT_TOKEN: undefined, ...plan.environment }
+  const environment = { ...withoutTokens(context.environment), ...plan.environment }
   const { program, args } = plan
   try {
     return await runAgent({ program, args, environment, cwd: context.cwd, signals })

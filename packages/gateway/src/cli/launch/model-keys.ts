@@ -1,3 +1,5 @@
+import { isTokenVariable } from '../token-variable.ts'
+
 /** Variables with which agents pay for their model. No server behind the gateway has any business with them. */
 const MODEL_KEYS: ReadonlySet<string> = new Set([
   'AMP_API_KEY',
@@ -32,6 +34,6 @@ const MODEL_KEYS: ReadonlySet<string> = new Set([
 /** The environment of a gateway that a run starts. */
 export function withoutModelKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !MODEL_KEYS.has(name) && name !== 'SALLYPORT_TOKEN'),
+    Object.entries(environment).filter(([name]) => !MODEL_KEYS.has(name) && !isTokenVariable(name)),
   )
 }

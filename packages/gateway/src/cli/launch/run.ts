@@ -1,9 +1,10 @@
 import { SallyportError } from '@sallyport/core'
-import { type AgentAdapter, findAdapter } from '../../agents/agents.ts'
+import { type AgentAdapter, findAdapter, overlayOf } from '../../agents/agents.ts'
 import { placeOf } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
+import { showEntry } from './connect.ts'
 import { readGatewayServers } from './gateway-servers.ts'
 import { launch } from './launch.ts'
 import { planLaunch } from './launch-plan.ts'
@@ -24,7 +25,10 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   const [name = '', ...args] = words
   const { profile: variant = 'default', tools, native, print } = flags
   const adapter = findAdapter(name)
-  const { home, state, content } = await findHome(context, flags)
+  const found = await findHome(context, flags)
+  if (adapter.supportsMcp && overlayOf(adapter.id) === undefined)
+    return showEntry(context, flags, { adapter, found, variant })
+  const { home, state, content } = found
   const { selection, session } = await readLaunchProfile({ home, state }, { agent: adapter.id, variant })
   const folder = nameRunFolder(state)
   const plan = await planLaunch({

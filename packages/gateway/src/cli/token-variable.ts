@@ -1,0 +1,46 @@
+import { quoteText, SallyportError } from '@sallyport/core'
+import type { Environment } from '../config/config.ts'
+
+/** Read where an entry names no variable of its own. */
+export const SHARED_VARIABLE = 'SALLYPORT_TOKEN'
+
+/** Whether a variable holds a token of ours: nobody whom we start has any business with it. */
+export const isTokenVariable = (name: string): boolean =>
+  name === SHARED_VARIABLE || name.startsWith(`${SHARED_VARIABLE}_`)
+
+/** The variable in which one agent finds its token, so that two agents of one user are never mixed up. */
+export function tokenVariable(agent: string, variant: string): string {
+  const parts = variant.toLowerCase() === 'default' ? [agent] : [agent, variant]
+  return [SHARED_VARIABLE, ...parts.map((part) => part.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_'))].join('_')
+}
+
+export const withoutTokens = (environment: Environment): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !isTokenVariable(name)))
+
+/** What agents leave in the place of a variable that they do not know, in all their ways to write one. */
+const REFERENCE = /\$\{|\{env:|\{\{|^\$\w|^%\w+%$|^<.*>$/
+
+/**
+ * The token that a window speaks for. Whoever names a variable means one that is set: without it the window would have
+ * the tools of somebody else.
+ */
+export function readToken(environment: Environment, named: string | undefined): string | undefined {
+  const variable = named ?? SHARED_VARIABLE
+  const value = Object.hasOwn(environment, variable) ? environment[variable] : undefined
+  if (value === undefined && named === undefined) return undefined
+  const trouble = troubleWith(value)
+  if (trouble === undefined) return value
+  throw new SallyportError(
+    'UNAUTHENTICATED',
+    `The variable ${variable} ${trouble}; expected the token of this window.`,
+    {
+      hint: `Set ${variable} where the agent is started from, or make a new token with \`sallyport connect <agent>\`.`,
+    },
+  )
+}
+
+function troubleWith(value: string | undefined): string | undefined {
+  if (value === undefined) return 'is not set'
+  if (value.trim() === '') return 'is empty'
+  return REFERENCE.test(value) ? `holds the text ${quoteText(value, 60)}, which the agent did not replace` : undefined
+}
