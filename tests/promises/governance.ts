@@ -72,7 +72,7 @@ export const GOVERNANCE_PROMISES = {
     state: 'built',
   },
   'GOV-18': {
-    text: 'Keys and tokens are refused in arguments, taken out of results and of what servers tell, and in no record or error',
+    text: 'Keys and tokens are refused in arguments, taken out of results and of what servers tell, and in no record or error; what a server is given never comes back from it',
     state: 'built',
   },
   'GOV-19': {

@@ -79,7 +79,7 @@ export {
   traceIdOf,
 } from './protocol.ts'
 export { isRandom } from './random-looking.ts'
-export { redactJson, redactJsonInSteps, redactJsonText } from './redact-json.ts'
+export { redactJson, redactJsonInSteps, redactJsonText, redactMember, type ShowText } from './redact-json.ts'
 export { repeatsName } from './repeated-names.ts'
 export { invalidMember, RESULT_SHAPE, resultShape } from './result-shape.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'

@@ -35,7 +35,7 @@ function jsonWith(secret: string): fc.Arbitrary<Json> {
 }
 
 function inSteps(json: string, except: ReadonlySet<string>, length: number): { shown: string; steps: number } {
-  const redaction = redactJsonInSteps(json, except, length)
+  const redaction = redactJsonInSteps(json, { except, length })
   for (let steps = 1; ; steps++) {
     const { done, value } = redaction.next()
     if (done) return { shown: value, steps }

@@ -1,4 +1,4 @@
-import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans, redactText } from './find-secrets.ts'
+import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans } from './find-secrets.ts'
 import type { Json, JsonObject } from './json.ts'
 import { jsonTexts } from './json-texts.ts'
 
@@ -21,6 +21,9 @@ function behind({ length }: string, found: readonly FoundSecret[]): readonly Fou
 /** A quick look at whether a shape might be announced by such a name. */
 const TELLS = /pass|secret|key$|token$|authorization$/i
 
+/** A string of JSON as it may be shown; `name` is that of the member whose value it is, empty if there is none. */
+export type ShowText = (name: string, text: string) => string
+
 /** The same value with every secret in its texts and names replaced; the very same where there is none. */
 export function redactJson(value: Json): Json {
   return redacted(value, '')
@@ -37,7 +40,7 @@ function redacted(value: Json, name: string): Json {
 }
 
 function redactedObject(object: JsonObject): JsonObject {
-  const names = new FreshNames()
+  const names = new FreshNames(redactMember)
   const entries = Object.entries(object) as (readonly [string, Json])[]
   let isChanged = false
   const members = entries.map(([name, value]): readonly [string, Json] => {
@@ -52,17 +55,23 @@ function redactedObject(object: JsonObject): JsonObject {
 
 /** Names with a secret in them must not become one and the same. */
 class FreshNames {
+  readonly #show: ShowText
   #count = 0
 
+  constructor(show: ShowText) {
+    this.#show = show
+  }
+
   redact(name: string): string {
-    const shown = redactText(name)
+    const shown = this.#show('', name)
     if (shown === name) return name
     this.#count++
     return this.#count === 1 ? shown : `${shown} ${this.#count}`
   }
 }
 
-function redactMember(name: string, text: string): string {
+/** Without what has the shape of a secret. */
+export function redactMember(name: string, text: string): string {
   const found = secretsOfMember(name, text)
   const shown = found.length === 0 ? text : redactSpans(text, found)
   return mayHideJson(shown) ? redactJsonText(shown) : shown
@@ -84,7 +93,7 @@ export function mayHideJson(text: string): boolean {
  * outermost object that are named in `except` are left alone.
  */
 export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NAMES): string {
-  const steps = redactJsonInSteps(json, except, Number.POSITIVE_INFINITY)
+  const steps = redactJsonInSteps(json, { except, length: Number.POSITIVE_INFINITY })
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value
@@ -94,13 +103,19 @@ export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NA
 /** A text takes as long as so many characters of it, be it ever so short. */
 const WEIGHT_OF_TEXT = 100
 
-/** The same, step by step, each over about so many characters: others may have their turn in between. */
+export interface RedactionSteps {
+  readonly except: ReadonlySet<string>
+  /** About so many characters in each step. */
+  readonly length: number
+  readonly show?: ShowText
+}
+
+/** The same, step by step: others may have their turn in between. */
 export function* redactJsonInSteps(
   json: string,
-  except: ReadonlySet<string>,
-  length: number,
+  { except, length, show = redactMember }: RedactionSteps,
 ): Generator<undefined, string> {
-  const names = new FreshNames()
+  const names = new FreshNames(show)
   let out = ''
   let copied = 0
   let seen = 0
@@ -113,10 +128,10 @@ export function* redactJsonInSteps(
       yield
     }
     if (role === 'value' && depth === 1 && except.has(name)) continue
-    const isLarge = text.length > length
+    const isLarge = text.length > length && show === redactMember
     let shown: string
     if (role === 'name') shown = names.redact(text)
-    else shown = isLarge ? yield* redactLarge(name, text, length) : redactMember(name, text)
+    else shown = isLarge ? yield* redactLarge(name, text, length) : show(name, text)
     if (shown === text) continue
     out += json.slice(copied, start) + JSON.stringify(shown)
     copied = end
@@ -130,7 +145,7 @@ function* redactLarge(name: string, text: string, length: number): Generator<und
   const found = behind(telling, yield* findSecretsInSteps(telling + text, length))
   const shown = found.length === 0 ? text : redactSpans(text, found)
   yield
-  return mayHideJson(shown) ? yield* redactJsonInSteps(shown, NO_NAMES, length) : shown
+  return mayHideJson(shown) ? yield* redactJsonInSteps(shown, { except: NO_NAMES, length }) : shown
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set()

@@ -45,6 +45,7 @@ describe('an entry of the Docker MCP Gateway', () => {
         isolatedTools: [],
         result: undefined,
         maxMessageBytes: 64 * 1024 ** 2,
+        credentials: [],
         fromVariables: [],
         trusted: false,
         place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },

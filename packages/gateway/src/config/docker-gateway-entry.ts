@@ -43,6 +43,7 @@ export function createDockerDefault(
     givenName: undefined,
     entry: { type: 'docker-gateway' },
     fromVariables: [],
+    credentials: [],
     spot: { offset: 0, key: '', origin: 'written', children: new Map() },
     place: { file: 'MCP_GATEWAY_ENABLED', line: 0 },
   }

@@ -13,6 +13,7 @@ export interface EntrySource<Entry> {
   readonly givenName: string | undefined
   readonly entry: Entry
   readonly fromVariables: readonly string[]
+  readonly credentials: readonly string[]
   readonly spot: Spot
   readonly place: Place
   readonly home: string
@@ -49,6 +50,7 @@ export function readCommon(source: EntrySource<CommonEntry>) {
     isolatedTools: entry.isolatedTools ?? [],
     result: entry.result,
     fromVariables: source.fromVariables,
+    credentials: source.credentials,
     trusted: entry.trusted ?? false,
     place: source.place,
   } as const

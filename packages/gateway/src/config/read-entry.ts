@@ -1,5 +1,6 @@
 import { secretsAmong } from '@sallyport/core'
-import { serverSchema } from './config-schema.ts'
+import { type ServerEntry, serverSchema } from './config-schema.ts'
+import { findCredentials, type GivenValues } from './credentials.ts'
 import { readDockerGateway } from './docker-gateway-entry.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
@@ -56,10 +57,10 @@ function readSource<Entry extends CommonEntry>(
 ): EntrySource<Entry> | undefined {
   const { log, file, home, userHome, spelling } = reading
   const unset: [Subject, string][] = []
-  const fromVariables = new Set<string>()
+  const fromVariables = new Map<string, string>()
   const lookup = (variable: string): string | undefined => {
     const value = reading.lookup(variable)
-    if (value !== undefined) fromVariables.add(value)
+    if (value !== undefined) fromVariables.set(variable, value)
     return value
   }
   const normalised = normalise(located, schema, {
@@ -75,8 +76,15 @@ function readSource<Entry extends CommonEntry>(
   return {
     ...{ id, entry, home, userHome, log },
     givenName: name === id ? undefined : name,
-    fromVariables: secretsAmong(fromVariables),
+    fromVariables: secretsAmong(fromVariables.values()),
+    credentials: findCredentials({ fromVariables, ...givenIn(entry) }),
     spot: normalised.spot,
     place: { file, line: log.lineOf(located) },
   }
+}
+
+/** Both kinds of servers, whichever this one is. */
+function givenIn(entry: CommonEntry): Omit<GivenValues, 'fromVariables'> {
+  const { headers, env, environment, url, httpUrl } = entry as CommonEntry & Partial<ServerEntry>
+  return { headers, env: env ?? environment, url: url ?? httpUrl }
 }

@@ -6,4 +6,9 @@ export function sameServer(a: ServerConfig, b: ServerConfig): boolean {
   return isDeepStrictEqual(running(a), running(b))
 }
 
-const running = (config: ServerConfig) => ({ ...config, place: undefined, fromVariables: undefined })
+const running = (config: ServerConfig) => ({
+  ...config,
+  place: undefined,
+  fromVariables: undefined,
+  credentials: undefined,
+})

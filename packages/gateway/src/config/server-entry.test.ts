@@ -33,6 +33,7 @@ describe('a server that is started by its command', () => {
       isolatedTools: [],
       result: undefined,
       maxMessageBytes: 64 * 1024 ** 2,
+      credentials: [],
       fromVariables: [],
       trusted: false,
       place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },

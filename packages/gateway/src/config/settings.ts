@@ -41,6 +41,8 @@ interface ServerCommon {
   readonly maxMessageBytes: number
   /** What variables gave to its entry, in every form, longest first: it may be secret and is never shown. */
   readonly fromVariables: readonly string[]
+  /** What nothing may show that it says: the credentials that it is given. */
+  readonly credentials: readonly string[]
   /** Whether its tools are isolated: every one, or those that are listed. */
   readonly isolated: boolean
   readonly isolatedTools: readonly string[]

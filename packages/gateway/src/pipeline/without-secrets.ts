@@ -1,6 +1,6 @@
 import { type JsonObject, redactJson } from '@sallyport/core'
+import { redactFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
-import { redactFrame } from './redact-frame.ts'
 import type { ToolRules } from './tool-rules.ts'
 
 /** The call as it is sent, where an entry wants secrets taken out of the arguments instead of refusing them. */

@@ -1,4 +1,5 @@
 import { cutText, maskSecrets, plainText } from '@sallyport/core'
+import type { CredentialFilter } from './credential-filter.ts'
 
 export interface StderrTailOptions {
   readonly lines?: number
@@ -6,6 +7,8 @@ export interface StderrTailOptions {
   readonly lineLength?: number
   /** What no line may show, as `secretsAmong` gives it. */
   readonly secrets?: readonly string[]
+  /** Takes the server's credentials out, however they are written. */
+  readonly filter?: CredentialFilter | undefined
 }
 
 const LINE_FEED = 0x0a
@@ -26,6 +29,7 @@ export class StderrTail {
   readonly #limit: number
   readonly #lineLength: number
   readonly #secrets: readonly string[]
+  readonly #filter: CredentialFilter | undefined
   readonly #kept: string[] = []
   #written = 0
   /** The line that has not ended yet, as bytes: a character may be cut between chunks. */
@@ -38,6 +42,7 @@ export class StderrTail {
     this.#limit = options.lines ?? 100
     this.#lineLength = options.lineLength ?? 2_000
     this.#secrets = options.secrets ?? []
+    this.#filter = options.filter
   }
 
   /** How many lines were begun so far, kept or not. */
@@ -69,7 +74,7 @@ export class StderrTail {
 
   /** A text about the same server, without what its lines may not show either. */
   mask(text: string): string {
-    return maskSecrets(text, this.#secrets)
+    return maskSecrets(this.#filter?.redact(text) ?? text, this.#secrets)
   }
 
   /** Oldest first, harmless to print. The first one says how many came before, if any did. */

@@ -1,7 +1,7 @@
 import type { HttpServerConfig, ServerConfig } from '../config/config.ts'
 
 /** What stands in for an entry where the gateway itself is the server. */
-export type BuiltInConfig = Omit<HttpServerConfig, 'kind' | 'url' | 'headers' | 'fromVariables'> & {
+export type BuiltInConfig = Omit<HttpServerConfig, 'kind' | 'url' | 'headers' | 'fromVariables' | 'credentials'> & {
   readonly kind: 'built-in'
 }
 

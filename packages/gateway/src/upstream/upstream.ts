@@ -1,6 +1,7 @@
 import type { Era, JsonObject } from '@sallyport/core'
 import { type DockerGatewayConfig, type ServerConfig, secretsOf } from '../config/config.ts'
 import type { AskingHabit } from './client.ts'
+import { type CredentialFilter, createCredentialFilter, hideCredentials } from './credential-filter.ts'
 import { prepareDocker } from './docker/docker.ts'
 import { DroppedMessages } from './dropped-messages.ts'
 import { LegacySseTransport, StreamableHttpTransport } from './http/http.ts'
@@ -34,6 +35,7 @@ export type { CallLimit } from './link-request.ts'
 export { pagesIn } from './opened-pages.ts'
 export { parseFrame } from './parse-frame.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
+export { redactFrame } from './redact-frame.ts'
 export { introductionOf } from './request-text.ts'
 export { ResourceSubscription, type SubscriptionEvents } from './resource-subscription.ts'
 export type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
@@ -82,17 +84,31 @@ type PlainConfig = Exclude<ServerConfig, DockerGatewayConfig>
 type Connection = Pick<OwnUpstream, 'config' | 'messages' | 'createTransport' | 'longestStart'>
 
 function plainOf(config: PlainConfig, context: UpstreamContext): Connection {
-  const messages = new StderrTail({ secrets: secretsOf(config) })
-  return { config, messages, createTransport: () => transportOf(config, messages, context) }
+  const filter = filterOf(config)
+  const messages = new StderrTail({ secrets: secretsOf(config), filter })
+  return {
+    config,
+    messages,
+    createTransport: () => hideCredentials(transportOf(config, messages, context), filter),
+  }
 }
 
 function dockerOf(config: DockerGatewayConfig, context: UpstreamContext): Connection {
   const { environment, watchdog } = context
-  const { secrets, longestStart, createTransport } = prepareDocker(config, environment)
-  const messages = new StderrTail({ secrets })
+  const { token, secrets, longestStart, createTransport } = prepareDocker(config, environment)
+  const filter = createCredentialFilter([...config.credentials, token])
+  const messages = new StderrTail({ secrets, filter })
   const run = { environment, watchdog, stderr: messages }
-  const open = (): Transport => createTransport({ ...run, mark: markOf(config, context) })
+  const open = (): Transport => hideCredentials(createTransport({ ...run, mark: markOf(config, context) }), filter)
   return { config, messages, longestStart, createTransport: open }
+}
+
+const filters = new WeakMap<ServerConfig, CredentialFilter | undefined>()
+
+/** A server may have many connections; they share one. */
+function filterOf(config: ServerConfig): CredentialFilter | undefined {
+  if (!filters.has(config)) filters.set(config, createCredentialFilter(config.credentials))
+  return filters.get(config)
 }
 
 export interface OwnUpstream {

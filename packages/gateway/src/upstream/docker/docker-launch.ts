@@ -16,6 +16,8 @@ const LONGEST_START = 600_000
 
 /** What stays the same however often a Docker MCP Gateway is started. */
 export interface DockerLaunch {
+  /** By which its streaming transport knows us. */
+  readonly token: string
   /** What must not be shown, whoever says it. */
   readonly secrets: readonly string[]
   readonly longestStart: number
@@ -29,6 +31,7 @@ export function prepareDocker(config: DockerGatewayConfig, environment: Environm
   const launched = { ...config, env }
   const longestStart = Math.max(LONGEST_START, config.timeouts.startup)
   return {
+    token,
     secrets: secretsAmong([...secretsOf(config), token]),
     longestStart,
     createTransport: (run) =>

@@ -84,6 +84,7 @@ export function httpConfig(url: string, changes: Partial<HttpServerConfig> = {})
     result: undefined,
     maxMessageBytes: 64_000_000,
     fromVariables: [],
+    credentials: [],
     place: { file: 'config.yaml', line: 1 },
     url,
     headers: {},

@@ -48,6 +48,7 @@ export function stdioConfig(changes: Partial<StdioServerConfig> = {}): StdioServ
     result: undefined,
     maxMessageBytes: 64_000_000,
     fromVariables: [],
+    credentials: [],
     place: { file: 'config.yaml', line: 1 },
     command: process.execPath,
     args: [HOSTILE_SERVER],

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 // Tests may look inside.
 import { type MadeSecret, madeSecrets, scribe } from '../../../core/src/made-secrets.test-kit.ts'
-import { FrameReader } from '../upstream/frame-reader.ts'
-import type { Frame } from '../upstream/upstream.ts'
+import { FrameReader } from './frame-reader.ts'
 import { redactFrame } from './redact-frame.ts'
+import type { Frame } from './transport.ts'
 
 const [github] = madeSecrets() as readonly [MadeSecret]
 const SHOWN = '[redacted: GitHub token]'

@@ -1,0 +1,206 @@
+import { SallyportError } from '@sallyport/core'
+import { type Decoded, decodeText, nameControls, packText } from './decoded-text.ts'
+import { type Redaction, redactFrame } from './redact-frame.ts'
+import type { Frame, Transport, TransportEvents } from './transport.ts'
+
+export const HIDDEN = '[redacted: credential of the server]'
+
+/** A longer value is looked for in pieces. */
+const MAX_PIECE = 512
+/** What is shorter is found in ordinary words. */
+const MIN_PIECE = 8
+const MAX_ANCHOR = 8
+const MIN_ANCHOR = 4
+/** A short message is searched by one pattern for all, a longer one anchor by anchor: each costs a call, and next to nothing for a byte. */
+const SHORT_BYTES = 512
+/** Of what came before, so much is looked at again with the next piece. */
+const SEAM = 64
+/** A long text is looked at in windows, each with so much of the one before as a credential takes when all of it is escaped. */
+const WINDOW = 262_144
+const OVERLAP = 16_384
+
+/** Characters that no encoder has a reason to escape. */
+const PLAIN_RUN = /[A-Za-z0-9_.-]+/g
+/** One of these that is escaped all the same, for JSON or a URL: whatever that hides is looked at closely. */
+const ESCAPES = /(?:\\u00|%(?:25){0,3})(?:2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])/i
+
+/**
+ * Takes the credentials that the configuration gives to a server out of what it says: as they are, escaped for JSON or
+ * a URL, in base64 and in hex. Most messages hold none, and pass as bytes after one look at them.
+ */
+export class CredentialFilter implements Redaction {
+  readonly #anchors: readonly string[]
+  readonly #anchorBytes: readonly Buffer[]
+  readonly #anyAnchor: RegExp
+  /** As `decodeText` and `packText` give them. */
+  readonly #plain: readonly string[]
+  readonly #encoded: readonly string[]
+
+  constructor(credentials: readonly string[]) {
+    const pieces = [...new Set(credentials.flatMap(piecesOf))]
+    const encoded = pieces.flatMap(encodingsOf)
+    this.#anchors = [...new Set([...pieces.map(anchorIn), ...encoded.map(anchorIn)])]
+    this.#anchorBytes = this.#anchors.map((anchor) => Buffer.from(anchor))
+    this.#anyAnchor = new RegExp([...this.#anchors.map(escapeRegExp), '\\\\u00', '%'].join('|'))
+    this.#plain = pieces.map((piece) => nameControls(decodeText(piece)).text)
+    this.#encoded = encoded.map((text) => packText(decodeText(text)).text)
+  }
+
+  /** A text, such as a line of stderr, as it may be shown. */
+  redact(text: string): string {
+    const found: Span[] = []
+    for (let from = 0; from === 0 || from + OVERLAP < text.length; from += WINDOW - OVERLAP) {
+      const window = text.slice(from, from + WINDOW)
+      if (this.#windowMayHold(window)) for (const span of this.#find(window)) found.push(shift(span, from))
+    }
+    return found.length === 0 ? text : hideSpans(text, found)
+  }
+
+  #windowMayHold(text: string): boolean {
+    return this.#anchors.some((anchor) => text.includes(anchor)) || ESCAPES.test(text)
+  }
+
+  #find(text: string): readonly Span[] {
+    const decoded = decodeText(text)
+    const named = nameControls(decoded)
+    const plain = this.#plain.flatMap((form) => spansOf(form, named))
+    const packed = packText(decoded)
+    return [...plain, ...this.#encoded.flatMap((form) => spansOf(form, packed).map((span) => widen(span, text)))]
+  }
+
+  readonly show = (_name: string, text: string): string => this.redact(text)
+
+  readonly mayHold = (parts: readonly Uint8Array[]): boolean =>
+    parts.length === 1 ? this.#mayHold(parts[0] as Uint8Array) : parts.some(this.createSearch())
+
+  readonly createSearch = (): ((part: Uint8Array) => boolean) => {
+    let seam: Uint8Array = new Uint8Array()
+    return (part) => {
+      if (this.#mayHold(part) || this.#mayHold(Buffer.concat([seam, part.subarray(0, SEAM)]))) return true
+      seam = Buffer.concat([seam, part.subarray(-SEAM)]).subarray(-SEAM)
+      return false
+    }
+  }
+
+  redactError(error: SallyportError): SallyportError {
+    const { code, message, hint, cause } = error
+    const shown = { message: this.redact(message), hint: hint && this.redact(hint) }
+    if (shown.message === message && shown.hint === hint) return error
+    return new SallyportError(code, shown.message, { ...(shown.hint && { hint: shown.hint }), cause })
+  }
+
+  #mayHold(bytes: Uint8Array): boolean {
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    if (buffer.length <= SHORT_BYTES) {
+      const text = buffer.toString('latin1')
+      const found = this.#anyAnchor.exec(text)?.[0]
+      return found !== undefined && (!isEscape(found) || this.#holdsAnchor(buffer) || ESCAPES.test(text))
+    }
+    if (this.#holdsAnchor(buffer)) return true
+    const mayEscape = buffer.includes('\\u00') || buffer.includes('%')
+    return mayEscape && ESCAPES.test(buffer.toString('latin1'))
+  }
+
+  #holdsAnchor(buffer: Buffer): boolean {
+    for (const anchor of this.#anchorBytes) if (buffer.includes(anchor)) return true
+    return false
+  }
+}
+
+const isEscape = (found: string): boolean => found === '\\u00' || found === '%'
+
+/** Undefined for a server that is given none. */
+export function createCredentialFilter(credentials: readonly string[]): CredentialFilter | undefined {
+  return credentials.some((value) => piecesOf(value).length > 0) ? new CredentialFilter(credentials) : undefined
+}
+
+/** The same transport, from which nothing comes that holds a credential of its server. */
+export function hideCredentials<Own extends Transport>(transport: Own, filter: CredentialFilter | undefined): Own {
+  if (filter === undefined) return transport
+  const open = transport.open.bind(transport)
+  return Object.assign(transport, { open: (events: TransportEvents) => open(filterEvents(events, filter)) })
+}
+
+function filterEvents(events: TransportEvents, filter: CredentialFilter): TransportEvents {
+  /** Large messages are filtered in several turns of the event loop; the end of the connection waits for them. */
+  const pending = new Set<Promise<void>>()
+  return {
+    onFrame: (frame, during) => {
+      const shown = redactFrame(frame, filter)
+      if (!(shown instanceof Promise)) return events.onFrame(shown, during)
+      const passed = shown.then((later: Frame) => events.onFrame(later, during)).finally(() => pending.delete(passed))
+      pending.add(passed)
+    },
+    onFailure: (id, error) => events.onFailure(id, filter.redactError(error)),
+    onTrouble: (text) => events.onTrouble(filter.redact(text)),
+    onClose: (reason) => {
+      const close = (): void => events.onClose(filter.redact(reason))
+      if (pending.size === 0) close()
+      else void Promise.allSettled(pending).then(close)
+    },
+  }
+}
+
+/** The value itself, and its lines: a log knows lines only. */
+function piecesOf(value: string): readonly string[] {
+  const whole = value.trim()
+  const lines = whole.split(/[\r\n]+/).map((line) => line.trim())
+  const pieces = whole.length <= MAX_PIECE ? [whole, ...lines] : lines.flatMap(cutPieces)
+  return pieces.filter((piece) => piece.length >= MIN_PIECE)
+}
+
+const cutPieces = (text: string): readonly string[] => text.match(new RegExp(`.{1,${MAX_PIECE}}`, 'gsu')) ?? []
+
+/** In base64, where the same bytes read differently by their place, without the ends that neighbours change; and in hex. */
+function encodingsOf(piece: string): readonly string[] {
+  const bytes = Buffer.from(piece)
+  const hex = bytes.toString('hex')
+  const shifted = [0, 1, 2].map((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
+    return text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6))
+  })
+  return [...shifted, hex, hex.toUpperCase()]
+}
+
+/** The longest run of characters that stay as they are in JSON and in a URL. Without one, whatever the value begins with. */
+function anchorIn(text: string): string {
+  const runs = text.match(PLAIN_RUN) ?? []
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
+  if (longest.length >= MIN_ANCHOR) return longest.slice(0, MAX_ANCHOR)
+  return /[^"\\/<>&'\s]{2,4}/.exec(text)?.[0] ?? text.slice(0, 1)
+}
+
+const escapeRegExp = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** The digits of base64 at both ends hold a few bits of the credential and a few of its neighbours. */
+const widen = ({ start, end }: Span, text: string): Span => ({
+  start: BASE64_DIGIT.test(text.charAt(start - 1)) ? start - 1 : start,
+  end: BASE64_DIGIT.test(text.charAt(end)) ? end + 1 : end,
+})
+
+const BASE64_DIGIT = /[\w+/-]/
+
+const shift = ({ start, end }: Span, by: number): Span => ({ start: start + by, end: end + by })
+
+function hideSpans(text: string, found: readonly Span[]): string {
+  let shown = ''
+  let at = 0
+  for (const { start, end } of [...found].sort((a, b) => a.start - b.start)) {
+    // Those that overlap are one: what stands between their ends would be a part of one of them.
+    if (start >= at) shown += text.slice(at, start) + HIDDEN
+    at = Math.max(at, end)
+  }
+  return shown + text.slice(at)
+}
+
+function spansOf(form: string, { text, from }: Decoded): readonly Span[] {
+  const spans: Span[] = []
+  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
+    spans.push({ start: from[at] as number, end: from[at + form.length] as number })
+  return spans
+}
