@@ -40,10 +40,10 @@ describe(`${promise('GOV-18')} a server that repeats its credentials`, () => {
     const config = {
       governance: { enforce: false, patterns: { mcp__echo__tell: { secrets: 'allow' } } },
       mcp_servers: {
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable.
         echo: {
           command: process.execPath,
           args: [`${REPOSITORY}tests/fixtures/echoing-server.mjs`],
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable.
           env: { A_KEY: '${ITS_KEY}' },
         },
         remote: { url, headers: { authorization: `Bearer ${TOKEN}` } },
