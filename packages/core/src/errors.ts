@@ -76,6 +76,7 @@ export const ERRORS = {
   ACCEPT_REFUSED: kind([406, -32000, 2]),
   MEDIA_REFUSED: kind([415, -32000, 2]),
   BODY_TOO_LARGE: kind([413, -32600, 2]),
+  BODY_STALLED: kind([408, -32600, 2], { retryable: true }),
   SESSION_REQUIRED: kind([400, -32000, 2]),
   SESSION_UNKNOWN: kind([404, -32001, 3]),
   OVERLOADED: kind([503, -32000, 5], passing),

@@ -151,13 +151,14 @@ export class Doors {
   #serveLines(stream: Duplex, { headers: { authorization } }: IncomingMessage): void {
     const principal = this.#principalOf(authorization)
     if (principal === undefined) return void stream.destroy()
-    const { methods, hub, settings, onConversation } = this.#gateway
+    const { methods, hub, bodies, settings, onConversation } = this.#gateway
     const client = new LineClient({
       stream,
       principal,
       methods,
       hub,
       maxMessageBytes: settings.gateway.maxBodyBytes,
+      bodies,
       onConversation,
     })
     this.#visitors++
@@ -234,11 +235,11 @@ function checkReach({ host, noAuth }: Port, allowRemote: boolean): void {
 /** What the admin plane may see and do of a gateway. */
 export function adminContextOf(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, store, tokens, logins, failures, governing, ids } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governing, ids } = gateway
   return {
     version: VERSION,
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, store, tokens, logins, failures, ids },
+    ...{ sessions, bodies, store, tokens, logins, failures, ids },
     mode: governing.modes.keeper,
     review: governing.review,
     approving: governing.approving,

@@ -51,6 +51,7 @@ export class Gateway {
   readonly methods: Methods
   readonly sessions: LegacySessions
   readonly httpMcp: HttpMcp
+  readonly bodies: Serving['bodies']
   readonly tokens: LocalTokens
   readonly gatekeeper: Gatekeeper
   readonly logins: Logins
@@ -90,7 +91,8 @@ export class Gateway {
     const { listings, pipeline } = this.#createDeciding()
     this.listings = listings
     this.pipeline = pipeline
-    const { methods, sessions, httpMcp } = this.#createServing()
+    const { methods, sessions, httpMcp, bodies } = this.#createServing()
+    this.bodies = bodies
     this.methods = methods
     this.sessions = sessions
     this.httpMcp = httpMcp

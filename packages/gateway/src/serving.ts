@@ -1,3 +1,4 @@
+import { BodyBudget } from '@sallyport/kit/http-intake'
 import type { Catalog } from './catalog/catalog.ts'
 import type { Settings } from './config/config.ts'
 import type { Listings, Pipeline } from './pipeline/pipeline.ts'
@@ -17,11 +18,15 @@ export interface ServingOptions {
   readonly onConversation: (conversation: string, notice: ConversationNotice) => void
 }
 
+/** What requests of one caller that are still coming in may weigh, unless a single one may weigh more. */
+const MIN_SHARE = 32 * 1_024 * 1_024
+
 /** What answers clients, whatever door they came by. */
 export interface Serving {
   readonly methods: Methods
   readonly sessions: LegacySessions
   readonly httpMcp: HttpMcp
+  readonly bodies: BodyBudget
 }
 
 /** Composes what answers clients. */
@@ -38,6 +43,9 @@ export function createServing({ settings, fleet, onConversation, ...parts }: Ser
   const onEnd = (conversation: string): void => onConversation(conversation, 'over')
   const sessions = new LegacySessions({ hub, most, now, onEnd })
   const maxBodyBytes = (): number => settings().gateway.maxBodyBytes
+  const share = (): number => Math.max(MIN_SHARE, maxBodyBytes())
+  const bodies = new BodyBudget({ share, total: () => 4 * share() })
   const { onBug } = parts
-  return { methods, sessions, httpMcp: new HttpMcp({ methods, sessions, maxBodyBytes, onConversation, onBug }) }
+  const httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, bodies, onConversation, onBug })
+  return { methods, sessions, bodies, httpMcp }
 }

@@ -5,6 +5,14 @@ export interface LineReaderOptions {
   readonly onOversized: () => void
   /** Takes the pieces of a line over the limit as they pass, from its beginning; nothing of it is kept. */
   readonly onPassed?: (piece: Buffer) => void
+  /** Told of every line that does not end within its chunk. */
+  readonly unfinished?: UnfinishedLine
+}
+
+export interface UnfinishedLine {
+  /** So many more bytes of it would be kept. Returns false if they must not be: the line is passed over then. */
+  grow(bytes: number): boolean
+  end(): void
 }
 
 /** Cuts a byte stream into lines. A line over the limit is passed over and reported; whatever comes after it is read. */
@@ -13,6 +21,9 @@ export class LineReader {
   readonly #onLine: (line: Buffer) => void
   readonly #onOversized: () => void
   readonly #onPassed: ((piece: Buffer) => void) | undefined
+  readonly #line: UnfinishedLine | undefined
+  #isUnfinished = false
+  #isDropped = false
   #parts: Buffer[] = []
   #bytes = 0
 
@@ -21,6 +32,7 @@ export class LineReader {
     this.#onLine = options.onLine
     this.#onOversized = options.onOversized
     this.#onPassed = options.onPassed
+    this.#line = options.unfinished
   }
 
   /** The beginning of a line whose end has not come yet. */
@@ -35,13 +47,28 @@ export class LineReader {
       from = at + 1
       this.#endLine()
     }
-    if (from < chunk.length) this.#take(chunk.subarray(from))
+    if (from < chunk.length) this.#begin(chunk.subarray(from))
+  }
+
+  /** Passes over the line that has begun: nothing of it is kept, and its end is reported as that of one over the limit. */
+  drop(): void {
+    this.#isDropped = true
+    this.#pass()
+  }
+
+  #begin(part: Buffer): void {
+    this.#isUnfinished = true
+    if (!this.#isDropped && this.#line?.grow(part.length) === false) this.#isDropped = true
+    this.#take(part)
   }
 
   #take(part: Buffer): void {
     this.#bytes += part.length
     this.#parts.push(part)
-    if (this.#bytes <= this.#limit) return
+    if (this.#bytes > this.#limit || this.#isDropped) this.#pass()
+  }
+
+  #pass(): void {
     const passed = this.#parts
     this.#parts = []
     if (this.#onPassed) for (const piece of passed) this.#onPassed(piece)
@@ -52,7 +79,11 @@ export class LineReader {
     const bytes = this.#bytes
     this.#parts = []
     this.#bytes = 0
-    if (bytes > this.#limit) return this.#onOversized()
+    const isDropped = this.#isDropped
+    this.#isDropped = false
+    if (this.#isUnfinished) this.#line?.end()
+    this.#isUnfinished = false
+    if (isDropped || bytes > this.#limit) return this.#onOversized()
     const line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
     const end = line.at(-1) === 0x0d ? line.length - 1 : line.length
     if (end > 0) this.#onLine(line.subarray(0, end))

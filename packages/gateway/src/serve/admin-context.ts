@@ -1,4 +1,5 @@
 import type { SallyportEvent } from '@sallyport/core'
+import type { BodyBudget } from '@sallyport/kit/http-intake'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Home, ProfileDesk, Settings } from '../config/config.ts'
 import type { ApprovalHook, Approvals, LineChange, ModeKeeper, PendingApproval } from '../governance/governance.ts'
@@ -31,6 +32,7 @@ export interface AdminContext {
   readonly gauge: CallGauge
   readonly fleet: Fleet
   readonly sessions: LegacySessions
+  readonly bodies: BodyBudget
   readonly store: Store
   readonly tokens: LocalTokens
   readonly logins: Logins

@@ -123,10 +123,10 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
 
 function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, store, tokens, logins, failures, governing, ids } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governing, ids } = gateway
   return {
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, store, tokens, logins, failures, ids },
+    ...{ sessions, bodies, store, tokens, logins, failures, ids },
     mode: governing.modes.keeper,
     review: governing.review,
     approving: governing.approving,

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Principal, SallyportError } from '@sallyport/core'
+import { RETRY_AFTER } from '@sallyport/kit/http-intake'
 import { type CredentialKind, clearedCookie, RETRY_AFTER_SECONDS, sessionCookie } from '../sessions/sessions.ts'
 import { adminCaller } from './admin-caller.ts'
 import type { AdminContext } from './admin-context.ts'
@@ -53,7 +54,7 @@ export function createAdmin(context: AdminContext, load: LoadApi = loadListener)
       await admit(visit, { context, bearer, loadApi })
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
-      sendProblem(response, error)
+      sendProblem(response, error, error.kind.http === 503 ? RETRY_AFTER : {})
     }
   }
 }
@@ -69,7 +70,7 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
   const answered = answeredAt(path)
   if (answered !== undefined) {
     requireMethod(visit, ['POST'])
-    return serveHookAnswer({ request, response, id: answered, hook: context.approving.hook }).catch(
+    return serveHookAnswer({ request, response, id: answered, hook: context.approving.hook, bodies: context.bodies }).catch(
       async (error: unknown) => {
         if (isUnauthenticated(error)) await penalize(visit, 'signature', context)
         throw error

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readBody } from '@sallyport/kit/http-intake'
+import { type BodyBudget, readBody } from '@sallyport/kit/http-intake'
 import type { ApprovalDesk } from './admin-context.ts'
 
 const PATH = /^\/api\/approvals\/([0-9a-zA-Z_-]{1,64})\/answer$/
@@ -13,11 +13,13 @@ export interface HookVisit {
   readonly response: ServerResponse
   readonly id: string
   readonly hook: ApprovalDesk['hook']
+  readonly bodies: BodyBudget
 }
 
 /** The one write without a token: the signature of the body is the credential. */
-export async function serveHookAnswer({ request, response, id, hook }: HookVisit): Promise<void> {
-  const body = await readBody(request, { limit: MOST_BYTES, hint: 'Send the decision and a reason alone.' })
+export async function serveHookAnswer({ request, response, id, hook, bodies }: HookVisit): Promise<void> {
+  const hint = 'Send the decision and a reason alone.'
+  const body = await readBody(request, { limit: MOST_BYTES, hint, budget: bodies, owner: 'anybody' })
   const { notMade } = await hook.take(id, { headers: request.headers, body })
   if (notMade === undefined) response.writeHead(204).end()
   else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ not_made: notMade }))

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError } from '@sallyport/core'
-import { type BodyLimit, bodyTooLarge, receiveBody } from '@sallyport/kit/http-intake'
+import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, ownerOf, type Principal, SallyportError } from '@sallyport/core'
+import { type BodyBudget, type BodyLimit, bodyTooLarge, RETRY_AFTER, receiveBody } from '@sallyport/kit/http-intake'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import type { HttpAnswer } from './http-answer.ts'
@@ -22,6 +22,8 @@ export interface HttpMcpOptions {
   readonly methods: Methods
   readonly sessions: LegacySessions
   readonly maxBodyBytes: () => number
+  /** What requests share that are still coming in. */
+  readonly bodies: BodyBudget
   /** What happens in a conversation that servers may have to know. */
   readonly onConversation: (conversation: string, notice: ConversationNotice) => void
   /** Says what broke, once; returns the incident that the answer names. */
@@ -66,10 +68,17 @@ export class HttpMcp {
   #receive(visit: Visit): void {
     const { request } = visit
     checkMedia(request)
-    receive(request, { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }, (body) => {
+    const bounds = { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }
+    receive(request, this.#boundsOf(visit, bounds), (body) => {
       if (body instanceof SallyportError) this.#fail(visit, body)
       else this.#attempt(visit, () => this.#take(visit, body))
     })
+  }
+
+  /** One that is here already needs no part of what others share. */
+  #boundsOf({ request, principal }: Visit, bounds: BodyLimit): BodyLimit {
+    if (request instanceof WholeRequest) return bounds
+    return { ...bounds, budget: this.#options.bodies, owner: ownerOf(principal) }
   }
 
   #take(visit: Visit, bytes: Buffer): void {
@@ -94,8 +103,7 @@ export class HttpMcp {
 
   #fail({ request, answer }: Visit, error: unknown): void {
     const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, `${request.method} /mcp`))
-    const isVerb = refusal.code === 'VERB_REFUSED'
-    sendRefusal(answer, refusal, isVerb ? { headers: { allow: 'POST, GET, DELETE' } } : {})
+    sendRefusal(answer, refusal, { headers: headersOf(refusal) })
   }
 
   /** What a message asks for; undefined when it has been answered already. */
@@ -229,6 +237,13 @@ export class HttpMcp {
     return session
   }
 }
+
+function headersOf({ code }: SallyportError): Readonly<Record<string, string>> {
+  if (code === 'VERB_REFUSED') return { allow: 'POST, GET, DELETE' }
+  return code === 'RATE_LIMITED' || code === 'OVERLOADED' ? RETRY_AFTER : NO_HEADERS
+}
+
+const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** A request that waits for its answer. */
 interface Asked {

@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { duplexPair } from 'node:stream'
 import type { JsonObject } from '@sallyport/core'
+import { BodyBudget } from '@sallyport/kit/http-intake'
 import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
@@ -40,7 +41,9 @@ function createMethods(serve: Serve | undefined) {
 }
 
 /** A gateway's end of a real socket, and ours. */
-async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
+const ROOM = { share: () => 1_000_000, total: () => 1_000_000 }
+
+async function openClient(serve?: Serve, maxMessageBytes = 100_000, bodies = new BodyBudget(ROOM)) {
   const { bench, hub, methods } = createMethods(serve)
   let served: Promise<void> | undefined
   const server = createServer({ allowHalfOpen: true }, (stream) => {
@@ -50,6 +53,7 @@ async function openClient(serve?: Serve, maxMessageBytes = 100_000) {
       methods,
       hub,
       maxMessageBytes,
+      bodies,
       onConversation: () => {},
     }).serve()
   }).listen(0, '127.0.0.1')
@@ -192,6 +196,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
       methods,
       hub,
       maxMessageBytes: 1_000,
+      bodies: new BodyBudget(ROOM),
       onConversation: () => {},
     }).serve()
     const answered = new Promise<void>((resolve) => {
@@ -206,6 +211,30 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     near.end()
     await served
     expect(heard).toEqual(['notifications/progress', 'the turn is over', 'the answer'])
+  })
+
+  it('whose line does not end is told so at its end, and goes on', async () => {
+    const stalling = new BodyBudget({ ...ROOM, stallMs: 5 })
+    const { socket, next } = await openClient(undefined, 100_000, stalling)
+    socket.write('{"jsonrpc":"2.0","id":4,"method":"ping","params":{"a":"')
+    // Nothing but the time that it takes shows that the line was given up.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    socket.write('"}}\n{"jsonrpc":"2.0","id":5,"method":"ping"}\n')
+    expect(await next()).toMatchObject({ id: 4, error: { data: { code: 'BODY_STALLED', retryable: true } } })
+    expect(await next()).toMatchObject({ id: 5, result: {} })
+  })
+
+  it('whose line takes more than its share of what comes in is refused, and goes on', async () => {
+    const { socket, next } = await openClient(undefined, 100_000, new BodyBudget({ ...ROOM, share: () => 500 }))
+    socket.write('{"jsonrpc":"2.0","id":4,"method":"ping",')
+    await new Promise((resolve) => setImmediate(resolve))
+    for (let sent = 0; sent < 20; sent++) {
+      socket.write(' '.repeat(100))
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    socket.write('"params":{}}\n{"jsonrpc":"2.0","id":5,"method":"ping"}\n')
+    expect(await next()).toMatchObject({ id: 4, error: { data: { code: 'RATE_LIMITED' } } })
+    expect(await next()).toMatchObject({ id: 5, result: {} })
   })
 
   it('gets progress before the answer, under its own token', async () => {

@@ -7,10 +7,12 @@ import {
   isJsonObject,
   type JsonObject,
   JsonScanner,
+  ownerOf,
   type Principal,
   SallyportError,
   ShortLivedMap,
 } from '@sallyport/core'
+import type { BodyBudget, BodyClaim } from '@sallyport/kit/http-intake'
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { ConversationNotice } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
@@ -31,6 +33,8 @@ export interface LineClientOptions {
   readonly methods: Methods
   readonly hub: ChangeHub
   readonly maxMessageBytes: number
+  /** What messages share that are still coming in. */
+  readonly bodies: BodyBudget
   /** What happens in the conversation that servers may have to know. */
   readonly onConversation: (conversation: string, notice: ConversationNotice) => void
 }
@@ -56,6 +60,10 @@ export class LineClient implements WayToClient {
   /** Looks for the id in a message that is too large to be kept. */
   #passing = new JsonScanner()
   #leaveHub: (() => void) | undefined
+  /** Of the line that has begun and not ended. */
+  #claim: BodyClaim | undefined
+  /** Why it is passed over, where it is not for its own length. */
+  #refusal: SallyportError | undefined
   /** By its token, when the client was last told of a request's progress. */
   readonly #progressAt = new Map<unknown, number>()
 
@@ -66,7 +74,8 @@ export class LineClient implements WayToClient {
   /** Serves until the stream ends. */
   serve(): Promise<void> {
     const { stream, maxMessageBytes } = this.#options
-    const reader = new LineReader({
+    const reader: LineReader = new LineReader({
+      unfinished: { grow: (bytes) => this.#grow(bytes, () => reader.drop()), end: () => this.#endClaim() },
       limit: maxMessageBytes,
       onLine: (line) => this.#receive(line),
       onPassed: (piece) => this.#passing.feed(piece),
@@ -75,6 +84,7 @@ export class LineClient implements WayToClient {
     stream.on('data', (chunk: Buffer) => reader.feed(chunk))
     return new Promise((resolve) => {
       stream.once('close', () => {
+        this.#endClaim()
         this.#ended()
         resolve()
       })
@@ -82,6 +92,26 @@ export class LineClient implements WayToClient {
       // A client that is dead and one that said all it had to say look the same: both have gone.
       stream.once('end', () => stream.end())
     })
+  }
+
+  /** A line whose end does not come counts like a body that is still coming in. */
+  #grow(bytes: number, drop: () => void): boolean {
+    const { bodies, principal } = this.#options
+    this.#claim ??= bodies.open(ownerOf(principal), (stalled) => {
+      this.#refusal = stalled
+      this.#endClaim()
+      drop()
+    })
+    const refused = this.#claim.take(bytes)
+    if (refused === undefined) return true
+    this.#refusal = refused
+    this.#endClaim()
+    return false
+  }
+
+  #endClaim(): void {
+    this.#claim?.end()
+    this.#claim = undefined
   }
 
   #ended(): void {
@@ -111,7 +141,8 @@ export class LineClient implements WayToClient {
     const envelope = this.#passing.end()
     this.#passing = new JsonScanner()
     const id = envelope?.hasMethod ? (envelope.numericId ?? envelope.textId) : undefined
-    const { kind, code, text } = tooLarge(this.#options.maxMessageBytes)
+    const { kind, code, text } = this.#refusal ?? tooLarge(this.#options.maxMessageBytes)
+    this.#refusal = undefined
     const data = { code, retryable: kind.retryable }
     this.#write(errorMessage(isId(id) ? id : undefined, { code: kind.rpc, message: text, data }))
   }

@@ -12,6 +12,7 @@ import {
   UNSUPPORTED_PROTOCOL_VERSION,
 } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
+import { BodyBudget } from './body-budget.ts'
 import { Exchange } from './exchange.ts'
 import type { LegacySession } from './legacy-session.ts'
 import { LegacySessions, type LegacySessionsOptions } from './legacy-sessions.ts'
@@ -24,6 +25,9 @@ export interface EndpointOptions extends LegacySessionsOptions {
   /** Of the modern era, which has no sessions to count them by. */
   readonly mostRequestsOfUser: number
 }
+
+/** What bodies of one caller that are still coming in may weigh, unless a single one may weigh more. */
+const MIN_SHARE = 32 * 1_024 * 1_024
 
 /** A request whose caller is known. */
 interface Visit {
@@ -40,6 +44,7 @@ export class HttpEndpoint {
   readonly #options: EndpointOptions
   readonly #sessions: LegacySessions
   readonly #parked = new ParkedCalls<RunningCall>()
+  readonly #bodies: BodyBudget
   /** What ends each request of the modern era that is in flight, by user. */
   readonly #modern = new Map<string, Set<() => void>>()
 
@@ -47,6 +52,8 @@ export class HttpEndpoint {
     this.#server = server
     this.#options = options
     this.#sessions = new LegacySessions(server, options)
+    const share = (): number => Math.max(MIN_SHARE, options.maxBodyBytes)
+    this.#bodies = new BodyBudget({ share, total: () => 4 * share() })
   }
 
   /** Throws what is to be refused. */
@@ -76,7 +83,8 @@ export class HttpEndpoint {
     const { request, response } = visit
     if (!accepts(request, 'application/json') && !accepts(request, 'text/event-stream'))
       throw new SallyportError('ACCEPT_REFUSED', 'The answer is application/json or text/event-stream: accept both.')
-    const raw = await readRequestMessage(request, this.#options.maxBodyBytes)
+    const limit = this.#options.maxBodyBytes
+    const raw = await readRequestMessage(request, { limit, budget: this.#bodies, owner: visit.identity.userId })
     const message = readMessage(raw)
     if (message.kind === 'bad') return sendRefusal(response, { status: 400, error: message.error, id: message.id })
     if (message.kind !== 'response' && isModern(message, request.headers)) return this.#postModern(visit, message, raw)

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { SallyportError } from '@sallyport/core'
 import type { RequestId, RpcError } from '../json-rpc.ts'
+import { RETRY_AFTER } from './body-budget.ts'
 
 export interface Refusal {
   readonly status: number
@@ -16,8 +17,13 @@ export function refusalOf(error: SallyportError): Refusal {
   return {
     status: error.kind.http,
     error: { code: error.kind.rpc, message: error.text },
-    ...(error.code === 'VERB_REFUSED' ? { headers: { allow: 'POST, GET, DELETE' } } : {}),
+    headers: headersOf(error),
   }
+}
+
+function headersOf({ code }: SallyportError): Readonly<Record<string, string>> {
+  if (code === 'VERB_REFUSED') return { allow: 'POST, GET, DELETE' }
+  return code === 'RATE_LIMITED' || code === 'OVERLOADED' ? RETRY_AFTER : {}
 }
 
 export function sendRefusal(response: ServerResponse, { status, error, id = null, headers = {} }: Refusal): void {

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { SallyportError } from '@sallyport/core'
+import type { BodyBudget } from './body-budget.ts'
 
 /** The message that a request holds. Throws what is wrong with it. */
-export async function readRequestMessage(request: IncomingMessage, limit: number): Promise<unknown> {
+export async function readRequestMessage(request: IncomingMessage, bounds: Omit<BodyLimit, 'hint'>): Promise<unknown> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
-  const bytes = await readBody(request, { limit, hint: 'Send less, or raise maxBodyBytes of serveHttp.' })
+  const bytes = await readBody(request, { ...bounds, hint: 'Send less, or raise maxBodyBytes of serveHttp.' })
   if (!isUtf8(bytes)) throw new SallyportError('PARSE_ERROR', 'The body is not UTF-8.')
   try {
     return JSON.parse(bytes.toString('utf8'))
@@ -19,6 +20,9 @@ export interface BodyLimit {
   readonly limit: number
   /** What to do about a body that is larger. */
   readonly hint: string
+  /** What it shares with other bodies, and who sends it. */
+  readonly budget?: BodyBudget | undefined
+  readonly owner?: string | undefined
 }
 
 /** The whole body. Throws why it cannot be had. */
@@ -34,7 +38,7 @@ export function receiveBody(
   bounds: BodyLimit,
   done: (body: Buffer | SallyportError) => void,
 ): void {
-  const { limit } = bounds
+  const { limit, budget, owner = '' } = bounds
   // Whoever left while the credentials were looked at will not say so again.
   if (request.destroyed && !request.complete) return done(cutOff())
   if (Number(request.headers['content-length'] ?? 0) > limit) return done(bodyTooLarge(bounds))
@@ -43,12 +47,15 @@ export function receiveBody(
   const end = (body: Buffer | SallyportError): void => {
     if (chunks === undefined) return
     chunks = undefined
+    claim?.end()
     done(body)
   }
+  const claim = budget?.open(owner, end)
   request
     .on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > limit) end(bodyTooLarge(bounds))
+      const refused = bytes > limit ? bodyTooLarge(bounds) : chunks && claim?.take(chunk.length)
+      if (refused !== undefined) end(refused)
       else chunks?.push(chunk)
     })
     .on('end', () => end(joined(chunks ?? [])))
