@@ -31,7 +31,7 @@ function members(schema: JsonObject, compile: CompilePart): Check | undefined {
   return others && membersCheck(known, others)
 }
 
-function membersCheck(known: ReadonlyMap<string, Check>, others: Check): Check {
+export function membersCheck(known: ReadonlyMap<string, Check>, others: Check): Check {
   return (value, inspection) => {
     if (!isJsonObject(value)) return true
     let fits = true
@@ -50,7 +50,7 @@ function membersCheck(known: ReadonlyMap<string, Check>, others: Check): Check {
   }
 }
 
-function refusesUnknown(known: ReadonlyMap<string, Check>): Check {
+export function refusesUnknown(known: ReadonlyMap<string, Check>): Check {
   return (_, { notes }) => {
     notes?.found.push(unknownKey([...notes.path], [...known.keys()]))
     return false

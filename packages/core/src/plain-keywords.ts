@@ -1,3 +1,4 @@
+import { canonicalJson } from './canonical-json.ts'
 import {
   type Check,
   enter,
@@ -9,7 +10,7 @@ import {
   note,
   wrongMark,
 } from './inspection.ts'
-import { isJsonList, isJsonObject, type Json } from './json.ts'
+import { hasMoreParts, isJsonList, isJsonObject, type Json } from './json.ts'
 import { isMultipleOf } from './multiple-of.ts'
 import { sameJson } from './same-json.ts'
 import { optionWords, typeWords } from './violation.ts'
@@ -90,7 +91,7 @@ function multipleCheck(step: Json): Check | undefined {
     typeof value !== 'number' || isMultipleOf(value, step) || mismatch(inspection, `a multiple of ${step}`, value)
 }
 
-const isCount = (value: Json): value is number => Number.isInteger(value) && (value as number) >= 0
+export const isCount = (value: Json): value is number => Number.isInteger(value) && (value as number) >= 0
 
 function length(words: string, holds: (value: string, limit: number) => boolean): Keyword {
   return (limit) => {
@@ -148,13 +149,25 @@ function isUnique(value: Json, inspection: Inspection): boolean {
   inspection.fuel -= value.length
   if (inspection.fuel < 0) return false
   const seen = new Set<Json>()
+  // Not compared with each other, which would be quadratic: what is the same is written the same.
+  const written = new Set<string>()
   for (const item of value as readonly Json[]) {
-    // Each would have to be compared with each.
-    if (isNested(item)) return giveUp(inspection)
-    if (seen.has(item)) return note(inspection, { says: 'must not hold the same item twice' })
-    seen.add(item)
+    const isKnown = isNested(item) ? hasWritten(written, item, inspection) : seen.has(item)
+    if (inspection.fuel < 0) return false
+    if (isKnown) return note(inspection, { says: 'must not hold the same item twice' })
+    if (!isNested(item)) seen.add(item)
   }
   return true
+}
+
+/** Whether it was there before. It is from now on. */
+function hasWritten(written: Set<string>, item: Json, inspection: Inspection): boolean {
+  if (hasMoreParts(item, inspection.fuel)) return giveUp(inspection)
+  const text = canonicalJson(item)
+  inspection.fuel -= text.length >>> 4
+  const isKnown = written.has(text)
+  written.add(text)
+  return isKnown
 }
 
 function requiredCheck(operand: Json): Check | undefined {

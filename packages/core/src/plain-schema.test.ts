@@ -157,11 +157,11 @@ describe('the bound of a plain schema', () => {
     ).toBeUndefined()
   })
 
-  it('leaves what is long, or has to be compared each with each, to others', () => {
+  it('leaves what is long to others', () => {
     const list = plain({ properties: { x: { items: { type: 'number' }, uniqueItems: true } } })
     expect(list.accepts({ x: [1, 2, 3, '3'].slice(0, 3) })).toBe(true)
     expect(list.accepts({ x: Array.from({ length: 100_000 }, (_, index) => index) })).toBeUndefined()
-    expect(plain({ properties: { x: { uniqueItems: true } } }).accepts({ x: [{}, {}] })).toBeUndefined()
+    expect(plain({ properties: { x: { uniqueItems: true } } }).accepts({ x: [{}, {}] })).toBe(false)
     expect(plain({ properties: { x: { maxLength: 9_000_000 } } }).accepts({ x: 'x'.repeat(9_500_000) })).toBeUndefined()
   })
 

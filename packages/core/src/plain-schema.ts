@@ -1,7 +1,7 @@
 import { ANYTHING, type Check, giveUp, type Inspection, note } from './inspection.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
-import { APPLICATORS, allCheck } from './plain-applicators.ts'
-import { ASSERTIONS } from './plain-keywords.ts'
+import { APPLICATORS, type Applicator, allCheck } from './plain-applicators.ts'
+import { ASSERTIONS, type Keyword } from './plain-keywords.ts'
 import type { Violation } from './violation.ts'
 
 /** A schema that can be asked at once: what one value may cost is bounded, whatever the schema and the value. */
@@ -47,28 +47,61 @@ const FOREIGN: ReadonlySet<string> = new Set([
 /** A dialect that somebody made up may give these words another meaning. */
 const DIALECT = /^https?:\/\/json-schema\.org\/draft/
 
+/** Which keywords are understood, and what one look may cost. */
+export interface Vocabulary {
+  readonly fuel: number
+  readonly assertions: ReadonlyMap<string, Keyword>
+  readonly applicators: ReadonlyMap<string, Applicator>
+  /** Keywords that mean something and are not understood. */
+  readonly foreign: ReadonlySet<string>
+  /** What a reference leads to. */
+  readonly findTarget: (to: string, root: JsonObject) => Json | undefined
+}
+
+/** `unsupported` is the keyword that cannot be checked, or whose value is not what it takes. */
+export type Compiled = { readonly schema: PlainSchema } | { readonly unsupported: string }
+
+const PLAIN: Vocabulary = {
+  fuel: FUEL,
+  assertions: ASSERTIONS,
+  applicators: APPLICATORS,
+  foreign: FOREIGN,
+  findTarget: targetOf,
+}
+
 /** Compiles the part of JSON Schema 2020-12 that most tools use, or nothing where a schema uses more. */
 export function compilePlain(schema: JsonObject): PlainSchema | undefined {
-  if (schema.$schema !== undefined && !DIALECT.test(String(schema.$schema))) return undefined
-  const compiler: Compiler = { root: schema, targets: new Map() }
+  const compiled = compileWith(PLAIN, schema)
+  return 'schema' in compiled ? compiled.schema : undefined
+}
+
+export function compileWith(vocabulary: Vocabulary, schema: JsonObject): Compiled {
+  if (schema.$schema !== undefined && !DIALECT.test(String(schema.$schema))) return { unsupported: '$schema' }
+  const compiler: Compiler = { root: schema, vocabulary, targets: new Map(), unsupported: undefined }
   const check = reference('#', compiler)
-  if (check === undefined) return undefined
+  if (check === undefined) return { unsupported: compiler.unsupported ?? 'the schema itself' }
+  const { fuel } = vocabulary
   return {
-    accepts: (value) => {
-      const inspection: Inspection = { fuel: FUEL, followed: 0, notes: undefined }
-      const fits = check(value, inspection)
-      return inspection.fuel < 0 ? undefined : fits
-    },
-    violations: (value) => {
-      const found: Violation[] = []
-      check(value, { fuel: FUEL, followed: 0, notes: { path: [], found } })
-      return found
+    schema: {
+      accepts: (value) => {
+        const inspection: Inspection = { fuel, followed: 0, notes: undefined }
+        const fits = check(value, inspection)
+        return inspection.fuel < 0 ? undefined : fits
+      },
+      violations: (value) => {
+        const found: Violation[] = []
+        check(value, { fuel, followed: 0, notes: { path: [], found } })
+        return found
+      },
     },
   }
 }
 
 interface Compiler {
   readonly root: JsonObject
+  readonly vocabulary: Vocabulary
+  /** The innermost keyword that could not be compiled. */
+  unsupported: string | undefined
   /** What references lead to. It is absent while it is being made, for then it leads to itself. */
   readonly targets: Map<string, { check?: Check }>
 }
@@ -89,20 +122,34 @@ function compileNode(schema: Json | undefined, depth: number, compiler: Compiler
 type Maker = () => Check | undefined
 
 function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readonly Maker[] {
+  const { foreign, applicators, assertions } = compiler.vocabulary
   const keywords = Object.keys(schema).filter((keyword) => schema[keyword] !== undefined)
-  const isForeign = keywords.some((keyword) => FOREIGN.has(keyword) || (keyword === '$id' && schema !== compiler.root))
-  if (isForeign) return [() => undefined]
-  const parts = new Set(keywords.flatMap((keyword) => APPLICATORS.get(keyword) ?? []))
+  /** Names the keyword where nothing inside it was named before. */
+  const named = (keyword: string, make: Maker): Maker => {
+    return () => {
+      const check = make()
+      if (check === undefined) compiler.unsupported ??= keyword
+      return check
+    }
+  }
+  const odd = keywords.find((keyword) => foreign.has(keyword) || (keyword === '$id' && schema !== compiler.root))
+  if (odd !== undefined) return [named(odd, () => undefined)]
+  const parts = new Map(keywords.flatMap((keyword) => ofKeyword(applicators, keyword)))
   return [
-    ...keywords.sort(foremost).map((keyword) => () => asserted(keyword, schema[keyword] ?? null)),
-    ...[...parts].map((apply) => () => apply(schema, (part) => compileNode(part, depth + 1, compiler))),
-    ...(schema.$ref === undefined ? [] : [() => reference(schema.$ref, compiler)]),
+    ...keywords
+      .sort(foremost)
+      .flatMap((keyword) => ofKeyword(assertions, keyword))
+      .map(([make, keyword]) => named(keyword, () => make(schema[keyword] ?? null))),
+    ...[...parts].map(([apply, keyword]) =>
+      named(keyword, () => apply(schema, (part) => compileNode(part, depth + 1, compiler))),
+    ),
+    ...(schema.$ref === undefined ? [] : [named('$ref', () => reference(schema.$ref, compiler))]),
   ]
 }
 
-function asserted(keyword: string, operand: Json): Check | undefined {
-  const make = ASSERTIONS.get(keyword)
-  return make === undefined ? ANYTHING : make(operand)
+function ofKeyword<Made>(known: ReadonlyMap<string, Made>, keyword: string): readonly (readonly [Made, string])[] {
+  const made = known.get(keyword)
+  return made === undefined ? [] : [[made, keyword]]
 }
 
 /** What is wrong with the type, or not there at all, says most. */
@@ -121,7 +168,7 @@ function reference(to: Json | undefined, compiler: Compiler): Check | undefined 
   if (known !== undefined) return following(known)
   const target: { check?: Check } = {}
   compiler.targets.set(to, target)
-  const check = compileNode(targetOf(to, compiler.root), 0, compiler)
+  const check = compileNode(compiler.vocabulary.findTarget(to, compiler.root), 0, compiler)
   if (check === undefined) return undefined
   target.check = check
   return following(target)

@@ -68,8 +68,9 @@ export class McpServer {
   ): Registration {
     // Sound because the arguments are checked first, and their type says no more than that proves.
     const checked = handler as unknown as ToolHandler<JsonObject>
-    const tool = defineTool(name, options, checked)
-    if (!this.#definitions.toolsOfOthers) requireOwnTool(tool)
+    const isForeign = this.#definitions.toolsOfOthers
+    const tool = defineTool(name, { ...options, isForeign }, checked)
+    if (!isForeign) requireOwnTool(tool)
     return this.#definitions.tools.add(name, { ...tool, preset: this.#definitions.findPreset(options.result) })
   }
 

@@ -22,7 +22,7 @@ export interface Elicitation {
 }
 
 export function createElicitation({ message, schema }: ElicitOptions): Elicitation {
-  const form = readSchema(schema, 'input')
+  const form = readSchema(schema, 'input', 'the form of a question')
   const { $schema: _, ...requestedSchema } = form.json
   requireFlat(requestedSchema)
   return { params: { message, requestedSchema }, form }

@@ -10,8 +10,8 @@ export interface ToolOutput extends CheckedSchema {
   readonly wrapped: JsonObject | undefined
 }
 
-export function readOutput(schema: Schema | PlainSchema): ToolOutput {
-  const output = readSchema(schema, 'output')
+export function readOutput(tool: string, schema: Schema | PlainSchema): ToolOutput {
+  const output = readSchema(schema, 'output', `the output of the tool "${tool}"`)
   return { ...output, wrapped: wrappedOutputSchema(output.json) }
 }
 

@@ -10,7 +10,14 @@ import {
   type ToolDefinition,
 } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
-import { type CheckedSchema, type InputSchema, type PlainSchema, readSchema, type Schema } from '../schema/schema.ts'
+import {
+  type CheckedSchema,
+  type InputSchema,
+  type PlainSchema,
+  readForeignSchema,
+  readSchema,
+  type Schema,
+} from '../schema/schema.ts'
 import { type Icon, iconsField } from './icon.ts'
 import { refuseIdentityFields } from './identity-fields.ts'
 import { readOutput, type ToolOutput } from './output-check.ts'
@@ -35,7 +42,10 @@ export interface ToolOptions<Input extends Schema = Schema, Output extends Schem
   readonly result?: string
 }
 
-type AnyToolOptions = ToolOptions<Schema, Schema | PlainSchema>
+interface AnyToolOptions extends ToolOptions<Schema, Schema | PlainSchema> {
+  /** Somebody else wrote it: its schema is taken as it is. */
+  readonly isForeign?: boolean
+}
 
 /** Returns a string, any JSON value, or a whole result made with `toolResult`. */
 export type ToolHandler<Arguments, Returned = unknown> = (args: Arguments, context: CallContext) => Returned
@@ -67,8 +77,8 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
     throw new SallyportError('USAGE', `"${name}" cannot be the name of a tool.`, {
       hint: 'Use 1 to 128 letters, digits, "_", "-" or ".".',
     })
-  const input = readInput(name, options.input ?? NO_ARGUMENTS)
-  const output = options.output === undefined ? undefined : readOutput(options.output)
+  const input = readInput(name, options)
+  const output = options.output === undefined ? undefined : readOutput(name, options.output)
   const definition = {
     name,
     ...(options.title === undefined ? {} : { title: options.title }),
@@ -88,8 +98,11 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
   return { definition, legacyDefinition, permissions, input, output, headerParams, handler }
 }
 
-function readInput(tool: string, schema: Schema): CheckedSchema {
-  const input = readSchema(schema, 'input')
+function readInput(tool: string, { input: schema = NO_ARGUMENTS, isForeign }: AnyToolOptions): CheckedSchema {
+  const input =
+    isForeign && !('~standard' in schema)
+      ? readForeignSchema(schema)
+      : readSchema(schema, 'input', `the input of the tool "${tool}"`)
   if (input.json.type !== 'object')
     throw new SallyportError('USAGE', `The input of the tool "${tool}" is no JSON Schema of an object.`, {
       hint: 'Give { type: "object", properties: { … } }, or a Standard Schema of an object.',

@@ -1,4 +1,14 @@
-import { compilePlain, isJsonObject, type Json, type JsonObject, SallyportError, violationsText } from '@sallyport/core'
+import {
+  type PlainSchema as Compiled,
+  compileOwnSchema,
+  compilePlain,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  quoteText,
+  SallyportError,
+  violationsText,
+} from '@sallyport/core'
 import { type ArgumentsOf, checkArguments, type InputSchema, type PlainValueOf } from './input-schema.ts'
 import { isStandardSchema, type OutputOf, readIssues, type StandardSchema, toJsonSchema } from './standard-schema.ts'
 
@@ -25,22 +35,45 @@ export interface CheckedSchema {
 /** `input`: what comes in before the schema has changed it; `output`: what it makes of it. */
 export type Direction = 'input' | 'output'
 
-export function readSchema(schema: Schema | PlainSchema, direction: Direction): CheckedSchema {
+/** Throws if the schema, which is that of `what`, says something that cannot be checked. */
+export function readSchema(schema: Schema | PlainSchema, direction: Direction, what: string): CheckedSchema {
   if (isStandardSchema(schema)) return { json: toJsonSchema(schema, direction), check: (value) => ask(schema, value) }
   if (!isJsonObject(schema))
     throw new SallyportError('USAGE', 'A schema is neither a JSON Schema nor a Standard Schema.')
+  const json = schema as JsonObject
+  const compiled = compileOwnSchema(json)
+  if ('unsupported' in compiled)
+    throw new SallyportError(
+      'USAGE',
+      `The schema of ${what} cannot be checked: ${quoteText(compiled.unsupported, 60)} is not supported, or has an invalid value.`,
+      { hint: 'Write it with other keywords of JSON Schema 2020-12, or give a Standard Schema such as that of zod.' },
+    )
+  return { json, check: (value) => checkPlain(json, compiled.schema, value) }
+}
+
+/** The schema of a tool that somebody else wrote: whoever offers it checks the rest, off the main thread. */
+export function readForeignSchema(schema: InputSchema): CheckedSchema {
   const json = schema as JsonObject
   const compiled = compilePlain(json)
   return {
     json,
     check: (value) => {
-      const wrong =
-        schema.type === 'object' && isJsonObject(value) ? checkArguments(schema as InputSchema, value) : undefined
+      const wrong = isJsonObject(value) ? checkArguments(schema, value) : undefined
       if (wrong !== undefined) return { wrong }
-      if (compiled?.accepts(value) !== false) return { value }
-      return { wrong: `${violationsText(compiled.violations(value))}.` }
+      return compiled?.accepts(value) === false ? checkPlain(json, compiled, value) : { value }
     },
   }
+}
+
+function checkPlain(schema: JsonObject, compiled: Compiled, value: Json): Checked {
+  const accepts = compiled.accepts(value)
+  if (accepts === true) return { value }
+  if (accepts === undefined)
+    return { wrong: 'The value is too large, or nested too deeply, to be checked. Give less at once.' }
+  // In words that name arguments, where it is one of them that is wrong.
+  const wrong =
+    schema.type === 'object' && isJsonObject(value) ? checkArguments(schema as InputSchema, value) : undefined
+  return { wrong: wrong ?? `${violationsText(compiled.violations(value))}.` }
 }
 
 async function ask(schema: StandardSchema, value: Json): Promise<Checked> {

@@ -3,6 +3,7 @@ export {
   type CheckedSchema,
   type PlainSchema,
   type ReturnedFor,
+  readForeignSchema,
   readSchema,
   type Schema,
   type ValueOf,
