@@ -106,6 +106,7 @@ export { type Content, type ToolResult, textContent, toolResult, type WholeResul
 export {
   createWorkspace,
   currentWorkspace,
+  currentWorkspaceRoot,
   type DirectoryEntry,
   type DirectoryPage,
   type EntryFacts,

@@ -5,7 +5,7 @@ import { listPage } from './list-directory.ts'
 import { type FilePage, type OpenFile, openFile, readPage } from './open-file.ts'
 import type { Page } from './page.ts'
 import { hideHost } from './refusals.ts'
-import { chooseSafeOpen, type OpenedEntry } from './safe-open.ts'
+import { chooseSafeOpen, findRoot, type OpenedEntry, reachRoot, type WorkspaceRoot } from './safe-open.ts'
 import { DEFAULT_LIMITS, type WorkspaceLimits } from './space.ts'
 import { type Tree, useEntry } from './walk.ts'
 import { readWorkspacePath, workspacePath } from './workspace-path.ts'
@@ -34,8 +34,27 @@ export interface WorkspaceOptions {
   readonly limits?: Partial<WorkspaceLimits>
 }
 
+/**
+ * The directory is the one that the path leads to now, or at the first use if it is not there yet. What is put in its
+ * place later is refused.
+ */
 export function createWorkspace(root: string, options: WorkspaceOptions = {}): Workspace {
-  const tree: Tree = { root, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }
+  let held = findRoot(root)
+  const holdRoot = (): Promise<WorkspaceRoot> =>
+    reachRoot(async () => {
+      held ??= findRoot(root)
+      if (held === undefined) throw new Error('there is no such directory')
+      return held
+    })
+  return operationsOn({ root, holdRoot, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }, options)
+}
+
+/** The workspace of a directory that was found before. */
+export function workspaceIn(root: WorkspaceRoot): Workspace {
+  return operationsOn({ root: root.path, holdRoot: async () => root, safeOpen: chooseSafeOpen(process.platform) }, {})
+}
+
+function operationsOn(tree: Tree, { limits }: WorkspaceOptions): Workspace {
   const within = <Value>(path: string, use: (entry: OpenedEntry, path: string) => Promise<Value>): Promise<Value> =>
     told(path, (segments) => useEntry(tree, segments, (entry) => use(entry, workspacePath(segments))))
   return {
@@ -44,7 +63,7 @@ export function createWorkspace(root: string, options: WorkspaceOptions = {}): W
     listDirectory: (path, page = {}) => within(path, (entry) => listPage(entry, page)),
     findFiles: (path, options = {}) => told(path, (segments) => findFiles(tree, segments, options)),
     stat: (path) => within(path, async (entry, plain) => factsOf(entry, plain)),
-    ...createChanges(tree, { ...DEFAULT_LIMITS, ...options.limits }),
+    ...createChanges(tree, { ...DEFAULT_LIMITS, ...limits }),
   }
 }
 

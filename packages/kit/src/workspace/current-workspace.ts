@@ -1,31 +1,55 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, realpathSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { ToolFatalError } from '../agent-error.ts'
 import { currentScope, ownerFolder } from '../identity/identity.ts'
-import { createWorkspace, type Workspace } from './create-workspace.ts'
+import { type Workspace, workspaceIn } from './create-workspace.ts'
 import { bareCause } from './refusals.ts'
-import { DIRECTORY_MODE } from './safe-open.ts'
+import { DIRECTORY_MODE, findRoot, isSameRoot, type WorkspaceRoot } from './safe-open.ts'
+
+interface KeptWorkspace {
+  readonly workspace: Workspace
+  readonly root: WorkspaceRoot
+}
 
 const MOST_KEPT = 1_000
-const kept = new Map<string, Workspace>()
+const kept = new Map<string, KeptWorkspace>()
 
 /** The workspace of the user and session on whose behalf the running handler was called. */
 export function currentWorkspace(): Workspace {
+  return openCurrent().workspace
+}
+
+/** The directory of that workspace on the host, for `workspaceToHostPath` and `hostToWorkspacePath`. Not for agents. */
+export function currentWorkspaceRoot(): string {
+  return openCurrent().root.path
+}
+
+function openCurrent(): KeptWorkspace {
   const { dataFolder, userId, sessionId } = currentScope()
-  const root = ownerFolder(join(dataFolder, 'workspaces'), userId, sessionId)
+  const path = ownerFolder(join(dataFolder, 'workspaces'), userId, sessionId)
+  const root = makeRoot(dataFolder, path)
+  const known = kept.get(root.path)
+  return known !== undefined && isSameRoot(known.root, root) ? known : keep(root)
+}
+
+/** Only the data folder may be reached through links: it is the operator's, and what is below it is ours. */
+function makeRoot(dataFolder: string, path: string): WorkspaceRoot {
   try {
-    mkdirSync(root, { recursive: true, mode: DIRECTORY_MODE })
+    mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE })
+    const expected = join(realpathSync.native(dataFolder), relative(dataFolder, path))
+    const root = findRoot(expected)
+    if (root?.path === expected) return root
+    throw new Error('a link, or something else, is in the place of the workspace')
   } catch (error) {
     throw new ToolFatalError('The workspace cannot be made.', { cause: bareCause(error) })
   }
-  return kept.get(root) ?? keep(root)
 }
 
 /** Kept for what it knows of the space that is left; whoever was not there for long is measured again. */
-function keep(root: string): Workspace {
+function keep(root: WorkspaceRoot): KeptWorkspace {
   const [oldest] = kept.keys()
   if (oldest !== undefined && kept.size >= MOST_KEPT) kept.delete(oldest)
-  const workspace = createWorkspace(root)
-  kept.set(root, workspace)
-  return workspace
+  const made = { workspace: workspaceIn(root), root }
+  kept.set(root.path, made)
+  return made
 }

@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs'
+import { type BigIntStats, constants, lstatSync, realpathSync, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
@@ -16,8 +16,30 @@ export interface OpenedEntry {
   openChild(name: string, flags: number): Promise<OpenedEntry>
 }
 
+/** The directory of a workspace: another one in its place, or a link, is refused. */
+export interface WorkspaceRoot {
+  /** Without links. */
+  readonly path: string
+  readonly dev: bigint
+  readonly ino: bigint
+}
+
+/** The directory that a path leads to at this moment; undefined if there is none. */
+export function findRoot(path: string): WorkspaceRoot | undefined {
+  try {
+    const real = realpathSync.native(path)
+    const stats = lstatSync(real, { bigint: true })
+    return stats.isDirectory() ? { path: real, dev: stats.dev, ino: stats.ino } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const isSameRoot = (one: WorkspaceRoot, other: WorkspaceRoot): boolean =>
+  one.path === other.path && one.dev === other.dev && one.ino === other.ino
+
 /** Opens what the segments name below the root. `flags` say what for; links are followed in no position. */
-export type SafeOpen = (root: string, segments: readonly string[], flags: number) => Promise<OpenedEntry>
+export type SafeOpen = (root: WorkspaceRoot, segments: readonly string[], flags: number) => Promise<OpenedEntry>
 
 // A FIFO must not block the open, and a terminal must not become ours.
 const CAREFUL = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
@@ -40,8 +62,9 @@ const descriptorPath = (handle: FileHandle): string => `/proc/self/fd/${handle.f
 
 /** Walks from descriptor to descriptor: nothing that happens to the names behind us has any effect. */
 const openByDescriptor: SafeOpen = async (root, segments, flags) => {
-  let directory = await reachRoot(() => open(root, DIRECTORY))
+  let directory = await reachRoot(() => open(root.path, DIRECTORY | constants.O_NOFOLLOW))
   try {
+    await reachRoot(async () => requireRoot(root, await directory.stat({ bigint: true })))
     const top = await reachRoot(() => readlink(descriptorPath(directory)))
     for (const segment of segments.slice(0, -1)) {
       const next = await open(`${descriptorPath(directory)}/${segment}`, DIRECTORY | constants.O_NOFOLLOW)
@@ -80,7 +103,7 @@ async function openInDescriptor(
 }
 
 interface NamedRoot {
-  readonly root: string
+  readonly root: WorkspaceRoot
   readonly careful: number
 }
 
@@ -90,13 +113,17 @@ interface NamedRoot {
  * of its steps are not, except on macOS, where the open itself refuses links.
  */
 async function openByName(from: NamedRoot, segments: readonly string[], flags: number): Promise<OpenedEntry> {
-  const top = await reachRoot(() => realpath(from.root))
+  const { path: top } = from.root
+  const confirmRoot = (): Promise<void> =>
+    reachRoot(async () => requireRoot(from.root, await lstat(top, { bigint: true })))
+  await confirmRoot()
   const location = join(top, ...segments)
   const making = (flags & constants.O_CREAT) !== 0
   await refuseLinks(top, making ? segments.slice(0, -1) : segments)
   const handle = await open(location, flags | from.careful, FILE_MODE)
   return judged(handle, async (opened) => {
     const confirm = async (): Promise<void> => {
+      await confirmRoot()
       await refuseLinks(top, segments)
       refuseOutside(top, await realpath(location))
       const named = await lstat(location)
@@ -112,8 +139,12 @@ async function openByName(from: NamedRoot, segments: readonly string[], flags: n
   })
 }
 
-/** That the root or /proc is missing is nothing that another path could mend. */
-async function reachRoot<Value>(reach: () => Promise<Value>): Promise<Value> {
+function requireRoot(root: WorkspaceRoot, { dev, ino }: BigIntStats): void {
+  if (dev !== root.dev || ino !== root.ino) throw new Error('another directory is in the place of the root')
+}
+
+/** That the root is not what it was, or that /proc is missing, is nothing that another path could mend. */
+export async function reachRoot<Value>(reach: () => Promise<Value>): Promise<Value> {
   try {
     return await reach()
   } catch (error) {

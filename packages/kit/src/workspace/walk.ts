@@ -2,12 +2,15 @@ import { constants } from 'node:fs'
 import { ToolRetryError } from '../agent-error.ts'
 import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
 import { codeOf } from './refusals.ts'
-import type { OpenedEntry, SafeOpen } from './safe-open.ts'
+import type { OpenedEntry, SafeOpen, WorkspaceRoot } from './safe-open.ts'
 import { MAX_PATH_DEPTH } from './workspace-path.ts'
 
 export interface Tree {
   readonly safeOpen: SafeOpen
+  /** By which the workspace is told from others. */
   readonly root: string
+  /** The directory that it stands for, which is the same for as long as the workspace is used. */
+  readonly holdRoot: () => Promise<WorkspaceRoot>
 }
 
 export interface WalkedEntry {
@@ -42,11 +45,11 @@ const entriesOf = (tree: Tree, segments: readonly string[], most: number): Promi
 
 /** Opened for reading, used, and closed whatever happens. */
 export async function useEntry<Value>(
-  { safeOpen, root }: Tree,
+  { safeOpen, holdRoot }: Tree,
   segments: readonly string[],
   use: (entry: OpenedEntry) => Promise<Value>,
 ): Promise<Value> {
-  const entry = await safeOpen(root, segments, constants.O_RDONLY)
+  const entry = await safeOpen(await holdRoot(), segments, constants.O_RDONLY)
   try {
     return await use(entry)
   } finally {

@@ -1,11 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { createWorkspace, type Workspace } from './workspace.ts'
+import { ownerFolder } from '../identity/identity.ts'
+import { createMcpServer } from '../mcp-server.ts'
+import { READ } from '../permission.ts'
+import { connectInMemory } from '../testing/testing.ts'
+import {
+  createWorkspace,
+  currentWorkspace,
+  currentWorkspaceRoot,
+  hostToWorkspacePath,
+  type Workspace,
+  workspaceToHostPath,
+} from './workspace.ts'
 
 // Puts a link in the place of a thing and the thing back, as fast as it can, until its input ends. What operations made
 // in that place meanwhile is put aside, so that the race goes on to the end.
@@ -91,7 +102,8 @@ interface Tally {
 }
 
 /** Of a path that is always there: only the swap can hide it, or turn it into a link. */
-const RACED = /symbolic link|is a link|leads out|changed while|was replaced|no such file|of that name already/
+const RACED =
+  /symbolic link|is a link|leads out|changed while|was replaced|no such file|of that name already|cannot be reached/
 
 async function operateMany(workspace: Workspace, operations: number): Promise<Tally> {
   const tally: Tally = { done: 0, raced: 0, failed: [] }
@@ -116,7 +128,7 @@ function checkMessage(error: unknown, tally: Tally): void {
   for (let at = error; at instanceof Error; at = at.cause) chain.push(at.message)
   const text = chain.join(' / ')
   if (text.includes(home) || text.includes('/proc')) tally.failed.push(text)
-  if (/symbolic link|is a link|leads out/.test(text)) tally.raced++
+  if (/symbolic link|is a link|leads out|cannot be reached/.test(text)) tally.raced++
   else if (!RACED.test(text) && !text.includes('not empty')) tally.failed.push(text)
 }
 
@@ -138,6 +150,62 @@ describe.runIf(process.platform === 'linux')(`swaps between check and use (${pro
     ])
     expect(await readFile(join(home, 'outside/file'), 'utf8')).toBe('OUTSIDE')
     expect(await readdir(home)).toEqual(['aside', 'outside', 'root'])
+  })
+
+  test('a root that keeps turning into a link lets nothing out and changes nothing outside', async () => {
+    await mkdir(join(home, 'outside/dir'))
+    await writeFile(join(home, 'outside/dir/file'), 'OUTSIDE')
+    for (const platform of ['linux', 'freebsd'] as const) {
+      const workspace = createWorkspace(join(home, 'root'), { platform })
+      await swap('root', 'outside')
+      const tally = await operateMany(workspace, platform === 'linux' ? 5_000 : 200)
+      await stopSwapper()
+      await rm(join(home, 'aside'), { recursive: true })
+      expect(tally.failed.filter((text) => text.includes('OUTSIDE'))).toEqual([])
+      expect(tally.raced).toBeGreaterThan(0)
+      expect((await readdir(join(home, 'outside'), { recursive: true })).sort()).toEqual(['dir', 'dir/file', 'file'])
+      expect(await readFile(join(home, 'outside/dir/file'), 'utf8')).toBe('OUTSIDE')
+    }
+  })
+
+  test('a root that was swapped is refused until it is back', async () => {
+    const workspace = createWorkspace(join(home, 'root'))
+    await rename(join(home, 'root'), join(home, 'away'))
+    for (const swapIn of [
+      () => symlink(join(home, 'outside'), join(home, 'root')),
+      () => mkdir(join(home, 'root/dir'), { recursive: true }),
+      () => symlink(join(home, 'away'), join(home, 'root')),
+    ]) {
+      await swapIn()
+      await expect(workspace.readFile('/workspace/file')).rejects.toThrow('cannot be reached')
+      await expect(workspace.writeFile('/workspace/new', 'x')).rejects.toThrow('cannot be reached')
+      await expect(workspace.listDirectory('/workspace')).rejects.toThrow('cannot be reached')
+      await rm(join(home, 'root'), { recursive: true })
+    }
+    await rename(join(home, 'away'), join(home, 'root'))
+    expect((await workspace.readFile('/workspace/dir/file')).bytes.toString()).toBe('INSIDE')
+    expect(await readdir(join(home, 'outside'))).toEqual(['file'])
+  })
+
+  test('a session whose folder is a link has no workspace', async () => {
+    const server = createMcpServer('sample', { dataFolder: home, onBug: () => undefined })
+    const handler = async () => (await currentWorkspace().readFile('/workspace/file')).bytes.toString()
+    server.tool('read', { description: '', permission: READ }, handler)
+    server.tool('root', { description: '', permission: READ }, () => {
+      const root = currentWorkspaceRoot()
+      return hostToWorkspacePath(root, workspaceToHostPath(root, '/workspace/a/b'))
+    })
+    const who = { userId: 'ada', sessionId: 'one' }
+    const client = await connectInMemory(server, who)
+    expect(await client.callTool('root')).toMatchObject({ content: [{ text: '/workspace/a/b' }] })
+    const root = ownerFolder(join(home, 'workspaces'), who.userId, who.sessionId)
+    await rm(root, { recursive: true })
+    await symlink(join(home, 'outside'), root)
+    expect(JSON.stringify(await client.callTool('read'))).toContain('cannot be made')
+    await rm(root)
+    await mkdir(root)
+    await writeFile(join(root, 'file'), 'MADE ANEW')
+    expect(await client.callTool('read')).toMatchObject({ content: [{ text: 'MADE ANEW' }] })
   })
 
   test('a file that keeps turning into a link is neither read nor written through', async () => {

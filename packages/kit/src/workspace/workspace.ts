@@ -1,6 +1,6 @@
 export type { WrittenFile } from './changes.ts'
 export { createWorkspace, type EntryFacts, type Workspace, type WorkspaceOptions } from './create-workspace.ts'
-export { currentWorkspace } from './current-workspace.ts'
+export { currentWorkspace, currentWorkspaceRoot } from './current-workspace.ts'
 export type { FindOptions, FoundFile, FoundFiles } from './find-files.ts'
 export type { DirectoryEntry, DirectoryPage } from './list-directory.ts'
 export type { FilePage, OpenFile } from './open-file.ts'
