@@ -226,6 +226,45 @@ describe('a database that may only be read', () => {
 })
 
 describe('a database that may be written', () => {
+  test('can be given other tables, views and indexes', async () => {
+    for (const statement of [
+      'CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT, price REAL)',
+      'CREATE TABLE IF NOT EXISTS item (id INTEGER)',
+      'CREATE TABLE copied AS SELECT * FROM customer',
+      'CREATE TABLE "it\'s; odd" (a)',
+      'CREATE INDEX item_name ON item (name)',
+      'CREATE VIEW names AS SELECT name FROM item',
+      'ALTER TABLE item ADD COLUMN note TEXT',
+      'ALTER TABLE item RENAME COLUMN name TO title',
+      'ALTER TABLE item DROP COLUMN price',
+      'ALTER TABLE item RENAME TO product',
+      "INSERT INTO product (title) VALUES ('a')",
+    ])
+      await sql.execute('open', statement)
+    expect(await rowsOf('SELECT * FROM names')).toEqual([{ title: 'a' }])
+    expect(await rowsOf('SELECT * FROM product')).toEqual([{ id: 1, title: 'a', note: null }])
+    for (const statement of ['DROP VIEW names', 'DROP INDEX item_name', 'DROP TABLE product', 'DROP TABLE copied'])
+      await sql.execute('open', statement)
+    await refusal(sql.query('shop', 'SELECT * FROM product'))
+  })
+
+  test('cannot be given what runs code of its own, or reaches a file', async () => {
+    const made = join(folder, 'made')
+    await sql.execute('open', `CREATE TABLE trap (a, b DEFAULT (writefile('${made}', 'x')))`)
+    await sql.execute('open', "CREATE VIEW peek AS SELECT readfile('/etc/passwd') AS p")
+    for (const statement of [
+      'INSERT INTO trap (a) VALUES (1)',
+      'SELECT * FROM peek',
+      'CREATE TABLE stolen AS SELECT * FROM peek',
+      'CREATE VIRTUAL TABLE words USING fts5(x)',
+      'CREATE TRIGGER t AFTER INSERT ON customer BEGIN SELECT 1; END',
+      "SELECT sqlite_rename_table('main', 'table', 'x', 'CREATE TABLE x(a)', 'x', 'y', 0)",
+      `ALTER TABLE customer ADD COLUMN q DEFAULT (writefile('${made}', 'x'))`,
+    ])
+      await refusal(sql.execute('open', statement))
+    expect(existsSync(made)).toBe(false)
+  })
+
   test('does what it is told, and no more', async () => {
     expect(await sql.execute('open', 'UPDATE customer SET name = ?', { parameters: ['Eve'] })).toMatchObject({
       changed: 2,

@@ -53,9 +53,28 @@ const VIRTUAL_TABLES = [
   'temp.pragma_table_list',
 ]
 
+/** What SQLite runs by itself after it has made a table or a view. */
+const OWN_CHECK = /^PRAGMA "(?:main|temp)"\.integrity_check\('(?:[^']|'')*'\)$/
+
+/** Asks for the mode and sets none: a statement that finds nothing to do, CREATE … IF NOT EXISTS, consists of it. */
+const ASKS_ONLY = -1
+
+const isOwn = (name: string, third: number, operand: string): boolean =>
+  (name === 'SqlExec' && OWN_CHECK.test(operand)) || (name === 'JournalMode' && third === ASKS_ONLY)
+
+/** What SQLite calls by itself in ALTER; nobody else can. */
+const ALTERING = new Set([
+  'sqlite_drop_column',
+  'sqlite_rename_column',
+  'sqlite_rename_quotefix',
+  'sqlite_rename_table',
+  'sqlite_rename_test',
+])
+
 interface Operation {
   readonly name: string
   readonly first: number
+  readonly third: number
   readonly operand: string
 }
 
@@ -66,14 +85,16 @@ interface Operation {
  */
 export function refusalOf(database: Sqlite, sql: string, parameterCount: number): string | undefined {
   const operations = compiled(database, sql)
-  for (const { name, first, operand } of operations) {
-    if (REFUSED.has(name)) return `This kind of statement is not allowed here (${name}).`
+  for (const { name, first, third, operand } of operations) {
+    if (REFUSED.has(name) && !isOwn(name, third, operand))
+      return `This kind of statement is not allowed here (${name}).`
     // SQLite takes one that is not given for NULL.
     if (name === 'Variable' && first > parameterCount)
       return `The parameter ${first} is missing: ${parameterCount} are given.`
     if (!CALLS.has(name)) continue
     const called = operand.slice(0, operand.lastIndexOf('('))
-    if (!FUNCTIONS.has(called)) return `The function ${called} is not allowed here.`
+    const isKnown = FUNCTIONS.has(called) || (ALTERING.has(called) && /^ALTER\b/i.test(sql))
+    if (!isKnown) return `The function ${called} is not allowed here.`
   }
   if (!operations.some(({ name }) => name === 'VOpen')) return undefined
   return refusalOfTables(database, sql)
@@ -109,5 +130,10 @@ function compiled(database: Sqlite, sql: string): readonly Operation[] {
   const rows = [...statement.iterate([])]
   // Of all its calls only this one resets the statement; otherwise it counts as a writer, and nothing can be committed.
   statement.get([])
-  return rows.map((row) => ({ name: String(row[1]), first: Number(row[2]), operand: String(row[5] ?? '') }))
+  return rows.map((row) => ({
+    name: String(row[1]),
+    first: Number(row[2]),
+    third: Number(row[4]),
+    operand: String(row[5] ?? ''),
+  }))
 }
