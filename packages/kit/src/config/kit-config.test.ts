@@ -189,6 +189,16 @@ describe(`${promise('KIT-8')} an entry`, () => {
 })
 
 describe(`${promise('KIT-8')} .env`, () => {
+  it('is the one beside the configuration, whatever the working folder holds', async () => {
+    const home = { SALLYPORT_HOME: join(cwd, 'operator') }
+    write('.env', 'URL=http://of-the-repository\n')
+    write('operator/config.yaml', 'mcp_servers: { a: { type: client, url: "${URL:-none}" } }')
+    expect((await read('a', { environment: home })).settings.url).toBe('none')
+    expect((await read('a', { configPath: 'operator/config.yaml' })).settings.url).toBe('none')
+    write('operator/.env', 'URL=http://of-the-operator\n')
+    expect((await read('a', { environment: home })).settings.url).toBe('http://of-the-operator')
+  })
+
   it('stands behind the environment, and gets into no child', async () => {
     write('.env', '# mine\nexport TOKEN="from file"\nURL=from-file\n__proto__=x\n')
     write('config.yaml', 'mcp_servers: {a: {command: "${TOKEN}", url: "${URL}"}}')
@@ -212,12 +222,6 @@ describe(`${promise('KIT-8')} .env`, () => {
     rmSync(join(cwd, '.env'), { recursive: true })
     write('.env', '\ufeffTOKEN=x\n')
     expect((await read('a')).settings.url).toBe('x')
-  })
-
-  it('is that of the working folder alone', async () => {
-    write('home/.env', 'TOKEN=x\n')
-    const configPath = write('home/config.yaml', 'mcp_servers: {a: {url: "${TOKEN}"}}')
-    expect((await errorOf(read('a', { configPath }))).message).toContain('the variable TOKEN is not set')
   })
 })
 

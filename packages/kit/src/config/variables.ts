@@ -1,16 +1,19 @@
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type ConfigPlace, readText } from './config-file.ts'
+import type { Environment } from '../identity/identity.ts'
+import { readText } from './config-file.ts'
 
 export type Lookup = (name: string) => string | undefined
 
 /**
- * What `${NAME}` stands for: the environment, then `.env` of the working folder. That file is read for references
- * alone: it never replaces a variable that is set, and nothing of it gets into the environment that children inherit.
+ * What `${NAME}` stands for: the environment, then `.env` beside the configuration. Not that of the working folder,
+ * which may be a repository of somebody else, who must not decide where an operator's token goes. That file is read for
+ * references alone: it never replaces a variable that is set, and nothing of it gets into the environment that children
+ * inherit.
  */
-export async function readVariables({ environment, cwd }: ConfigPlace): Promise<Lookup> {
-  const extra = await readDotEnv(join(cwd, '.env'))
+export async function readVariables(configFile: string, environment: Environment): Promise<Lookup> {
+  const extra = await readDotEnv(join(dirname(configFile), '.env'))
   return (name) => ownValue(environment, name) ?? ownValue(extra, name)
 }
 
