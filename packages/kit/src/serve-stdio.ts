@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
 import { type Identity, localIdentity } from './identity/identity.ts'
 import { INVALID_REQUEST, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
+import { watchRejections } from './late-rejections.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
 
@@ -41,8 +42,10 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
     onOversized: () => take(refuse(INVALID_REQUEST, `A message is over the limit of ${limit} bytes.`)),
   })
   const feed = (chunk: Buffer | string): void => lines.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+  const unwatch = watchRejections((error) => server.reportBug('work that no handler awaited', error))
   stdin.on('data', feed)
   await ended(stdin, stdout)
+  unwatch()
   connection.close()
   // A paused input keeps no process alive, should the output have ended first.
   stdin.off('data', feed).pause()

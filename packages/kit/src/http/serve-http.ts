@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SallyportError } from '@sallyport/core'
+import { watchRejections } from '../late-rejections.ts'
 import type { McpServer } from '../mcp-server.ts'
 import { HttpEndpoint } from './http-endpoint.ts'
 import { refusalOf, sendRefusal } from './refusal.ts'
@@ -70,9 +71,11 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
   listener.on('request', (request, response) => {
     route(request, response).catch((error) => refuseThrown(server, response, error))
   })
+  const unwatch = watchRejections((error) => server.reportBug('work that no handler awaited', error))
   return {
     url: `http://${authorityOf(host)}:${port}${path}`,
     close: () => {
+      unwatch()
       endpoint.close()
       return closeListener(listener)
     },
