@@ -69,7 +69,7 @@ test('a discovery says the same in the words of the modern era', async () => {
     capabilities: { logging: {}, tools: { listChanged: true } },
     instructions: 'Be kind.',
     ttlMs: 0,
-    cacheScope: 'public',
+    cacheScope: 'private',
     _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'sample', version: '1.2.3' } },
   })
 })

@@ -85,6 +85,8 @@ export class Link {
   /** The requests that wait for an answer, by id. */
   readonly #open = new Set<unknown>()
   readonly #listeners = new Set<UpdateListener>()
+  /** The messages that were heard. */
+  readonly #known = new WeakSet<object>()
   #carrier: Carrier | undefined
   #lastToken = 0
   #isGone = false
@@ -215,12 +217,32 @@ export class Link {
       this.#judge(message)
       await send(message, this.#watchStream(message, transport, options))
     }
-    transport.onmessage = (message) => this.#heard(message)
+    this.#tapMessages(transport)
+  }
+
+  /** Whoever listens, and the SDK's probe for the era listens in its own way, we hear each message first, and once. */
+  #tapMessages(transport: Transport): void {
+    let listener: Transport['onmessage']
+    Object.defineProperty(transport, 'onmessage', {
+      configurable: true,
+      get: (): Transport['onmessage'] => {
+        const told = listener
+        if (told === undefined) return undefined
+        return (message, extra) => {
+          this.#heard(message)
+          told(message, extra)
+        }
+      },
+      set: (next: Transport['onmessage']) => {
+        listener = next
+      },
+    })
   }
 
   #heard(message: unknown): void {
+    if (!isJsonObject(message) || this.#known.has(message)) return
+    this.#known.add(message)
     this.#options.onMessage(message)
-    if (!isJsonObject(message)) return
     if (message.method === undefined) this.#open.delete(message.id)
     if (!isJsonObject(message.params)) return
     if (message.method === 'notifications/resources/updated') this.#updated(message.params.uri)

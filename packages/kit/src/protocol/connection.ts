@@ -17,6 +17,7 @@ import {
 } from '../json-rpc.ts'
 import type { Definitions } from '../offers/offers.ts'
 import { hasFailedStatement } from '../private-data/private-data.ts'
+import { openRelease } from './label-steps.ts'
 import { findMethod, introduce, type Method, unknownMethod } from './methods.ts'
 import { Subscriptions } from './subscriptions.ts'
 
@@ -106,6 +107,7 @@ export class ServerConnection implements Connection {
       return refuse(INVALID_REQUEST, 'A request with this id is still in flight.')
     const meta = readMeta(params)
     if ('error' in meta) return meta
+    if (meta.era === 'legacy' && method === 'initialize') return this.#initialize(request, scope)
     const own = meta.era === 'legacy' ? this.#legacyRequest(method, params) : undefined
     if (own !== undefined) return own
     if (meta.era === 'modern' && method === 'subscriptions/listen') return this.#subscriptions.listen(id, params)
@@ -114,7 +116,6 @@ export class ServerConnection implements Connection {
 
   /** The requests of the legacy era that are about the connection itself. */
   #legacyRequest(method: string, params: JsonObject): Answer | undefined {
-    if (method === 'initialize') return this.#initialize(params)
     if (method === 'ping') return undefined
     if (this.#capabilities === undefined) return NO_OPENING
     if (method === 'resources/subscribe' || method === 'resources/unsubscribe')
@@ -125,15 +126,22 @@ export class ServerConnection implements Connection {
     return { result: {} }
   }
 
-  #initialize(params: JsonObject): Answer {
+  #initialize({ id, params }: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     if (typeof params.protocolVersion !== 'string')
       return refuse(INVALID_PARAMS, 'params.protocolVersion is missing; expected a text.')
     this.#capabilities = isJsonObject(params.capabilities) ? params.capabilities : {}
     this.#subscriptions.openLegacy()
     const protocolVersion = agreeLegacyVersion(params.protocolVersion)
-    return {
-      result: { protocolVersion, serverInfo: this.#definitions.info, ...introduce(this.#definitions) },
-    }
+    const answer = { result: { protocolVersion, serverInfo: this.#definitions.info, ...introduce(this.#definitions) } }
+    if (scope === undefined) return answer
+    // A client with an isolated instance has to know the label before its first call.
+    runInScope(scope, () => openRelease('initialize', this.#definitions).label(answer))
+      .catch((error) => crashed(this.#definitions, error))
+      .then(
+        (labelled) => this.#answer(id, labelled),
+        () => undefined,
+      )
+    return undefined
   }
 
   #begin(request: Incoming<'request'>, meta: RequestMeta, scope: RequestScope | undefined): Answer | undefined {
@@ -163,13 +171,10 @@ export class ServerConnection implements Connection {
   #run(call: RunningCall, method: Method, { era, params, scope }: Asked): void {
     const context = createCallContext(call)
     const request = { definitions: this.#definitions, era, params, context }
-    const crashed = (error: unknown): Answer => {
-      const incident = this.#definitions.reportBug('the kit', error)
-      return refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
-    }
+    const toCrash = (error: unknown): Answer => crashed(this.#definitions, error)
     runInScope(scope, async () => method.answer(request))
-      .catch(crashed)
-      .then((answer) => call.finish(answer), crashed)
+      .catch(toCrash)
+      .then((answer) => call.finish(answer), toCrash)
   }
 
   /** The way of a call through this connection, as long as the request is in flight. */
@@ -221,6 +226,11 @@ export class ServerConnection implements Connection {
       return false
     }
   }
+}
+
+function crashed(definitions: Definitions, error: unknown): Answer {
+  const incident = definitions.reportBug('the kit', error)
+  return refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
 }
 
 const UNKNOWN_STATE = refuse(

@@ -47,7 +47,8 @@ export interface Method {
 /** The requests that need nothing of the connection they came on. */
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', { era: 'legacy', answer: () => ({ result: {} }) }],
-  ['server/discover', { era: 'modern', cacheScope: 'public', answer: discover }],
+  // It carries the label of the calling session, so that no cache may share it.
+  ['server/discover', { era: 'modern', cacheScope: 'private', answer: discover }],
   // What a caller's token grants decides which tools there are.
   ['tools/list', { of: 'tools', cacheScope: 'private', answer: (call) => list(call, 'tools') }],
   ['tools/call', { of: 'tools', asks: true, answer: callTool }],
@@ -89,8 +90,10 @@ export function introduce(definitions: Definitions): JsonObject {
   }
 }
 
-function discover({ definitions }: MethodCall): Answer {
-  return { result: { supportedVersions: MODERN_VERSIONS, ...introduce(definitions) } }
+function discover({ definitions }: MethodCall): Promise<Answer> {
+  const answer = { result: { supportedVersions: MODERN_VERSIONS, ...introduce(definitions) } }
+  // A client with an isolated instance has to know the label before its first call.
+  return openRelease('server/discover', definitions).label(answer)
 }
 
 const LIST_FIELDS = {
