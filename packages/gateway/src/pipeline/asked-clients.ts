@@ -3,7 +3,6 @@ import {
   cutText,
   isJsonObject,
   type Json,
-  type JsonObject,
   judgeSecrets,
   redactJson,
   SallyportError,
