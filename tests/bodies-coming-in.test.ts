@@ -53,7 +53,17 @@ describe(`${promise('GW-21')} requests that are still coming in`, () => {
 
   beforeAll(async () => {
     gateway = await runGateway({ args: [] })
-    const { stdout } = await runCommand(['token', 'create', '--agent', 'codex', '--home', gateway.home, '--state', gateway.state, '--json'])
+    const { stdout } = await runCommand([
+      'token',
+      'create',
+      '--agent',
+      'codex',
+      '--home',
+      gateway.home,
+      '--state',
+      gateway.state,
+      '--json',
+    ])
     other = `Bearer ${JSON.parse(stdout).token}`
   })
 
@@ -61,7 +71,10 @@ describe(`${promise('GW-21')} requests that are still coming in`, () => {
 
   it('of one caller cannot fill the memory or keep others waiting, and end when they stall', async () => {
     const before = memoryOf(gateway.child.pid)
-    const flood = Array.from({ length: CONNECTIONS }, () => new Stalling(gateway.mcp, `Bearer ${gateway.token('agent')}`))
+    const flood = Array.from(
+      { length: CONNECTIONS },
+      () => new Stalling(gateway.mcp, `Bearer ${gateway.token('agent')}`),
+    )
     const listed = await modernRequest(gateway.mcp, 'tools/list', {}, { authorization: other })
     expect(listed.status).toBe(200)
     const statuses = await Promise.all(flood.map(({ status }) => status))
@@ -69,7 +82,12 @@ describe(`${promise('GW-21')} requests that are still coming in`, () => {
     expect(statuses.filter((status) => status === 408).length).toBeLessThanOrEqual(4)
     expect(memoryOf(gateway.child.pid) - before).toBeLessThan(250 * MEGABYTE)
     for (const connection of flood) connection.close()
-    const { status } = await modernRequest(gateway.mcp, 'tools/list', {}, { authorization: `Bearer ${gateway.token('agent')}` })
+    const { status } = await modernRequest(
+      gateway.mcp,
+      'tools/list',
+      {},
+      { authorization: `Bearer ${gateway.token('agent')}` },
+    )
     expect(status).toBe(200)
   })
 
@@ -85,7 +103,11 @@ describe(`${promise('GW-21')} requests that are still coming in`, () => {
     expect([large.status, await large.json()]).toMatchObject([413, { error: { code: 'BODY_TOO_LARGE' } }])
     const hook = await fetch(`${gateway.url}/api/approvals/x/answer`, { method: 'POST', body: ' '.repeat(20_000) })
     expect(hook.status).toBe(413)
-    const small = await fetch(`${gateway.url}/api/mode`, { method: 'PUT', headers, body: '{"mode":"ALERT","why":"test"}' })
+    const small = await fetch(`${gateway.url}/api/mode`, {
+      method: 'PUT',
+      headers,
+      body: '{"mode":"ALERT","why":"test"}',
+    })
     expect(small.status).toBe(200)
   })
 })

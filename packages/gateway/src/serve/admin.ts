@@ -70,12 +70,16 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
   const answered = answeredAt(path)
   if (answered !== undefined) {
     requireMethod(visit, ['POST'])
-    return serveHookAnswer({ request, response, id: answered, hook: context.approving.hook, bodies: context.bodies }).catch(
-      async (error: unknown) => {
-        if (isUnauthenticated(error)) await penalize(visit, 'signature', context)
-        throw error
-      },
-    )
+    return serveHookAnswer({
+      request,
+      response,
+      id: answered,
+      hook: context.approving.hook,
+      bodies: context.bodies,
+    }).catch(async (error: unknown) => {
+      if (isUnauthenticated(error)) await penalize(visit, 'signature', context)
+      throw error
+    })
   }
   const principal = adminCaller(request, bearer, context.logins)
   if (path === '/login') return logIn(visit, context)

@@ -6,7 +6,11 @@ const ignore = (): void => {}
 
 describe('bodies that are coming in', () => {
   it('never hold more than the share of their caller and the total, and give back what they held', () => {
-    const step = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), bytes: fc.integer({ min: 0, max: 60 }), ends: fc.nat(3) })
+    const step = fc.record({
+      owner: fc.constantFrom('a', 'b', 'c'),
+      bytes: fc.integer({ min: 0, max: 60 }),
+      ends: fc.nat(3),
+    })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const budget = new BodyBudget({ share: () => 100, total: () => 250 })

@@ -65,9 +65,13 @@ export class BodyBudget {
   #refusalOf(owner: string, bytes: number): SallyportError | undefined {
     const { share, total } = this.#options
     if ((this.#held.get(owner) ?? 0) + bytes > share())
-      return new SallyportError('RATE_LIMITED', `Requests of this caller that are still coming in exceed ${share()} bytes.`, {
-        hint: 'Send fewer large requests at the same time.',
-      })
+      return new SallyportError(
+        'RATE_LIMITED',
+        `Requests of this caller that are still coming in exceed ${share()} bytes.`,
+        {
+          hint: 'Send fewer large requests at the same time.',
+        },
+      )
     if (this.#sum + bytes <= total()) return undefined
     return new SallyportError('OVERLOADED', `Requests that are still coming in exceed ${total()} bytes.`, {
       hint: 'Try again in a moment.',

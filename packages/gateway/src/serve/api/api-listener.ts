@@ -23,11 +23,7 @@ export function createApiListener(context: AdminContext) {
 }
 
 /** Within the bounds of all bodies, which Hono's adapter does not know; it takes one that was read already. */
-async function receiveFor(
-  request: IncomingMessage,
-  principal: Principal,
-  { bodies }: AdminContext,
-): Promise<void> {
+async function receiveFor(request: IncomingMessage, principal: Principal, { bodies }: AdminContext): Promise<void> {
   const bounds = { ...API_BODY, budget: bodies, owner: ownerOf(principal) }
   Object.assign(request, { rawBody: await readBody(request, bounds) })
 }
