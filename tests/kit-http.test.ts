@@ -369,3 +369,14 @@ test('a client that does not read gets its answer late, fewer notices, and none 
   expect(connection.received.length).toBeLessThan(10_000_000)
   connection.drop()
 })
+
+test('a body that is nested without end is refused before it is parsed', async () => {
+  const { url } = await serve()
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(3_000_000)}`,
+  })
+  expect(response.status).toBe(400)
+  expect(await response.text()).toContain('nested deeper than 1000 levels')
+})

@@ -42,7 +42,16 @@ export {
   type IsolationStrategy,
   shouldIsolateTool,
 } from './isolation-policy.ts'
-export { hasMoreParts, isDeeper, isJsonList, isJsonObject, type Json, type JsonObject, jsonIn } from './json.ts'
+export {
+  hasMoreParts,
+  isDeeper,
+  isJsonList,
+  isJsonObject,
+  isTextDeeper,
+  type Json,
+  type JsonObject,
+  jsonIn,
+} from './json.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
 export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
 export { type DiffLine, lineDiff } from './line-diff.ts'

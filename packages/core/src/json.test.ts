@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hasMoreParts } from './json.ts'
+import { hasMoreParts, isDeeper, isTextDeeper } from './json.ts'
 
 describe('hasMoreParts', () => {
   it('counts every value, the whole among them', () => {
@@ -12,5 +13,21 @@ describe('hasMoreParts', () => {
   it('looks no further than it has to', () => {
     const trap = new Proxy([], { ownKeys: () => expect.fail('it was looked into') })
     expect(hasMoreParts([1, 2, 3, trap], 3)).toBe(true)
+  })
+})
+
+describe('isTextDeeper', () => {
+  it('says of a text what isDeeper says of its value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ depthSize: 'large' }), fc.nat({ max: 6 }), (value, levels) => {
+        expect(isTextDeeper(JSON.stringify(value), levels)).toBe(isDeeper(value as never, levels))
+      }),
+    )
+  })
+
+  it('does not count brackets inside strings, nor stop at escapes', () => {
+    expect(isTextDeeper(JSON.stringify(['[[[[', '\\"[[[', '{'.repeat(99), '\\']), 1)).toBe(false)
+    expect(isTextDeeper('"unfinished [[[[', 1)).toBe(false)
+    expect(isTextDeeper('['.repeat(1_000_000), 1_000)).toBe(true)
   })
 })

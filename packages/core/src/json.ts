@@ -30,6 +30,33 @@ export function isDeeper(value: Json | undefined, levels: number): boolean {
   return false
 }
 
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPENING = new Set([0x5b, 0x7b])
+const CLOSING = new Set([0x5d, 0x7d])
+
+/** The same of JSON text, before it is parsed: each level of a value takes far more memory than its two brackets. */
+export function isTextDeeper(text: string, levels: number): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = stringEnd(text, at)
+    else if (OPENING.has(code) && ++depth > levels) return true
+    else if (CLOSING.has(code)) depth--
+  }
+  return false
+}
+
+function stringEnd(text: string, start: number): number {
+  let at = start + 1
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at
+    if (code === BACKSLASH) at++
+  }
+  return at
+}
+
 /** Whether it is made of more than so many values, itself among them. It is looked into no further than that. */
 export function hasMoreParts(value: Json | undefined, parts: number): boolean {
   return partsLeft(value, parts) < 0

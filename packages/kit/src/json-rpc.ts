@@ -55,6 +55,9 @@ export type Incoming<Kind extends AnyIncoming['kind'] = AnyIncoming['kind']> = E
   { readonly kind: Kind }
 >
 
+/** Beyond this a message is refused before it is parsed; up to it, with its id. */
+export const MAX_TEXT_DEPTH = 1_000
+
 export function readMessage(message: unknown): Incoming {
   if (!isJsonObject(message) || message.jsonrpc !== '2.0')
     return bad(null, 'Expected one JSON-RPC 2.0 message: an object.')

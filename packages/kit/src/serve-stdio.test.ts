@@ -122,3 +122,13 @@ test('a server in a process of its own leaves when its peer does', async () => {
   child.stdin.end()
   expect(await exited).toEqual([0, null])
 })
+
+test('a message that is nested without end is refused before it is parsed, and the next is served', async () => {
+  const deep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(2_000_000)}`
+  const answers = await exchange([`${deep}\n`, `${echo(2, 'x')}\n`])
+  expect(answers[0]).toMatchObject({
+    id: null,
+    error: { code: -32600, message: expect.stringContaining('1000 levels') },
+  })
+  expect(answers[1]).toMatchObject({ id: 2, result: { content: [{ text: 'x' }] } })
+})

@@ -1,7 +1,8 @@
 import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
+import { isTextDeeper } from '@sallyport/core'
 import { type Identity, localIdentity } from './identity/identity.ts'
-import { INVALID_REQUEST, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
+import { INVALID_REQUEST, MAX_TEXT_DEPTH, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
 import { watchRejections } from './late-rejections.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
@@ -69,6 +70,8 @@ function parseLine(line: Buffer): Line | undefined {
   try {
     // The decoder drops a BOM and refuses what is no UTF-8.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(line)
+    if (isTextDeeper(text, MAX_TEXT_DEPTH))
+      return refuse(INVALID_REQUEST, `A message is nested deeper than ${MAX_TEXT_DEPTH} levels.`)
     return text.trim() === '' ? undefined : { message: JSON.parse(text) }
   } catch {
     return refuse(PARSE_ERROR, 'A line is not JSON in UTF-8.')

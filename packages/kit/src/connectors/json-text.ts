@@ -1,4 +1,4 @@
-import { isDeeper, type Json } from '@sallyport/core'
+import { isTextDeeper, type Json } from '@sallyport/core'
 import { findInexact, quoteInexact } from './json-number.ts'
 import { refusal } from './source.ts'
 
@@ -21,9 +21,8 @@ const DEEPEST = 500
 
 /** The value, where the text is JSON; an error otherwise. */
 export function prove(text: string, where: string): Json {
-  const value = parse(text, where)
-  if (isDeeper(value, DEEPEST)) throw refusal(`${where}: the document is nested deeper than ${DEEPEST}.`)
-  return value
+  if (isTextDeeper(text, DEEPEST)) throw refusal(`${where}: the document is nested deeper than ${DEEPEST}.`)
+  return parse(text, where)
 }
 
 function parse(text: string, where: string): Json {

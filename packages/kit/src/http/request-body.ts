@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { SallyportError } from '@sallyport/core'
+import { isTextDeeper, SallyportError } from '@sallyport/core'
+import { MAX_TEXT_DEPTH } from '../json-rpc.ts'
 import type { BodyBudget } from './body-budget.ts'
 
 /** The message that a request holds. Throws what is wrong with it. */
@@ -9,8 +10,11 @@ export async function readRequestMessage(request: IncomingMessage, bounds: Omit<
     throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
   const bytes = await readBody(request, { ...bounds, hint: 'Send less, or raise maxBodyBytes of serveHttp.' })
   if (!isUtf8(bytes)) throw new SallyportError('PARSE_ERROR', 'The body is not UTF-8.')
+  const text = bytes.toString('utf8')
+  if (isTextDeeper(text, MAX_TEXT_DEPTH))
+    throw new SallyportError('INVALID_REQUEST', `The body is nested deeper than ${MAX_TEXT_DEPTH} levels.`)
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch (error) {
     throw new SallyportError('PARSE_ERROR', 'The body is not JSON.', { cause: error })
   }
