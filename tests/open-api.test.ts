@@ -36,6 +36,9 @@ const ROUTES: Record<string, Route> = {
   '/v1/busy': (_, response) => json(response, 429, { error: 'slow down' }, { 'retry-after': '7' }),
   '/v1/away': (_, response) => response.writeHead(302, { location: `${otherBase}/steal` }).end(),
   '/v1/up': (_, response) => response.writeHead(302, { location: '/admin' }).end(),
+  '/v1/up-encoded': (_, response) => response.writeHead(302, { location: '/v1/..%2fadmin' }).end(),
+  '/v1/up-backslash': (_, response) => response.writeHead(302, { location: '/v1/..%5Cadmin' }).end(),
+  '/v1/up-twice': (_, response) => response.writeHead(302, { location: '/v1/%252e%252e/admin' }).end(),
   '/v1/near': (_, response) => response.writeHead(307, { location: '/v1/echo?from=near' }).end(),
   '/v1/slashes': (request, response) =>
     response
@@ -202,21 +205,22 @@ describe('parameters', () => {
   test.each([
     ['a/b', '/v1/x/a%2Fb/y'],
     ['a?b#c', '/v1/x/a%3Fb%23c/y'],
-    ['%2e%2e', '/v1/x/%252e%252e/y'],
+    ['%2e%2e%2', '/v1/x/%252e%252e%252/y'],
+    ['a%2fb', '/v1/x/a%252fb/y'],
     ['...', '/v1/x/.../y'],
     [['a', 'b'], '/v1/x/a,b/y'],
   ])('the value %j stays inside its segment of the path', async (id, expected) => {
     expect((await call('/x/{id}/y', inPath, { id })).url).toBe(expected)
   })
 
-  test.each(['..', '.', '', '../admin', 'a/../../b', '..\\admin', ['..']])(
-    'the value %j is refused in a path',
-    async (id) => {
-      const before = seen.length
-      expect(await refusal(call('/x/{id}/y', inPath, { id }))).toMatchObject({ retryable: true })
-      expect(seen.length).toBe(before)
-    },
-  )
+  test.each([
+    ...['..', '.', '', '../admin', 'a/../../b', '..\\admin', ['..'], '..;/admin', '%2e%2e', '.%2E'],
+    ...['..%2fadmin', '..%5cadmin', 'a%2F..%2Fadmin', '..%252fadmin', '%25252e%25252e%25252fadmin'],
+  ])('the value %j is refused in a path', async (id) => {
+    const before = seen.length
+    expect(await refusal(call('/x/{id}/y', inPath, { id }))).toMatchObject({ retryable: true })
+    expect(seen.length).toBe(before)
+  })
 
   test('headers and cookies hold their value and nothing else', async () => {
     const parameters = [
@@ -276,7 +280,8 @@ describe('where calls go', () => {
 
   test('a path of the document cannot leave the base', async () => {
     const before = seen.length
-    for (const path of ['/../admin', '/%2e%2e/admin', '/x/..\\..\\admin', '/.%2E/admin']) {
+    const encoded = ['/..%2fadmin', '/..%5cadmin', '/x%2f..%2f..%2fadmin', '/%252e%252e%252fadmin', '/..;/admin']
+    for (const path of ['/../admin', '/%2e%2e/admin', '/x/..\\..\\admin', '/.%2E/admin', ...encoded]) {
       const api = await open(get(path))
       expect(await refusal(api.call(api.listOperations()[0]?.id ?? ''))).toMatchObject({ retryable: false })
     }
@@ -287,8 +292,9 @@ describe('where calls go', () => {
   })
 
   test('redirects are followed below the base only', async () => {
-    const api = await open({ ...get('/away'), ...get('/up'), ...get('/near'), ...get('/loop') })
-    for (const id of ['get_away', 'get_up', 'get_loop'])
+    const hidden = { ...get('/up-encoded'), ...get('/up-backslash'), ...get('/up-twice') }
+    const api = await open({ ...get('/away'), ...get('/up'), ...get('/near'), ...get('/loop'), ...hidden })
+    for (const id of ['get_away', 'get_up', 'get_loop', 'get_up-encoded', 'get_up-backslash', 'get_up-twice'])
       expect(await refusal(api.call(id))).toMatchObject({ retryable: false })
     expect(otherSeen).toBe(0)
     expect((await api.call('get_near')).body).toMatchObject({ url: '/v1/echo?from=near' })

@@ -1,7 +1,8 @@
-import { isJsonList, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { isJsonList, isJsonObject, isTextDeeper, type Json, type JsonObject } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 
 const LARGEST = 16 * 1024 * 1024
+const DEEPEST_TEXT = 500
 const MOST_REFERENCES = 20
 /** As deep and as large as an inlined schema gets; what is beyond is left out, and says so. */
 const DEEPEST = 12
@@ -18,6 +19,7 @@ export async function readDocument(spec: string | JsonObject): Promise<JsonObjec
 
 async function parse(text: string): Promise<unknown> {
   if (text.length > LARGEST) throw unusable(`it has ${text.length} characters, at most ${LARGEST} are read`)
+  if (isTextDeeper(text, DEEPEST_TEXT)) throw unusable(`it is nested deeper than ${DEEPEST_TEXT} levels`)
   try {
     if (/^\s*\{/.test(text)) return JSON.parse(text)
     const { parse: parseYaml } = await import('yaml')
@@ -72,10 +74,32 @@ export function inlineSchema(document: JsonObject, schema: Json | undefined): Js
     if (isJsonList(value)) return value.map((item) => inline(item, depth + 1))
     if (!isJsonObject(value)) return value
     const meant = typeof value.$ref === 'string' ? (resolveReference(document, value) ?? {}) : value
-    return Object.fromEntries(
-      Object.entries(meant).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, inline(inner, depth + 1)]])),
+    return withoutOldWords(
+      Object.fromEntries(
+        Object.entries(meant).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, inline(inner, depth + 1)]])),
+      ),
     )
   }
   const inlined = schema === undefined ? {} : inline(schema, 0)
   return isJsonObject(inlined) ? inlined : {}
+}
+
+/** What OpenAPI 3.0 says in words of its own, in those of JSON Schema. A property of such a name is no boolean. */
+function withoutOldWords(schema: JsonObject): JsonObject {
+  const { nullable, ...rest } = schema
+  const plain = typeof nullable === 'boolean' ? { ...rest, ...(nullable && orNull(rest)) } : schema
+  return withBound(withBound(plain, ['minimum', 'exclusiveMinimum']), ['maximum', 'exclusiveMaximum'])
+}
+
+function orNull({ type, enum: options }: JsonObject): JsonObject {
+  return {
+    ...(typeof type === 'string' && { type: [type, 'null'] }),
+    ...(isJsonList(options) && !options.includes(null) && { enum: [...options, null] }),
+  }
+}
+
+function withBound(schema: JsonObject, [bound, exclusive]: readonly [string, string]): JsonObject {
+  const { [bound]: limit, [exclusive]: isExclusive, ...rest } = schema
+  if (typeof isExclusive !== 'boolean') return schema
+  return limit === undefined ? rest : { ...rest, [isExclusive ? exclusive : bound]: limit }
 }

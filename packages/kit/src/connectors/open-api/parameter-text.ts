@@ -28,13 +28,25 @@ export function pathText(parameter: Parameter, value: Json): string {
   if (parameter.style !== 'simple') throw wrong(parameter, `has the style ${parameter.style}, which is not supported`)
   const text = simple(parameter, value, encode)
   if (text === '') throw wrong(parameter, 'is empty, but stands in the path')
-  if (
-    simple(parameter, value, plain)
-      .split(/[/\\]/)
-      .some((part) => part === '.' || part === '..')
-  )
-    throw wrong(parameter, 'would lead to another path')
+  if (hasDotSegment(simple(parameter, value, plain))) throw wrong(parameter, 'would lead to another path')
   return text
+}
+
+const MAX_DECODINGS = 5
+
+/** Whether a server that decodes a path, once or again and again, may find a segment of dots in it. */
+export function hasDotSegment(path: string): boolean {
+  let text = path
+  for (let round = 0; round < MAX_DECODINGS; round++) {
+    // Some servers cut off what is behind a semicolon.
+    if (text.split(/[/\\]/).some((part) => /^\.\.?(?:;|$)/.test(part))) return true
+    const decoded = text.replaceAll(/%(25|2e|2f|5c|3b)/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    )
+    if (decoded === text) return false
+    text = decoded
+  }
+  return true
 }
 
 const DELIMITERS: Readonly<Record<string, string>> = { form: ',', spaceDelimited: '%20', pipeDelimited: '%7C' }

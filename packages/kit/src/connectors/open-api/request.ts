@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 import { type Body, isFormType, isJsonType, type Operation, type Parameter } from './operation.ts'
-import { headerText, pairsOf, pathText } from './parameter-text.ts'
+import { hasDotSegment, headerText, pairsOf, pathText } from './parameter-text.ts'
 
 export interface ApiRequest {
   readonly url: URL
@@ -89,7 +89,9 @@ function serverOf(base: URL, servers: readonly string[]): URL {
 
 export function isBelow(base: URL, url: URL): boolean {
   const root = base.pathname.endsWith('/') ? base.pathname : `${base.pathname}/`
-  return url.origin === base.origin && url.username === '' && `${url.pathname}/`.startsWith(root)
+  // What follows the base, for it may have escapes of its own.
+  const isInside = `${url.pathname}/`.startsWith(root) && !hasDotSegment(url.pathname.slice(root.length - 1))
+  return url.origin === base.origin && url.username === '' && isInside
 }
 
 function bodyText(body: Body | undefined, args: JsonObject): string | undefined {

@@ -1,4 +1,4 @@
-import type { Json } from '@sallyport/core'
+import { isTextDeeper, type Json } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 import { isJsonType } from './operation.ts'
 
@@ -12,6 +12,8 @@ export interface ApiResponse {
 }
 
 const MOST_WORDS = 500
+/** What is nested deeper stays a text: a result could not carry it as a value. */
+const DEEPEST = 400
 const TEXTUAL = /^text\/|[/+](?:xml|yaml|javascript|x-www-form-urlencoded|x-ndjson)\s*(?:;|$)/i
 
 /** Reads no more than is allowed, whatever the length that was announced. */
@@ -44,7 +46,7 @@ async function readBytes(
 }
 
 function jsonOr(text: string, mimeType: string): Json {
-  if (!isJsonType(mimeType)) return text
+  if (!isJsonType(mimeType) || isTextDeeper(text, DEEPEST)) return text
   try {
     return JSON.parse(text) as Json
   } catch {
