@@ -32,12 +32,17 @@ export async function searchLines(workspace: Workspace, path: string, search: Li
   if (search.text === '') throw refusal('The text to search for is empty.')
   const limit = boundCount('limit', search.limit ?? 100, MOST_FOUND)
   const { files, isWhole } = await workspace.findFiles(path, search.glob === undefined ? {} : { glob: search.glob })
+  const find = compileSearch(search.text)
   const lines: FoundLine[] = []
   let bytes = 0
   for (const file of files) {
     bytes += file.size
     if (bytes > MOST_BYTES) return { lines, isWhole: false }
-    const found = await searchFile(workspace, file.path, { text: search.text, limit: limit - lines.length + 1 })
+    const found = await searchFile(workspace, file.path, {
+      find,
+      length: search.text.length,
+      limit: limit - lines.length + 1,
+    })
     lines.push(...found)
     if (lines.length > limit) return { lines: lines.slice(0, limit), isWhole: false }
   }
@@ -47,15 +52,15 @@ export async function searchLines(workspace: Workspace, path: string, search: Li
 async function searchFile(
   workspace: Workspace,
   path: string,
-  { text, limit }: { readonly text: string; readonly limit: number },
+  { find, length, limit }: { readonly find: Find; readonly length: number; readonly limit: number },
 ): Promise<readonly FoundLine[]> {
   const found: FoundLine[] = []
   try {
     await workspace.useFile(path, async (file) => {
       for await (const line of readLines(file, { lineBytes: LINE_BYTES })) {
         if (found.length >= limit) return
-        const at = line.text.indexOf(text)
-        if (at >= 0) found.push({ path, line: line.number, text: around(line.text, at, text.length) })
+        const at = find(line.text)
+        if (at >= 0) found.push({ path, line: line.number, text: around(line.text, at, length) })
       }
     })
   } catch (error) {
@@ -69,4 +74,38 @@ function around(line: string, at: number, length: number): string {
   if (line.length <= SHOWN) return line
   const start = Math.max(0, Math.min(at - 100, line.length - SHOWN))
   return line.slice(start, Math.max(start + SHOWN, at + Math.min(length, SHOWN)))
+}
+
+/** Where a text begins in a line; -1 where it is not. */
+export type Find = (line: string) => number
+
+/** So many comparisons for each character are no harm; the engine's own search makes as many as the text is long. */
+const SHORT = 16
+
+/** Knuth, Morris and Pratt: no line and no text, however they repeat themselves, make it more than linear. */
+export function compileSearch(text: string): Find {
+  if (text.length <= SHORT) return (line) => line.indexOf(text)
+  const borders = bordersOf(text)
+  return (line) => {
+    let matched = 0
+    for (let at = 0; at < line.length; at++) {
+      const code = line.charCodeAt(at)
+      while (matched > 0 && text.charCodeAt(matched) !== code) matched = borders[matched - 1] as number
+      if (text.charCodeAt(matched) === code) matched++
+      if (matched === text.length) return at - matched + 1
+    }
+    return -1
+  }
+}
+
+/** For each beginning of the text, how much of its end is a beginning of the text as well. */
+function bordersOf(text: string): Int32Array {
+  const borders = new Int32Array(text.length)
+  for (let at = 1, matched = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    while (matched > 0 && text.charCodeAt(matched) !== code) matched = borders[matched - 1] as number
+    if (text.charCodeAt(matched) === code) matched++
+    borders[at] = matched
+  }
+  return borders
 }

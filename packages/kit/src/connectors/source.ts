@@ -1,7 +1,7 @@
 import type { Sensitivity } from '@sallyport/core'
 import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
 import { privateData } from '../private-data/private-data.ts'
-import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
+import { currentWorkspace, type OpenFile, type Workspace } from '../workspace/workspace.ts'
 import { ConnectorError } from './connector-error.ts'
 
 export interface SensitiveSource {
@@ -15,19 +15,36 @@ export interface ConnectorOptions {
   readonly workspace?: Workspace
   /** The session holds this from now on, even if the work fails: an error may tell of what is there. */
   readonly sensitive?: SensitiveSource
+  /** Ends the work: pass the `context.signal` of the handler. */
+  readonly signal?: AbortSignal
 }
 
 /** The one way of File, Csv and Json to their files. */
 export async function useSource<Value>(
-  { workspace, sensitive }: ConnectorOptions,
+  { workspace, sensitive, signal }: ConnectorOptions,
   work: (workspace: Workspace) => Promise<Value>,
 ): Promise<Value> {
   if (sensitive !== undefined) await privateData().addPrivateDataset(sensitive.dataset, sensitive.sensitivity)
+  signal?.throwIfAborted()
   try {
-    return await work(workspace ?? currentWorkspace())
+    const used = workspace ?? currentWorkspace()
+    return await work(signal === undefined ? used : cancellable(used, signal))
   } catch (error) {
     throw asConnectorError(error)
   }
+}
+
+/** The same workspace, which reads nothing more once the signal is aborted. */
+function cancellable(workspace: Workspace, signal: AbortSignal): Workspace {
+  const useFile: Workspace['useFile'] = (path, use) =>
+    workspace.useFile(path, (file) => {
+      const read: OpenFile['read'] = async (offset, length) => {
+        signal.throwIfAborted()
+        return file.read(offset, length)
+      }
+      return use({ ...file, read })
+    })
+  return { ...workspace, useFile, findFiles: (path, options) => workspace.findFiles(path, { ...options, signal }) }
 }
 
 function asConnectorError(error: unknown): unknown {

@@ -10,6 +10,7 @@ export interface FindOptions {
   readonly glob?: string
   /** The most files to give. */
   readonly limit?: number
+  readonly signal?: AbortSignal
 }
 
 export interface FoundFile {
@@ -33,6 +34,7 @@ export async function findFiles(tree: Tree, start: readonly string[], options: F
   const files: FoundFile[] = []
   let visited = 0
   for await (const { entry, segments } of walkTree(tree, start, MAX_VISITED + 1)) {
+    options.signal?.throwIfAborted()
     if (files.length >= limit || ++visited > MAX_VISITED) return { files, isWhole: false }
     if (entry.kind !== 'file' || isTemporaryName(entry.name)) continue
     if (matches(segments.slice(start.length))) files.push({ path: workspacePath(segments), size: entry.size ?? 0 })

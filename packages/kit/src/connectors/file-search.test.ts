@@ -1,0 +1,88 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { createWorkspace } from '../workspace/workspace.ts'
+import { CsvConnector } from './csv-connector.ts'
+import { FileConnector } from './file-connector.ts'
+import { compileSearch } from './file-search.ts'
+import { JsonConnector } from './json-connector.ts'
+
+let root: string
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'file-search-'))
+})
+afterEach(() => rm(root, { recursive: true }))
+
+describe(promise('KIT-7'), () => {
+  test('a text is found where indexOf finds it, whatever repeats itself', () => {
+    const repeated = fc.array(fc.constantFrom('a', 'b', 'ab', 'aab'), { maxLength: 60 }).map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(repeated, repeated, repeated, (before, text, after) => {
+        fc.pre(text !== '')
+        const line = `${before}${text}${after}`
+        expect(compileSearch(text)(line)).toBe(line.indexOf(text))
+        expect(compileSearch(`${text}c`)(line)).toBe(-1)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('a text that makes the engine compare each with each is searched in one pass', async () => {
+    const line = `${'a'.repeat(60_000)}\n`
+    await writeFile(join(root, 'a.txt'), line.repeat(200))
+    const workspace = createWorkspace(root)
+    const text = `b${'a'.repeat(30_000)}`
+    expect(await FileConnector.search('/workspace', { text }, { workspace })).toEqual({ lines: [], isWhole: true })
+  })
+
+  test('every connector of files ends with the signal of its call', async () => {
+    for (const name of ['a.csv', 'a.json']) await writeFile(join(root, name), '[1]\n'.repeat(100_000))
+    const workspace = createWorkspace(root)
+    const works: ((signal: AbortSignal) => Promise<unknown>)[] = [
+      (signal) => FileConnector.search('/workspace', { text: 'x' }, { workspace, signal }),
+      (signal) => FileConnector.find('/workspace', { workspace, signal }),
+      (signal) => FileConnector.read('/workspace/a.csv', { workspace, signal }),
+      (signal) => CsvConnector.read('/workspace/a.csv', { workspace, signal }),
+      (signal) => JsonConnector.read('/workspace/a.json', { workspace, signal }),
+      (signal) => FileConnector.write('/workspace/new', 'x', { workspace, signal }),
+    ]
+    for (const work of works) {
+      await expect(work(AbortSignal.abort(new Error('before')))).rejects.toThrow('before')
+      const during = new AbortController()
+      const running = work(during.signal)
+      during.abort(new Error('during'))
+      await running.then(
+        () => undefined,
+        (error: Error) => expect(error.message).toBe('during'),
+      )
+    }
+  })
+
+  test('a search stops in the middle of a file', async () => {
+    await writeFile(join(root, 'a.txt'), 'line\n'.repeat(200_000))
+    const workspace = createWorkspace(root)
+    let reads = 0
+    const controller = new AbortController()
+    const counted = {
+      ...workspace,
+      useFile: ((path, use) =>
+        workspace.useFile(path, (file) =>
+          use({
+            ...file,
+            read: (offset, length) => {
+              if (++reads === 3) controller.abort(new Error('enough'))
+              return file.read(offset, length)
+            },
+          }),
+        )) as typeof workspace.useFile,
+    }
+    const { signal } = controller
+    await expect(FileConnector.search('/workspace', { text: 'x' }, { workspace: counted, signal })).rejects.toThrow(
+      'enough',
+    )
+    expect(reads).toBe(3)
+  })
+})
