@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -67,6 +67,18 @@ describe(`a project that \`sallyport new server\` has made (${promise('KIT-16')}
   it('passes its own tests', async () => {
     const { stdout } = await run('npm', ['test'], { cwd: project, env: { ...environment, NO_COLOR: '1' } })
     expect(stdout).toMatch(/Test Files +2 passed \(2\)/)
+  })
+
+  it('finds tools that catch every error', async () => {
+    const lint = () => run('npm', ['run', 'lint'], { cwd: project, env: environment })
+    await lint()
+    const planted = join(project, 'src/tools/careless.ts')
+    writeFileSync(
+      planted,
+      'export async function careless() {\n  try {\n    await 1\n  } catch {\n    return 0\n  }\n}\n',
+    )
+    await expect(lint()).rejects.toMatchObject({ stderr: expect.stringContaining('must not catch every error') })
+    rmSync(planted)
   })
 
   it('says what is missing when it is started without a secret', async () => {
