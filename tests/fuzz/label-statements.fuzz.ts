@@ -1,0 +1,69 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createMcpServer, privateData, READ } from '@sallyport/kit'
+import { connectInMemory } from '@sallyport/kit/testing'
+import fc from 'fast-check'
+import type { FuzzSuite } from './fuzz-suite.ts'
+
+/** Labels are synced to the disk, which takes most of the time: a file system in memory if there is one. */
+const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+const LEVELS = ['PUBLIC', 'INTERNAL', 'CONFIDENTIAL', 'SECRET']
+const name = fc.oneof(
+  fc.constantFrom<unknown>('pay', 'weather', '', null, undefined, 7, {}, 'x'.repeat(16_385)),
+  fc.string({ maxLength: 4 }),
+)
+const level = fc.oneof(
+  { arbitrary: fc.constantFrom<unknown>(...LEVELS), weight: 3 },
+  fc.constantFrom<unknown>('secret', 'Secret', ' SECRET', 'TOP', null, undefined, 3, [], Symbol('SECRET'), 'toString'),
+)
+const way = fc.constantFrom('awaited', 'caught', 'left', 'later', 'nested')
+const statement = fc.record({ name, level, way })
+type Statement = typeof statement extends fc.Arbitrary<infer Made> ? Made : never
+
+const isValid = ({ name: said, level: of }: Statement): boolean =>
+  typeof said === 'string' && said !== '' && said.length <= 16_384 && LEVELS.includes(of as string)
+
+/** Makes a statement in the way that it says, and loses what comes of it. */
+async function make({ name: said, level: of, way: how }: Statement): Promise<void> {
+  const stated = (): Promise<unknown> => privateData().addPrivateDataset(said as never, of as never)
+  if (how === 'left') void stated()
+  else if (how === 'nested') void Promise.resolve().then(() => void stated())
+  else if (how === 'later') await Promise.resolve().then(() => void stated())
+  else await stated().catch(() => undefined)
+}
+
+export const suite: FuzzSuite = {
+  open: () => {
+    const dataFolder = mkdtempSync(join(MEMORY, 'sallyport-fuzz-labels-'))
+    let statements: readonly Statement[] = []
+    let session = 0
+    const server = createMcpServer('fuzzed', { dataFolder, onBug: () => undefined })
+    server.tool('load', { description: '', permission: READ }, async () => {
+      for (const each of statements) await make(each)
+      return 'the data'
+    })
+    return {
+      properties: {
+        'A result leaves only with the label of every statement': fc.asyncProperty(
+          fc.array(statement, { maxLength: 4 }),
+          async (made) => {
+            statements = made
+            const client = await connectInMemory(server, { userId: 'ada', sessionId: `s${session++}` })
+            const result = (await client.callTool('load')) as Record<string, any>
+            await client.close()
+            const isReleased = JSON.stringify(result.content).includes('the data')
+            if (isReleased !== made.every(isValid))
+              throw new Error(isReleased ? 'It was released.' : 'It was withheld.')
+            if (!isReleased || made.length === 0) return
+            const expected = Math.max(...made.map(({ level: of }) => LEVELS.indexOf(of as string)))
+            const said = result._meta?.['sallyport/private_data']?.sensitivity
+            if (said !== LEVELS[expected]) throw new Error(`The label is ${said}.`)
+          },
+        ),
+      },
+      close: () => rmSync(dataFolder, { recursive: true, force: true }),
+    }
+  },
+}
