@@ -75,10 +75,20 @@ describe(`${promise('GOV-27')} a gateway that cannot record`, () => {
     const at = place()
     const [program = '', ...args] = [...limited(65_536), process.execPath, MAIN, 'serve', '--no-auth', '--json']
     const where = ['--port', '0', '--home', at.home, '--state', at.state]
-    const child = spawn(program, [...args, ...where], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = spawn(program, [...args, ...where], { stdio: ['ignore', 'pipe', 'pipe'] })
     undo.push(() => endProcess(child))
+    let words = ''
+    child.stderr.on('data', (text) => {
+      words += String(text)
+    })
+    const lines = (pattern: RegExp): number => words.split('\n').filter((line) => pattern.test(line)).length
     const [banner] = (await once(child.stdout, 'data')) as [Buffer]
     const { url } = JSON.parse(String(banner)) as { url: string }
+    const readiness = async (): Promise<string> => {
+      const answer = await fetch(url.replace('/mcp', '/readyz'))
+      return `${answer.status} ${await answer.text()}`
+    }
+    await eventually(readiness, (word) => word === '200 ready')
 
     const answered: string[] = []
     let refused = ''
@@ -88,6 +98,15 @@ describe(`${promise('GOV-27')} a gateway that cannot record`, () => {
       else refused = said
     }
     expect(refused).toMatch(/(AUDIT_UNAVAILABLE|RESULT_WITHHELD).*EFBIG/s)
+    expect(refused, 'where the log is does not concern an agent').not.toContain(at.state)
+    expect(await readiness()).toBe('503 audit-unavailable')
+    await eventually(
+      () => lines(/cannot be written/),
+      (count) => count > 0,
+    )
+    expect(words).toContain(
+      `It is in ${join(at.state, 'logs')}. Every call is refused until it can be (audit.required).`,
+    )
     const before = at.executed().length
     expect(before - answered.length, 'at most the one whose end could not be recorded').toBeLessThanOrEqual(1)
     for (let index = 0; index < 10; index++) expect(await call(url, 'refused')).toContain('AUDIT_UNAVAILABLE')
@@ -95,6 +114,16 @@ describe(`${promise('GOV-27')} a gateway that cannot record`, () => {
     expect((await fetch(url.replace('/mcp', '/healthz'))).status).toBe(200)
 
     execFileSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'])
+    // Without any call.
+    await eventually(readiness, (word) => word === '200 ready')
+    await eventually(
+      () => lines(/can be written again/),
+      (count) => count > 0,
+    )
+    expect([lines(/cannot be written/), lines(/can be written again/)]).toEqual([1, 1])
+    const resumed = readRecords(at.state).filter(({ type }) => type === 'LOG_RESUMED')
+    expect(resumed).toHaveLength(1)
+    expect(resumed[0]?.unwritten).toBeGreaterThan(10)
     expect(await call(url, 'after')).toBe('after')
     checkLog(at.state)
     expect(child.exitCode).toBeNull()

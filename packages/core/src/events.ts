@@ -164,6 +164,8 @@ export type SallyportEvent =
       readonly now: string
     }
   | { readonly type: 'LOG_TRIMMED'; readonly files: number; readonly bytes: number; readonly through: number }
+  /** Records can be written again; so many could not be. */
+  | { readonly type: 'LOG_RESUMED'; readonly unwritten: number }
   | { readonly type: 'LOG_REPAIRED'; readonly file: string; readonly dropped_bytes: number }
 
 /** What of a result reached its caller. */

@@ -33,6 +33,7 @@ export { ExpiringMap } from './expiring-map.ts'
 export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
 export type { FoundPath } from './found-path.ts'
 export { isNameGlob, nameGlob } from './glob.ts'
+export { hideHostPaths } from './host-paths.ts'
 export {
   ISOLATION_FALLBACKS,
   ISOLATION_STRATEGIES,

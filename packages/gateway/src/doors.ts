@@ -86,7 +86,7 @@ export class Doors {
       narrow: (principal, agent, variant) =>
         narrowPrincipal(this.#gateway.settings.profiles, principal, { agent, variant }),
       watch: (authorization, onEnd) => this.#watchToken(authorization, onEnd),
-      isReady: () => this.#gateway.isReady,
+      readiness: () => this.#gateway.readiness,
       onBug: this.#onBug,
       host,
       port,

@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
+import { AuditHealth } from './audit-health.ts'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
 import { changedProfiles, differInProfilesAlone } from './changed-profiles.ts'
 import { describeIssue, type Home, type LoadedSettings, type Profiles, type Settings } from './config/config.ts'
@@ -8,7 +10,7 @@ import { fixedAtStart } from './fixed-settings.ts'
 import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { Governing } from './governing.ts'
 import { CallGauge, type Listings, type Pipeline } from './pipeline/pipeline.ts'
-import { ChangeHub, createIds, type HttpMcp, type LegacySessions, type Methods } from './serve/serve.ts'
+import { ChangeHub, createIds, type HttpMcp, type LegacySessions, type Methods, type Readiness } from './serve/serve.ts'
 import { createServing, type Serving } from './serving.ts'
 import {
   CredentialFailures,
@@ -55,6 +57,7 @@ export class Gateway {
   readonly tokens: LocalTokens
   readonly gatekeeper: Gatekeeper
   readonly logins: Logins
+  readonly audit: AuditHealth
   readonly failures = new CredentialFailures({ report: (event) => this.#credentialsRefused(event) })
   readonly builtIns: McpServer
   readonly telemetry: Telemetry
@@ -83,6 +86,12 @@ export class Gateway {
     this.telemetry = opened.telemetry
     this.logins = createLogins()
     this.#shelf = new CatalogueShelf(parts.store.catalogues)
+    this.audit = new AuditHealth({
+      log: parts.store.log,
+      folder: join(parts.state, 'logs'),
+      isRequired: () => this.#settings.audit.required,
+      onWarning: parts.onWarning,
+    })
     this.#context = this.#createContext()
     this.catalog = new Catalog(this.#order(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
@@ -157,6 +166,13 @@ export class Gateway {
     const incident = this.ids.callId()
     this.#parts.onWarning(`incident ${incident} in ${where}: ${traceOf(error)}`)
     return incident
+  }
+
+  /** In one word, for who asks without a token. Only what is `ready` or in `lockdown` works as it should. */
+  get readiness(): Readiness {
+    if (this.audit.isDown) return 'audit-unavailable'
+    if (!this.isReady) return 'starting'
+    return this.governing.rules.modeState().mode === 'LOCKDOWN' ? 'lockdown' : 'ready'
   }
 
   /** Every server has been heard of, or has had its chance. */
@@ -279,6 +295,7 @@ export class Gateway {
     await this.governing.close()
     await this.#opened.shelves.close()
     this.failures.close()
+    this.audit.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
     this.gatekeeper.close()
     this.tokens.close()

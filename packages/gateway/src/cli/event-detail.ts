@@ -46,6 +46,7 @@ const DETAILS: Details = {
   DEFINITION_DRIFTED: ({ pin, now }) => `pinned ${pin}, now ${now}`,
   LOG_TRIMMED: ({ files, through, bytes }) =>
     `${counted(files, 'file', 'files')} up to record ${through} removed, ${bytes} bytes`,
+  LOG_RESUMED: ({ unwritten }) => `${counted(unwritten, 'record', 'records')} could not be written`,
   LOG_REPAIRED: ({ dropped_bytes }) => `${dropped_bytes} bytes dropped`,
 }
 

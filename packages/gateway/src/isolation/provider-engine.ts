@@ -69,10 +69,10 @@ async function openModel(settings: ModelSettings, model: string): Promise<OpenMo
 
 async function readKey(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw noKey(`The file of the model's key cannot be read: ${file}.`, cause)
+    throw noKey("The file of the model's key cannot be read.", cause)
   })
   const key = text.trim()
-  if (key === '') throw noKey(`The file of the model's key is empty: ${file}.`)
+  if (key === '') throw noKey("The file of the model's key is empty.")
   return key
 }
 

@@ -47,6 +47,7 @@ export class MemoryLog implements EventLog {
   readonly events: SallyportEvent[] = []
   failure: Error | undefined
   failures = 0
+  readonly problem = undefined
   syncing: () => Promise<void> = () => Promise.resolve()
 
   append(event: Recordable): void {
@@ -63,6 +64,8 @@ export class MemoryLog implements EventLog {
   watch(): () => void {
     return () => {}
   }
+
+  onProblem(): void {}
 
   sync(): Promise<void> {
     return this.syncing()

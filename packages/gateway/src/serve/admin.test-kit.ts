@@ -81,7 +81,7 @@ export async function openAdminBench(asked: Credentials = 'of everybody'): Promi
     admin: createAdmin(context),
     narrow: (principal, agent, variant) => narrowPrincipal(gateway.settings.profiles, principal, { agent, variant }),
     watch: () => () => {},
-    isReady: () => true,
+    readiness: () => 'ready',
     onBug: (error) => String(error),
     host: '127.0.0.1',
     port: 0,

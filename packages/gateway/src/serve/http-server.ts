@@ -20,6 +20,9 @@ import { sendProblem } from './problem.ts'
 import { refusalOf } from './refusal-of.ts'
 import type { WholeRequest } from './whole-request.ts'
 
+/** What /readyz says: `lockdown` is what the operator wants, the other two are waited out. */
+export type Readiness = 'ready' | 'lockdown' | 'starting' | 'audit-unavailable'
+
 export interface Routes {
   readonly mcp: HttpMcp
   /** Asked anew for every request: a changed configuration brings another. */
@@ -30,7 +33,7 @@ export interface Routes {
   /** Who a caller is on a path that names a profile, or why it is not let in there. */
   readonly narrow: (principal: Principal, agent: string, variant: string) => Principal | SallyportError
   readonly watch: WatchCredential
-  readonly isReady: () => boolean
+  readonly readiness: () => Readiness
   readonly onBug: (error: unknown, where: string) => string
 }
 
@@ -116,8 +119,7 @@ function enter(visit: Visit<IncomingMessage>, response: ServerResponse): Promise
   if (path === '/mcp' || path.startsWith('/mcp/')) return routeMcp(path, visit)
   if (path !== '/healthz' && path !== '/readyz') return routeAdmin(request, response, routes)
   if (path === '/healthz') sendWord(response, 200, 'ok')
-  else if (routes.isReady()) sendWord(response, 200, 'ready')
-  else sendWord(response, 503, 'starting')
+  else sendReadiness(response, routes.readiness())
   return undefined
 }
 
@@ -198,6 +200,9 @@ export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
   const end = url.indexOf('?')
   return end < 0 ? url : url.slice(0, end)
 }
+
+const sendReadiness = (response: ServerResponse, word: Readiness): void =>
+  sendWord(response, word === 'ready' || word === 'lockdown' ? 200 : 503, word)
 
 function sendWord(response: ServerResponse, status: number, word: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', 'content-length': word.length }).end(word)

@@ -62,6 +62,8 @@ export class SegmentedLog implements EventLog {
   #owed: EventText | undefined
   #closed = false
   failures = 0
+  problem: SallyportError | undefined
+  #onProblem: (problem: SallyportError | undefined) => void = () => {}
   #grown = (): void => {}
 
   constructor(options: EventLogOptions, { segment, fd, size, nextSeq, tornBytes, chain }: OpenedLog) {
@@ -99,6 +101,10 @@ export class SegmentedLog implements EventLog {
   /** Called after each write; unlike `watch` it costs nothing for each record. */
   onGrowth(listener: () => void): void {
     this.#grown = listener
+  }
+
+  onProblem(listener: (problem: SallyportError | undefined) => void): void {
+    this.#onProblem = listener
   }
 
   /** The segment that is written to. */
@@ -149,11 +155,19 @@ export class SegmentedLog implements EventLog {
         return new SallyportError('AUDIT_UNAVAILABLE', 'The event log is closed: the gateway is stopping.')
       if (this.#owed !== undefined) this.#payOwed(this.#owed)
       this.#write(events)
+      this.#become(undefined)
       return undefined
     } catch (error) {
-      if (error instanceof SallyportError) return error
-      throw error
+      if (!(error instanceof SallyportError)) throw error
+      this.#become(error)
+      return error
     }
+  }
+
+  #become(problem: SallyportError | undefined): void {
+    const isChange = (this.problem === undefined) !== (problem === undefined)
+    this.problem = problem
+    if (isChange) this.#onProblem(problem)
   }
 
   #write(events: readonly EventText[]): void {
@@ -183,13 +197,12 @@ export class SegmentedLog implements EventLog {
     } catch (cause) {
       this.#torn = true
       this.#cutTorn()
-      throw logUnavailable(this.#segment.path, cause)
+      throw logUnavailable(cause)
     }
   }
 
   #prepare(): void {
-    if (this.#torn && !this.#cutTorn())
-      throw logUnavailable(this.#segment.path, new Error('the rest of a failed write cannot be removed'))
+    if (this.#torn && !this.#cutTorn()) throw logUnavailable(new Error('the rest of a failed write cannot be removed'))
     if (performance.now() - this.#named.at > NAMED_FOR) this.#keepName()
     // Records without a value of their own get it in their own file.
     if ((this.#size >= this.#segmentBytes && this.#chain.open === '') || this.#abandoned) this.#startSegment()
@@ -222,7 +235,7 @@ export class SegmentedLog implements EventLog {
       this.#size = rescued.bytes.length
       this.#chain = rescued.chain
     } catch (cause) {
-      throw logUnavailable(segment.path, cause)
+      throw logUnavailable(cause)
     }
   }
 

@@ -1,8 +1,9 @@
 import { SallyportError } from '@sallyport/core'
 import { diskFix, diskReason } from '../disk/disk.ts'
 
-export function logUnavailable(path: string, cause: unknown): SallyportError {
-  return new SallyportError('AUDIT_UNAVAILABLE', `The event log ${path} cannot be written: ${diskReason(cause)}.`, {
+/** Told to callers too, so that it does not say where the log is. */
+export function logUnavailable(cause: unknown): SallyportError {
+  return new SallyportError('AUDIT_UNAVAILABLE', `The event log cannot be written: ${diskReason(cause)}.`, {
     hint: `${diskFix(cause)} Recording goes on by itself once that is done.`,
     cause,
   })

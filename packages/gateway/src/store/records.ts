@@ -28,6 +28,10 @@ export type Recordable = SallyportEvent | EventText
 export interface EventLog {
   /** How many records could not be written. */
   readonly failures: number
+  /** Why the last write failed; undefined if it did not. */
+  readonly problem: SallyportError | undefined
+  /** Called when writing begins to fail, and with undefined when it works again. There is one listener. */
+  onProblem(listener: (problem: SallyportError | undefined) => void): void
   /** Written (not only buffered) when it returns. Throws AUDIT_UNAVAILABLE when it cannot be. */
   append(event: Recordable): void
   /** Written together with all else of this turn of the event loop when it resolves: with why it is not, where it is not. */

@@ -1,4 +1,4 @@
-import { type ErrorCode, formatDuration, SallyportError } from '@sallyport/core'
+import { type ErrorCode, formatDuration, hideHostPaths, SallyportError } from '@sallyport/core'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
 
 const CODES: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
@@ -20,7 +20,7 @@ export function stateRefusal(
       : retryAt > now
         ? ` Next attempt in ${formatDuration(retryAt - now)}.`
         : ' The next attempt is under way.'
-  const why = reason === undefined ? '' : `: ${reason.replace(/\.$/, '')}`
+  const why = reason === undefined ? '' : `: ${hideHostPaths(reason.replace(/\.$/, ''))}`
   return new SallyportError(CODES[state] ?? 'UPSTREAM_UNAVAILABLE', `Server ${id} is ${state}${why}.${next}`, {
     hint: `See \`sallyport servers ${id}\`.`,
   })

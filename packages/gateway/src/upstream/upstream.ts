@@ -30,7 +30,7 @@ export {
   type StandingClient,
 } from './client.ts'
 export { Fleet, type StartTime } from './fleet.ts'
-export { frameInSteps, frameOf } from './frame-of.ts'
+export { frameOf } from './frame-of.ts'
 export type { CallLimit } from './link-request.ts'
 export { pagesIn } from './opened-pages.ts'
 export { parseFrame } from './parse-frame.ts'

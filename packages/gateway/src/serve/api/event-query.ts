@@ -35,6 +35,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   DEFINITION_DRIFTED: true,
   LOG_TRIMMED: true,
   LOG_REPAIRED: true,
+  LOG_RESUMED: true,
 }
 
 export const EVENT_TYPES = Object.keys(TYPES) as EventType[]
