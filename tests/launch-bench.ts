@@ -70,6 +70,8 @@ export class LaunchBench {
     this.place = makePlace()
     this.place.writeConfig({
       gateway: { linger: '100ms', startup_wait: '50s' },
+      // Where nothing is cut, the reader of results comes with no tool.
+      context: { cap: 'off' },
       mcp_servers: { one: this.server() },
       ...config,
     })

@@ -24,7 +24,11 @@ function bench({ gateway, own, selected }: Setting): LaunchBench {
   undo.push(() => at.close())
   const entries = (names: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(names).map(([name, word]) => [name, at.server(word)]))
-  at.place.writeConfig({ gateway: { linger: '100ms', startup_wait: '50s' }, mcp_servers: entries(gateway) })
+  at.place.writeConfig({
+    gateway: { linger: '100ms', startup_wait: '50s' },
+    context: { cap: 'off' },
+    mcp_servers: entries(gateway),
+  })
   at.write('.claude.json', JSON.stringify({ mcpServers: entries(own) }))
   at.write('project/.mcp.json', '{}')
   if (selected) at.writeProfiles({ CLAUDE_CODE: { DEFAULT: { selected_mcp_tools: selected } } })

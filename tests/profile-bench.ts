@@ -23,6 +23,8 @@ function serverWith({ home }: Place, name: string, tools: readonly string[]): ob
 export async function runProfiles(executors: Executors): Promise<RunningGateway> {
   const place = makePlace()
   place.writeConfig({
+    // Where nothing is cut, the reader of results comes with no tool.
+    context: { cap: 'off' },
     mcp_servers: {
       files: serverWith(place, 'files', ['read', 'write', 'delete_all']),
       docs: serverWith(place, 'docs', ['search', 'delete_page']),

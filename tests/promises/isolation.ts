@@ -2,7 +2,7 @@ import type { Promised } from './promised.ts'
 
 export const ISOLATION_PROMISES = {
   'ISO-1': {
-    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context, in files of agents that are imported or included too',
+    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context, in files of agents that are imported or included too; a misspelt key of these keeps its entry closed',
     state: 'built',
   },
   'ISO-2': {
@@ -62,7 +62,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-16': {
-    text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; a quarantined run gives no handle; age and size limit what is kept',
+    text: 'The whole result is saved before it is shaped, by a handle that belongs to the session; it can be paged; no selection separates a tool from the reader of its results; a quarantined run gives no handle; age and size limit what is kept',
     state: 'built',
   },
   'ISO-17': {

@@ -25,6 +25,8 @@ export interface ToolPolicy {
   readonly forbiddenInModes: Ruled<readonly Mode[]>
   readonly essential: Ruled<boolean>
   readonly hidden: Ruled<boolean>
+  /** Why nobody may call it until an entry is corrected. */
+  readonly misspelt: Ruled<string> | undefined
   readonly enforce: Ruled<boolean>
   readonly secrets: Ruled<SecretHandling>
   /** Each list has to allow a path. */
@@ -85,6 +87,7 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
     forbiddenInModes: union(ruled.forbiddenInModes) ?? NO_MODES,
     essential: choose(ruled.essential, byDenial) ?? NO,
     hidden: choose(ruled.hidden, Number) ?? NO,
+    misspelt: choose(ruled.misspelt),
     enforce: choose(ruled.enforce, Number) ?? { value: enforce, reason: 'governance.enforce' },
     secrets: choose(ruled.secrets, bySecrecy) ?? REFUSE,
     allowedPaths: ruled.allowedPaths ?? NOTHING,

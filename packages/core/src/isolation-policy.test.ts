@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shouldIsolateTool } from './isolation-policy.ts'
+import { compileSelection } from './selection.ts'
 
 describe('whether a tool is isolated', () => {
   it('follows the server: all, those that are listed, or none', () => {
@@ -16,12 +17,14 @@ describe('whether a tool is isolated', () => {
     expect(shouldIsolateTool({ isolated: false, isolatedTools: ['query'] }, 'query')).toBe(true)
   })
 
-  it('takes names as they are, whatever they hold', () => {
+  it('takes the same patterns as includeTools, whatever they hold', () => {
+    const text = fc.oneof(fc.string(), fc.stringMatching(/^[ab*?]{0,6}$/))
     fc.assert(
-      fc.property(fc.string(), fc.string(), (listed, asked) => {
-        expect(shouldIsolateTool({ isolatedTools: [listed] }, asked)).toBe(listed === asked)
+      fc.property(fc.array(text, { maxLength: 3 }), text, (isolatedTools, tool) => {
+        expect(shouldIsolateTool({ isolatedTools }, tool)).toBe(compileSelection(isolatedTools, [])(tool))
       }),
     )
+    expect(shouldIsolateTool({ isolatedTools: ['read_*'] }, 'read_file')).toBe(true)
     expect(shouldIsolateTool({ isolatedTools: ['mcp__my__db__run__all'] }, 'run__all')).toBe(false)
     expect(shouldIsolateTool({ isolatedTools: ['constructor'] }, 'toString')).toBe(false)
   })

@@ -1,3 +1,4 @@
+import { nameGlob } from './glob.ts'
 import type { JsonObject } from './json.ts'
 
 /** How the result of an isolated call reaches its caller. */
@@ -27,10 +28,12 @@ export interface IsolationFields {
 /** What the entry of a server says of its tools. */
 export interface IsolatedServer {
   readonly isolated?: boolean | undefined
+  /** Names, or patterns as in `includeTools`. */
   readonly isolatedTools?: readonly string[] | undefined
 }
 
 /** By the pair of server and tool alone: no name is ever split. What tools.yaml says of a tool itself wins over this. */
 export function shouldIsolateTool(server: IsolatedServer | undefined, tool: string): boolean {
-  return server !== undefined && (server.isolated === true || (server.isolatedTools?.includes(tool) ?? false))
+  if (server === undefined) return false
+  return server.isolated === true || (server.isolatedTools?.some((pattern) => nameGlob(pattern)(tool)) ?? false)
 }

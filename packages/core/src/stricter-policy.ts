@@ -11,6 +11,7 @@ export function stricterPolicy(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
     risk: stricter(one.risk, other.risk, (level) => RISK_LEVELS.indexOf(level)),
     requiresApproval: stricter(one.requiresApproval, other.requiresApproval, Number),
     hidden: stricter(one.hidden, other.hidden, Number),
+    misspelt: one.misspelt ?? other.misspelt,
     enforce: stricter(one.enforce, other.enforce, Number),
     secrets: stricter(one.secrets, other.secrets, (value) => SECRECY.indexOf(value)),
     allowedPaths: [...one.allowedPaths, ...other.allowedPaths],

@@ -61,6 +61,8 @@ export interface PolicyFields {
   readonly arguments?: ArgumentRules
   readonly pin?: string
   readonly note?: string
+  /** No key of its own: what is wrong with one that was probably meant to isolate or restrict. */
+  readonly misspelt?: string
 }
 
 export type PolicyField = keyof PolicyFields

@@ -172,7 +172,7 @@ export class Governing {
   }
 
   #createDiscovery(): ToolDiscovery {
-    const { catalog, store, onBug, onWarning, discovery, settings } = this.#options
+    const { catalog, store, onBug, onWarning, discovery } = this.#options
     return new ToolDiscovery({
       catalog,
       rules: this.rules,
@@ -180,15 +180,17 @@ export class Governing {
       path: this.tools.file.path,
       append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
       record: (event) => this.#record(event),
-      flawOf: (id, tools) => {
-        const server = settings().servers.find((entry) => entry.id === id)
-        return server && unknownIsolated(server, tools)
-      },
+      flawOf: (id, tools) => this.#serverFlaw(id, tools),
       onWarning,
       onWritten: (offers) => this.#tellWritten(offers),
       onBug: (error) => onBug(error, 'discovery'),
       now: () => new Date(),
     })
+  }
+
+  #serverFlaw(id: string, tools: readonly string[]): string | undefined {
+    const server = this.#options.settings().servers.find((entry) => entry.id === id)
+    return server && unknownIsolated(server, tools)
   }
 
   #tellWritten(offers: readonly Offer[]): void {
@@ -206,6 +208,7 @@ export class Governing {
       discovery: this.discovery,
       definitions: store.definitions,
       pinned: this.pinned,
+      flawOf: (id, tools) => this.#serverFlaw(id, tools),
       presetFlaw: (wanted) => presetFlaw(wanted, settings().context.presets),
       record: (event) => this.#recordSynced(event),
       now: () => new Date(),

@@ -41,6 +41,7 @@ export function createDockerDefault(
     ...{ home, userHome, log },
     id: DOCKER_ID,
     givenName: undefined,
+    heldBack: undefined,
     entry: { type: 'docker-gateway' },
     fromVariables: [],
     credentials: [],

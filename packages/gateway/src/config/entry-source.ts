@@ -12,6 +12,8 @@ export interface EntrySource<Entry> {
   /** The name it stands under, where that is no id. */
   readonly givenName: string | undefined
   readonly entry: Entry
+  /** Why it is not started, where a key that isolates or restricts is misspelt. */
+  readonly heldBack: string | undefined
   readonly fromVariables: readonly string[]
   readonly credentials: readonly string[]
   readonly spot: Spot
@@ -40,7 +42,8 @@ export function readCommon(source: EntrySource<CommonEntry>) {
   return {
     id: source.id,
     title: entry.title ?? source.givenName,
-    enabled: isEnabled(entry),
+    enabled: isEnabled(entry) && source.heldBack === undefined,
+    heldBack: source.heldBack,
     era: entry.era ?? 'auto',
     timeouts: readTimeouts(entry, spot, log),
     includeTools: oneKey(source, ['includeTools', 'enabledTools']),

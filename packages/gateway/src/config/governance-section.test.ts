@@ -220,7 +220,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     ],
     [
       'patterns: {"mcp__*": {risk_levl: low}}',
-      '1:36 governance.patterns["mcp__*"].risk_levl: this key is not known and is ignored. Did you mean "risk_level"?',
+      '1:36 governance.patterns["mcp__*"].risk_levl: this key is not known. Did you mean "risk_level"? Calls are refused until it is corrected.',
     ],
     [
       'patterns: {"create_*": {risk_level: high}}',

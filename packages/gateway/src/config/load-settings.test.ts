@@ -5,6 +5,7 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
 import { readDockerVariables } from './docker-variables.ts'
 import { asOrdinaryUser, failure, homeWith, load, mistakes, temporaryFolder } from './home.test-kit.ts'
@@ -97,9 +98,35 @@ describe('the spelling of keys', () => {
       'config.yaml:1:1 gatway: this key is not known and is ignored. Did you mean "gateway"?',
       'config.yaml:3:7 mcp_servers.a.comand: this key is not known and is ignored. Did you mean "command"?',
       'config.yaml:3:41 mcp_servers.a.timeouts.cal: this key is not known and is ignored. Did you mean "call"?',
-      'config.yaml:4:19 mcp_servers.b.excludeTool: this key is not known and is ignored. Did you mean "excludeTools"?',
+      'config.yaml:4:19 mcp_servers.b.excludeTool: this key is not known. Did you mean "excludeTools"? The server is not started until it is corrected.',
     ])
   })
+
+  it.each([
+    ['Isolated: true', 'isolated'],
+    ['isolatd: true', 'isolated'],
+    ['isolatedTool: [q]', 'isolatedTools'],
+    ['isolated_tool: [q]', 'isolated_tools'],
+    ['excludTools: [q]', 'excludeTools'],
+    ['includetools: [q]', 'include_tools'],
+    ['disable: true', 'disabled'],
+    ['enable: false', 'enabled'],
+    ['sensitvity: confidential', 'sensitivity'],
+  ])(`${promise('ISO-1')} keeps a server from starting whose entry has %s, and no other`, async (written, meant) => {
+    const { settings, warnings } = await load(`mcp_servers: {a: {command: x, ${written}}, b: {command: y}}`)
+    const [a, b] = settings.servers
+    expect(a).toMatchObject({ enabled: false, heldBack: expect.stringContaining(`Did you mean "${meant}"?`) })
+    expect(b).toMatchObject({ enabled: true, heldBack: undefined })
+    expect(warnings.map(describeIssue).join()).toContain('The server is not started until it is corrected.')
+  })
+
+  it.each(['isolatd: false', 'enable: true', 'descripton: x', 'comand: z', 'Isolated:'])(
+    'starts a server whose entry has %s, since no protection is lost',
+    async (written) => {
+      const { settings } = await load(`mcp_servers: {a: {command: x, ${written}}}`)
+      expect(settings.servers[0]).toMatchObject({ enabled: true, heldBack: undefined })
+    },
+  )
 
   it('takes the keys of other features, $schema and x- keys, does not expand them, and says which protect nobody yet', async () => {
     const yaml = `

@@ -2,6 +2,7 @@ import { camelCase, closest, expandVars, snakeCase } from '@sallyport/core'
 import { joinKey, quote } from './config-issue.ts'
 import type { IssueLog, Subject } from './issue-log.ts'
 import type { LocatedEntry, LocatedItem, LocatedNode } from './located-tree.ts'
+import { isDeclined } from './promised-keys.ts'
 import { anything, type Part, type Shape } from './schema.ts'
 import { plainText } from './schema-parts.ts'
 
@@ -22,6 +23,8 @@ export interface NormaliseContext {
   readonly lookup: (name: string) => string | undefined
   /** Told of each variable that is not set; whether that is an error depends on who needs it. */
   readonly onUnset: (subject: Subject, problem: string) => void
+  /** Told of a key that was probably meant to isolate or restrict. */
+  readonly onMisspelt?: (problem: string) => void
   /** A text as our own files would write it, where another program's file is read. */
   readonly spelling?: (text: string) => string
 }
@@ -82,7 +85,7 @@ function normaliseKeys(parent: LocatedMap, part: Shaped, context: NormaliseConte
     const member = Object.hasOwn(shape, key) ? shape[key] : undefined
     const earlier = seen.get(key)
     seen.set(key, entry)
-    if (member === undefined) reportUnknown(located, entry.key, { parent, part, log: context.log })
+    if (member === undefined) reportUnknown(located, entry.key, { parent, part, context })
     else if (earlier !== undefined) reportTwin(located, earlier, context.log)
     else if (isRead(member, entry.node)) members.push([key, normalise(located, member, context)])
   }
@@ -97,17 +100,22 @@ function isRead(part: Part, node: LocatedNode): boolean {
 interface UnknownKey {
   readonly parent: Subject
   readonly part: Shaped
-  readonly log: IssueLog
+  readonly context: NormaliseContext
 }
 
-function reportUnknown(subject: Subject, key: string, { parent, part, log }: UnknownKey): void {
+function reportUnknown(located: Located, key: string, { parent, part, context }: UnknownKey): void {
+  const { log, onMisspelt } = context
   // As in Compose files: a place for anchors, and for notes of other programs.
   if (parent.key === '' && /^x[-_]/.test(key)) return
   const best = closest(key, Object.keys(part.shape))
   const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
   const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
-  if (part.strict) log.error(subject, `this key is not known.${suggestion}`)
-  else log.warn(subject, `this key is not known and is ignored.${suggestion}`)
+  const isRestricting = best !== undefined && part.restricting?.includes(best) && !isDeclined(located.node, best)
+  if (part.strict) log.error(located, `this key is not known.${suggestion}`)
+  else if (isRestricting && onMisspelt) {
+    log.warn(located, `this key is not known.${suggestion} The server is not started until it is corrected.`)
+    onMisspelt(`the key ${quote(key)} of its entry is not known.${suggestion}`)
+  } else log.warn(located, `this key is not known and is ignored.${suggestion}`)
 }
 
 function reportTwin(subject: Subject, earlier: LocatedEntry, log: IssueLog): void {

@@ -154,8 +154,16 @@ describe('the fields of a tool', () => {
       { risk_level: 'low', riskLevel: 'high' },
       'error riskLevel: the same key stands here in another spelling. Keep one of them.',
     ],
-    [{ alowed_paths: [] }, 'warning alowed_paths: this key is not known and is ignored. Did you mean "allowed_paths"?'],
-    [{ alowedPaths: [] }, 'warning alowedPaths: this key is not known and is ignored. Did you mean "allowedPaths"?'],
+    [
+      { alowed_paths: [] },
+      'warning alowed_paths: this key is not known. Did you mean "allowed_paths"? Calls are refused until it is corrected.',
+    ],
+    [
+      { alowedPaths: [] },
+      'warning alowedPaths: this key is not known. Did you mean "allowedPaths"? Calls are refused until it is corrected.',
+    ],
+    [{ hiden: false }, 'warning hiden: this key is not known and is ignored. Did you mean "hidden"?'],
+    [{ nota: 'x' }, 'warning nota: this key is not known and is ignored. Did you mean "note"?'],
     [{ constructor: 1 }, 'warning constructor: this key is not known and is ignored.'],
   ])('are complained about in %j', (given, problem) => {
     expect(problemsOf(given)).toEqual([problem])

@@ -10,6 +10,8 @@ export interface PolicyIssue {
   readonly problem: string
   /** A warning leaves the rest in force. */
   readonly severity: 'error' | 'warning'
+  /** What is wrong with a key that was probably meant to isolate or restrict: its tools are refused. */
+  readonly misspelt?: string
 }
 
 export interface PolicyReading {
@@ -26,7 +28,8 @@ export function readPolicyFields(value: unknown, describe?: DescribeValue): Poli
   const issues: PolicyIssue[] = []
   const respelled = respell({ value, path: [] }, policySchema, issues)
   const reading = policySchema.read(respelled)
-  if (reading.ok) return { fields: reading.value, issues }
+  const misspelt = issues.find((issue) => issue.misspelt !== undefined)?.misspelt
+  if (reading.ok) return { fields: { ...reading.value, ...(misspelt && { misspelt }) }, issues }
   for (const issue of reading.issues) {
     const { found, path } = findWritten(value, issue.path)
     const problem = `expected ${issue.expected}; got ${describe?.(path) ?? describeWritten(found)}.${guess(issue, found)}`
@@ -56,19 +59,28 @@ function respell({ value, path }: Located, part: Part, issues: PolicyIssue[]): u
   for (const [key, inner] of Object.entries(value)) {
     const spelled = camelCase(key)
     const of = Object.hasOwn(shape, spelled) ? shape[spelled] : undefined
-    if (of === undefined) issues.push(unknownKey([...path, key], key, { ...known, shape }))
+    if (of === undefined) issues.push(unknownKey([...path, key], inner, { ...known, shape }))
     else if (kept.has(spelled)) issues.push(twin([...path, key]))
     else kept.set(spelled, inside(key, inner, of))
   }
   return Object.fromEntries(kept)
 }
 
-function unknownKey(path: readonly Step[], key: string, part: Part & { readonly shape: Shape }): PolicyIssue {
+function unknownKey(path: readonly Step[], value: unknown, part: Part & { readonly shape: Shape }): PolicyIssue {
+  const key = String(path.at(-1))
   const best = closest(key, Object.keys(part.shape))
   const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
   const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
   if (part.strict) return { path, problem: `this key is not known.${suggestion}`, severity: 'error' }
-  return { path, problem: `this key is not known and is ignored.${suggestion}`, severity: 'warning' }
+  const isRestricting = best !== undefined && part.restricting?.includes(best) && value !== null && value !== false
+  if (!isRestricting)
+    return { path, problem: `this key is not known and is ignored.${suggestion}`, severity: 'warning' }
+  return {
+    path,
+    problem: `this key is not known.${suggestion} Calls are refused until it is corrected.`,
+    severity: 'warning',
+    misspelt: `the key ${quote(key)} is not known.${suggestion}`,
+  }
 }
 
 const twin = (path: readonly Step[]): PolicyIssue => ({

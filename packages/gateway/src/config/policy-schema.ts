@@ -8,7 +8,18 @@ import {
   RISK_LEVELS,
 } from '@sallyport/core'
 import { isolationFields } from './isolation-schema.ts'
-import { either, type JsonSchema, list, object, optional, type Part, type Reading, record, strict } from './schema.ts'
+import {
+  either,
+  type JsonSchema,
+  list,
+  object,
+  optional,
+  type Part,
+  type Reading,
+  record,
+  restricting,
+  strict,
+} from './schema.ts'
 import {
   anyCase,
   duration,
@@ -95,8 +106,8 @@ const argumentRules: Part<ArgumentRules> = {
   },
 }
 
-/** What a tool's entry in tools.yaml may say, and `governance.patterns` of config.yaml (GOV-5). */
-export const policySchema = object('a mapping such as {risk_level: high}', {
+/** All that a tool's entry in tools.yaml may say, and `governance.patterns` of config.yaml (GOV-5). */
+const policyParts = object('a mapping such as {risk_level: high}', {
   category: optional(text()),
   permission: optional(permission),
   riskLevel: optional(anyCase(RISK_LEVELS)),
@@ -125,3 +136,20 @@ export const policySchema = object('a mapping such as {risk_level: high}', {
   pin: optional(text('a digest such as "sha256-…"')),
   note: optional(prose()),
 })
+
+/** Keys that only describe, or that widen: a slip in one of them takes no protection away. */
+const HARMLESS_KEYS: readonly string[] = [
+  'category',
+  'descriptionOverride',
+  'essential',
+  'note',
+  'rename',
+  'result',
+  'unattendedPaths',
+]
+
+/** The same, with the keys of which a misspelt one keeps its tools from being called. */
+export const policySchema = restricting(
+  policyParts,
+  Object.keys(policyParts.shape).filter((key) => !HARMLESS_KEYS.includes(key)),
+)

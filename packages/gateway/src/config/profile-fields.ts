@@ -1,3 +1,4 @@
+import { closest } from '@sallyport/core'
 import { joinKey } from './config-issue.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode } from './located-tree.ts'
@@ -29,6 +30,8 @@ export function readProfileFields(members: readonly LocatedEntry[], path: string
   const fields: Record<string, unknown> = {}
   for (const { key, node, offset } of members) {
     const field = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined
+    if (field === undefined && isSelectionMeant(key))
+      log.error({ offset, key: joinKey(path, key) }, `this key is not known. Did you mean "${SELECTION}"?`)
     if (field === undefined) continue
     const value = field.read(node)
     if (value === undefined) log.error({ offset, key: joinKey(path, key) }, `expected ${field.expected}.`)
@@ -36,6 +39,11 @@ export function readProfileFields(members: readonly LocatedEntry[], path: string
   }
   return fields as unknown as ProfileFields
 }
+
+const SELECTION = 'selected_mcp_tools'
+
+/** A slip in this key would give all tools. Other programs may have fields of their own here. */
+const isSelectionMeant = (key: string): boolean => /tool/i.test(key) && closest(key, [SELECTION]) !== undefined
 
 const scalarIn = (node: LocatedNode): unknown => (node.kind === 'scalar' ? node.value : undefined)
 

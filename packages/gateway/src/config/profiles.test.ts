@@ -66,6 +66,8 @@ describe('profiles.json', () => {
     ['{"executors": {"codex": {}}}', ['1:16 executors.codex']],
     ['{"executors": {"CODEX": {"A": {"client_approval": "true"}}}}', ['1:32 executors.CODEX.A.client_approval']],
     ['{"executors": {"CODEX": {"A": {"client_approval": 1}}}}', ['1:32 executors.CODEX.A.client_approval']],
+    ['{"executors": {"CODEX": {"A": {"selected_mcp_tool": ["x"]}}}}', ['1:32 executors.CODEX.A.selected_mcp_tool']],
+    ['{"executors": {"CODEX": {"A": {"selectedMcpTools": ["x"]}}}}', ['1:32 executors.CODEX.A.selectedMcpTools']],
     ['{"executors": {"CODEX": {"A": {"selected_mcp_tools": null}}}}', ['1:32 executors.CODEX.A.selected_mcp_tools']],
     [
       '{"executors": {"CODEX": {"A": {"selected_mcp_tools": ["a", 1]}}}}',

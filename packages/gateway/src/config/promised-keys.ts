@@ -6,9 +6,10 @@ import type { LocatedNode } from './located-tree.ts'
 export function promisesIn(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
   if (node.kind !== 'map') return []
   return node.entries
-    .filter((entry) => keys.includes(camelCase(entry.key)) && !isDeclined(entry.node))
+    .filter((entry) => keys.includes(camelCase(entry.key)) && !isDeclined(entry.node, entry.key))
     .map((entry) => joinKey(path, entry.key))
 }
 
-const isDeclined = (node: LocatedNode): boolean =>
-  node.kind === 'scalar' && (node.value === null || node.value === false)
+/** Nothing is asked for: `isolated: false`, a key without a value; and `enabled: true` asks for no restriction. */
+export const isDeclined = (node: LocatedNode, key: string): boolean =>
+  node.kind === 'scalar' && (node.value === null || node.value === (key === 'enabled'))

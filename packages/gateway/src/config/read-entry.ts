@@ -8,9 +8,9 @@ import { type EntrySource, isEnabled } from './entry-source.ts'
 import type { IssueLog, Subject } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode } from './located-tree.ts'
 import { normalise } from './normalise.ts'
-import type { Part } from './schema.ts'
+import { type Part, restricting } from './schema.ts'
 import { readServer } from './server-entry.ts'
-import type { CommonEntry } from './server-keys.ts'
+import { type CommonEntry, RESTRICTING_SERVER_KEYS } from './server-keys.ts'
 import type { ServerConfig } from './settings.ts'
 import { validate } from './validate.ts'
 
@@ -63,9 +63,13 @@ function readSource<Entry extends CommonEntry>(
     if (value !== undefined) fromVariables.set(variable, value)
     return value
   }
-  const normalised = normalise(located, schema, {
+  let heldBack: string | undefined
+  const normalised = normalise(located, restricting(schema, RESTRICTING_SERVER_KEYS), {
     log,
     lookup,
+    onMisspelt: (problem) => {
+      heldBack ??= problem
+    },
     onUnset: (subject, problem) => void unset.push([subject, problem]),
     ...(spelling && { spelling }),
   })
@@ -74,7 +78,7 @@ function readSource<Entry extends CommonEntry>(
   if (entry === undefined || isEnabled(entry)) for (const [subject, problem] of unset) log.error(subject, problem)
   if (entry === undefined) return undefined
   return {
-    ...{ id, entry, home, userHome, log },
+    ...{ id, entry, home, userHome, log, heldBack },
     givenName: name === id ? undefined : name,
     fromVariables: secretsAmong(fromVariables.values()),
     credentials: findCredentials({ fromVariables, ...givenIn(entry) }),

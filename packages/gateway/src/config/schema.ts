@@ -7,6 +7,8 @@ export interface Part<Value = unknown> {
   readonly shape?: Shape
   /** Of a mapping in which a misspelt key would mean less protection: unknown ones are errors. */
   readonly strict?: boolean
+  /** Keys that isolate or restrict: whoever misspells one of them gets nothing until it is corrected. */
+  readonly restricting?: readonly string[]
   /** Of a mapping with names that others choose, and of a list: what each member is. */
   readonly member?: Part
   /** Of a part that may be left out: what it is when it is there. */
@@ -153,6 +155,12 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
 
 /** The same mapping, in which a key that is not known is an error. */
 export const strict = <Some extends Part>(part: Some): Some => ({ ...part, strict: true })
+
+/** The same mapping, with the keys that isolate or restrict. */
+export const restricting = <Some extends Part>(part: Some, keys: readonly string[]): Some => ({
+  ...part,
+  restricting: keys,
+})
 
 /** One part or the other; what stands inside is known when one of them has an inside. */
 export function either<First extends Part, Second extends Part>(

@@ -25,6 +25,19 @@ const UNREAD_SERVER_KEYS = [
   'trust',
 ] as const
 
+/** Keys of a server that isolate or restrict what it offers, or keep it from starting. */
+export const RESTRICTING_SERVER_KEYS = [
+  ...PROTECTING_SERVER_KEYS,
+  'disabled',
+  'disabledTools',
+  'enabled',
+  'enabledTools',
+  'excludeTools',
+  'includeTools',
+  'isolated',
+  'isolatedTools',
+] as const
+
 const atLeastMs = { least: 1 } as const
 
 const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {

@@ -43,6 +43,8 @@ interface ServerCommon {
   readonly fromVariables: readonly string[]
   /** What nothing may show that it says: the credentials that it is given. */
   readonly credentials: readonly string[]
+  /** Why it is not started, where its entry has to be corrected first. */
+  readonly heldBack?: string | undefined
   /** Whether its tools are isolated: every one, or those that are listed. */
   readonly isolated: boolean
   readonly isolatedTools: readonly string[]

@@ -19,6 +19,7 @@ import {
 import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { JudgeOptions, Trial } from './judge.ts'
+import { isResultReader } from './listings.ts'
 import { taskResult } from './task-result.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
 import { withoutSecretsIn } from './without-secrets.ts'
@@ -68,7 +69,7 @@ export class HandingBack {
     const { returning } = this.#options
     if (returning === undefined || answer.kind !== 'frame' || !WAYS_BACK.has(call.method) || call.isOfSubAgent) return
     // A page is short, and cut again nobody could ever read on.
-    if (isReader(call) || returning.isWhole(rules.returns, answer)) return
+    if (isResultReader(call.offer) || returning.isWhole(rules.returns, answer)) return
     const { era } = answer
     const task = call.method === 'tasks/get' ? taskResult(answer.frame, shownTask(rules)) : undefined
     const frame = task?.frame ?? answer.frame
@@ -135,8 +136,6 @@ const shownTask = ({ returns: { plan } }: ToolRules): ((task: JsonObject) => Jso
   isQuarantined(plan) ? bareTask : (task) => task
 
 const said = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
-
-const isReader = ({ offer }: Call): boolean => offer.server === BUILT_IN_SERVER && offer.name === READ_RESULT
 
 /** The server did its work; what it gave must not pass by our mistake. */
 const broken = ({ id }: Call, cause: unknown): SallyportError =>

@@ -1,4 +1,5 @@
 import {
+  BUILT_IN_SERVER,
   type CompiledSelectors,
   compileSteps,
   type Decision,
@@ -12,7 +13,8 @@ import {
   withoutOwnMeta,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
-import { RETURN_ALL, type ReturnRules, shownTool } from '../isolation/isolation.ts'
+import { isQuarantined, RETURN_ALL, type ReturnRules, shownTool } from '../isolation/isolation.ts'
+import { READ_RESULT } from '../upstream/upstream.ts'
 import { concernedServers, freshness } from './list-freshness.ts'
 import { isClosed, isDockerInfo } from './meta-tools.ts'
 import { brokenPin } from './pin-state.ts'
@@ -40,6 +42,8 @@ interface View {
   readonly decisions: WeakMap<Offer, Decision>
   readonly prepared: Map<string, PreparedList>
   sight?: Sight
+  /** Of some tool that is left, results may be kept for this caller. */
+  readsResults?: boolean
 }
 
 /** What one kind of caller sees of each list. */
@@ -197,7 +201,8 @@ export class Listings {
     const known = view.decisions.get(offer)
     if (known) return known
     const policy = this.#policyOf(offer)
-    const { choices } = view
+    // Whoever may call a tool may read its results: no selection separates the two (ISO-16).
+    const choices = isResultReader(offer) && this.#readsResults(view) ? NO_CHOICES : view.choices
     const rules = this.#governedBy(offer.server)
     const { selection, named, isDockerGateway, place } = rules
     const leavesTools = this.#leavesTools(view, offer.server, rules)
@@ -245,16 +250,37 @@ export class Listings {
   }
 
   /** A server without tools has nothing that could be left, but can be selected whole. */
-  #leavesTools({ choices, leavesTools }: View, server: string, rules: ServerRules): boolean {
+  #leavesTools(view: View, server: string, rules: ServerRules): boolean {
+    const { choices, leavesTools } = view
     const known = leavesTools.get(server)
     if (known !== undefined) return known
     const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
-    const isLeft = ({ name }: Offer): boolean =>
-      rules.selection(name) && !isClosed(name, rules) && choices.every((one) => one.includes({ server, tool: name }))
+    const isLeft = (offer: Offer): boolean =>
+      isLeftBy(offer, rules, choices) || (isResultReader(offer) && this.#readsResults(view))
     const leaves = tools.length === 0 ? choices.every((one) => one.includesServer(server)) : tools.some(isLeft)
     leavesTools.set(server, leaves)
     return leaves
   }
+
+  #readsResults(view: View): boolean {
+    view.readsResults ??= this.#catalog.snapshot.tools.some((offer) => {
+      const { mayCut, plan } = this.#returnsOf(offer)
+      if (!mayCut || isQuarantined(plan) || isResultReader(offer) || this.#policyOf(offer).hidden.value) return false
+      return isLeftBy(offer, this.#governedBy(offer.server), view.choices)
+    })
+    return view.readsResults
+  }
+}
+
+const NO_CHOICES: readonly CompiledChoice[] = []
+
+/** The tool by which callers read what was kept of their results. */
+export const isResultReader = ({ server, name }: Pick<Offer, 'server' | 'name'>): boolean =>
+  server === BUILT_IN_SERVER && name === READ_RESULT
+
+function isLeftBy({ server, name }: Offer, rules: ServerRules, choices: readonly CompiledChoice[]): boolean {
+  if (!rules.selection(name) || isClosed(name, rules)) return false
+  return choices.every((one) => one.includes({ server, tool: name }))
 }
 
 function shownTo(era: Era, { definition, legacyOutput }: Offer): JsonObject {

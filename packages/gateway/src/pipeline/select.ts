@@ -1,4 +1,4 @@
-import { ALLOW, type Selection, type Step, type ToolPolicy, type Verdict } from '@sallyport/core'
+import { ALLOW, type Ruled, type Selection, type Step, type ToolPolicy, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { isClosed } from './meta-tools.ts'
 import type { CompiledChoice } from './tool-choices.ts'
@@ -26,6 +26,7 @@ export const select: Step<Listed> = { name: 'select', judge: judgeSelection }
 function judgeSelection(listed: Listed): Verdict {
   const { offer, selection, leavesTools, policy } = listed
   if (policy.hidden.value) return hidden(policy)
+  if (policy.misspelt) return misspelt(policy.misspelt)
   if (offer.kind !== 'tool') return leavesTools ? ALLOW : noToolLeft(listed)
   if (!selection(offer.name)) return denial(listed, 'does not include this tool')
   if (isClosed(offer.name, listed)) return denial(listed, closedText(offer.name))
@@ -48,6 +49,11 @@ function notSelected({ choice: { whose, place } }: CompiledChoice, what: string)
 function hidden({ hidden: { reason, rule } }: ToolPolicy): Verdict {
   const why = rule?.line ? 'Its entry says hidden: true.' : reason
   return { outcome: 'deny', code: 'CALL_DENIED', reason: why, ...(rule && { rule }) }
+}
+
+function misspelt({ value, rule }: Ruled<string>): Verdict {
+  const reason = `Its entry has to be corrected first: ${value}`
+  return { outcome: 'deny', code: 'CALL_DENIED', reason, ...(rule && { rule }) }
 }
 
 function denial({ offer, place }: Listed, what: string): Verdict {

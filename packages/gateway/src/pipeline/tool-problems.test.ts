@@ -15,6 +15,7 @@ it('tools that cannot be written down are told each with its own reason, or with
       presetFlaw: () => undefined,
       flawsOf: () => [],
       idle: [],
+      serverFlaws: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
         ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [] },

@@ -28,12 +28,14 @@ export interface ProblemSources {
   readonly flawsOf: (offer: Offer) => readonly string[]
   /** Why what an entry says of results cannot be followed. */
   readonly presetFlaw: (wanted: string | JsonObject) => string | undefined
+  /** What is wrong with the entries of servers in config.yaml, now that their tools are known. */
+  readonly serverFlaws: readonly string[]
   /** Entries that are about nothing. */
   readonly idle: readonly IdleEntry[]
 }
 
 export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
-  const { keeper, tools, reviewOf, flawsOf, presetFlaw, idle } = sources
+  const { keeper, tools, reviewOf, flawsOf, presetFlaw, idle, serverFlaws } = sources
   // Whatever else could be said of tools would be said of a file that nobody can read.
   if (keeper.flaw !== undefined) return aboutFile(keeper)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
@@ -42,6 +44,7 @@ export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
     ...aboutFile(keeper),
     ...aboutPresets(keeper.file, presetFlaw),
     ...aboutRules(tools.flatMap(flawsOf)),
+    ...aboutServers(serverFlaws),
     ...aboutIdle(keeper.file, idle),
     ...ofTools,
   ]
@@ -54,6 +57,9 @@ function aboutIdle({ path }: ToolsFile, idle: readonly IdleEntry[]): readonly To
     problem: `${path}:${entry.line}: ${problem}`,
   }))
 }
+
+const aboutServers = (flaws: readonly string[]): readonly ToolProblem[] =>
+  flaws.map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct it in config.yaml.' }))
 
 /** An entry for several tools has the same flaw for each of them. */
 const aboutRules = (flaws: readonly string[]): readonly ToolProblem[] =>
@@ -69,9 +75,12 @@ function aboutPresets({ path, entries }: ToolsFile, flawOf: ProblemSources['pres
 }
 
 function aboutFile({ file, issue, oddities }: ProblemSources['keeper']): readonly ToolProblem[] {
-  const odd = [...oddities, ...unenforced(file)].map(
-    (problem): ToolProblem => ({ kind: 'odd', level: 'warning', problem, fix: 'Look at that line.' }),
-  )
+  const misspelt = file.entries.flatMap(({ lines }) => (lines.misspelt ? `${file.path}:${lines.misspelt}:` : []))
+  const odd = [...oddities, ...unenforced(file)].map((problem): ToolProblem => {
+    if (misspelt.some((place) => problem.startsWith(place)))
+      return { kind: 'invalid', level: 'wrong', problem, fix: 'Correct that key: it may isolate or restrict.' }
+    return { kind: 'odd', level: 'warning', problem, fix: 'Look at that line.' }
+  })
   if (issue === undefined) return odd
   const fix = 'Correct the file; it is in force as soon as it is saved.'
   return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...odd]

@@ -7,7 +7,7 @@ import { idleEntries } from './idle-entries.ts'
 import { brokenPin, pinStateOf } from './pin-state.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import type { RuleBook } from './rule-book.ts'
-import type { ToolDiscovery } from './tool-discovery.ts'
+import type { ToolDiscovery, ToolDiscoveryOptions } from './tool-discovery.ts'
 import { type ProblemSources, type ToolProblem, toolProblems } from './tool-problems.ts'
 
 export interface ToolReviewOptions {
@@ -19,6 +19,8 @@ export interface ToolReviewOptions {
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
   readonly presetFlaw: ProblemSources['presetFlaw']
+  /** What is wrong with the entry of a server that has these tools, if anything. */
+  readonly flawOf: ToolDiscoveryOptions['flawOf']
   /** It is on disk when this resolves. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly now: () => Date
@@ -100,7 +102,8 @@ export class ToolReview {
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
     const idle = idleEntries({ catalog, entries: keeper.file.entries, entriesOf: rules.entriesOf })
     const reviewOf = (offer: Offer): ReviewedTool => this.of(offer)
-    return toolProblems({ keeper, tools, presetFlaw, idle, reviewOf, flawsOf: rules.flawsOf })
+    const serverFlaws = serversOf(tools).flatMap(([server, names]) => this.#options.flawOf(server, names) ?? [])
+    return toolProblems({ keeper, tools, presetFlaw, idle, reviewOf, serverFlaws, flawsOf: rules.flawsOf })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
@@ -166,3 +169,10 @@ const notInForce = (path: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `The pin was written, but ${path} as it stands there is not in force.`, {
     hint: '`sallyport tools check` says why.',
   })
+
+/** The servers with the names of their tools. */
+function serversOf(tools: readonly Offer[]): readonly (readonly [server: string, names: readonly string[]])[] {
+  const names = new Map<string, string[]>()
+  for (const { server, name } of tools) names.set(server, [...(names.get(server) ?? []), name])
+  return [...names]
+}

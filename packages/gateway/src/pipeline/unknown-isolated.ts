@@ -1,13 +1,12 @@
-import { didYouMean, quoteText } from '@sallyport/core'
+import { didYouMean, nameGlob, quoteText } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 
-/** Which tools that an entry wants isolated its server does not have (ISO-1); nothing where it has all of them. */
+/** Which names and patterns of `isolatedTools` match no tool of the server (ISO-1); undefined where all of them do. */
 export function unknownIsolated(
   { id, isolatedTools, place }: Pick<ServerConfig, 'id' | 'isolatedTools' | 'place'>,
   tools: readonly string[],
 ): string | undefined {
-  const known = new Set(tools)
-  const unknown = isolatedTools.filter((name) => !known.has(name))
+  const unknown = isolatedTools.filter((pattern) => !tools.some(nameGlob(pattern)))
   if (unknown.length === 0) return undefined
   const named = unknown.map((name) => `${quoteText(name, 60)}.${didYouMean(name, tools)}`)
   return `isolatedTools of ${id} (${place.file}:${place.line}): the server has no tool ${named.join(' And no ')}`

@@ -71,6 +71,7 @@ export class SharedUpstream implements Upstream {
     const idleFor = (): number => (this.watch.isHeld ? 0 : (this.#link?.idleFor ?? 0))
     this.#idle = new IdleTimer({ after: idle, idleFor, onIdle: () => this.#rest() })
     this.#condition = new Condition(options.config.enabled ? 'stopped' : 'disabled', options.now)
+    this.#condition.reason = options.config.heldBack
     this.watch = new ResourceWatch({ config: this.config, onTrouble: (text) => this.#note(text) })
   }
 

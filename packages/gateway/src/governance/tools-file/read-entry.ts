@@ -90,6 +90,7 @@ interface Place {
 function add({ reader, fields, lines }: Draft, reading: PolicyReading, { line, offset }: Place): void {
   for (const field in reading.fields) {
     const name = field as PolicyField
+    if (name === 'misspelt' && Object.hasOwn(fields, name)) continue
     if (Object.hasOwn(fields, name)) reader.log.error(offset, TWIN)
     fields[name] = reading.fields[name]
     lines[name] = line + 1

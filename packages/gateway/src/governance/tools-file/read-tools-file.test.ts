@@ -160,11 +160,19 @@ describe('what tools.yaml says', () => {
 describe('a key that is not known', () => {
   it('is a warning at its place, and says what may have been meant', () => {
     const reading = read('tools:', '  a:', '    risk_lvl: high', '  b: {hiden: true}', 'tool_categorys: {}')
-    expect(reading).toMatchObject({ ok: true })
+    expect(reading).toMatchObject({
+      ok: true,
+      file: {
+        entries: [
+          { fields: { misspelt: expect.stringContaining('"risk_lvl"') }, lines: { misspelt: 3 } },
+          { fields: { misspelt: expect.stringContaining('"hiden"') }, lines: { misspelt: 4 } },
+        ],
+      },
+    })
     expect(reading.ok && reading.warnings).toEqual([
       { line: 5, column: 1, problem: '"tool_categorys" is not known and is ignored. Did you mean "tool_categories"?' },
-      { line: 3, column: 5, problem: 'risk_lvl: this key is not known and is ignored. Did you mean "risk_level"?' },
-      { line: 4, column: 7, problem: 'hiden: this key is not known and is ignored. Did you mean "hidden"?' },
+      { line: 3, column: 5, problem: 'risk_lvl: this key is not known. Did you mean "risk_level"? Calls are refused until it is corrected.' },
+      { line: 4, column: 7, problem: 'hiden: this key is not known. Did you mean "hidden"? Calls are refused until it is corrected.' },
     ])
   })
 
