@@ -48,6 +48,21 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(minted).toMatchObject({ agent: 'claude-code', other_servers: ['--input-format'] })
   })
 
+  it.each([
+    [['--tools', 'nowhere'], 'No tool is left by --tools'],
+    [['--profile', 'none'], 'No tool is left by the profile claude-code.none'],
+    [['--profile', 'echo', '--tools', 'nowhere'], 'No tool is left by the profile claude-code.echo and --tools'],
+  ])(`${promise('AG-8')} is told before it starts that %j leaves it no tool`, async (flags, words) => {
+    const at = bench()
+    at.writeProfiles({
+      CLAUDE_CODE: { NONE: { selected_mcp_tools: [] }, ECHO: { selected_mcp_tools: ['one/echo'] } },
+    })
+    expect(await at.start(['exit=0']).end()).toBe(0)
+    const run = at.start(['exit=0'], { flags })
+    expect(await run.end()).toBe(0)
+    expect(run.stderr()).toContain(words)
+  })
+
   it('finds none of the user’s files changed by it, not even their times', async () => {
     const at = bench()
     const before = at.userFiles()

@@ -51,6 +51,17 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
     expect(all.body.servers.every(({ selected }: { selected: string }) => selected === 'all')).toBe(true)
   })
 
+  it('lists the types of agents; one without MCP has no servers, and one that nobody knows is an error', async () => {
+    const { body } = await askApi(gateway, '/api/agents')
+    expect(body.agents).toContainEqual(
+      expect.objectContaining({ id: 'claude-code', aliases: ['claude'], supportsMcp: true, enforcement: 'strict' }),
+    )
+    expect((await askApi(gateway, '/api/agents/aider/tools')).body).toMatchObject({ supportsMcp: false, servers: [] })
+    const unknown = await askApi(gateway, '/api/agents/codxe/tools')
+    expect(unknown.status).toBe(404)
+    expect(JSON.stringify(unknown.body)).toMatch(/AGENT_UNKNOWN[\s\S]*Did you mean \W*codex/)
+  })
+
   it('changes one so that it counts when the answer comes, and keeps fields that are not ours', async () => {
     const { etag } = await askApi(gateway, '/api/profiles')
     const body = { selectedMcpTools: ['files/read', 'nowhere'], title: 'Reads' }

@@ -98,6 +98,15 @@ function compileFor(catalog: Catalog, selectors: readonly string[] | undefined):
   return compileSelectors(selectors, refs, { servers: catalog.servers, wireName: (ref) => toolNames.wireName(ref) })
 }
 
+/** Whether tools are known and these selections together leave none of them. */
+export function leavesNone({ catalog, unheard }: ProfileSight, selections: readonly (readonly string[] | undefined)[]) {
+  if (selections.some((selection) => selection?.length === 0)) return true
+  if (catalog === undefined || unheard.length > 0) return false
+  const compiled = selections.map((selection) => compileFor(catalog, selection))
+  const { tools } = catalog.snapshot
+  return !tools.some(({ server, name }) => compiled.every(({ includes }) => includes({ server, tool: name })))
+}
+
 /** Sentences about selectors that match nothing, for people. */
 export function warningsOf({ name, tools, selectedMcpTools }: ProfileReport, sight: ProfileSight): readonly string[] {
   if (tools === undefined) return sight.trouble === undefined ? [] : [`Nothing is known of the tools: ${sight.trouble}`]

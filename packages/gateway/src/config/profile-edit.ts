@@ -37,7 +37,7 @@ export function setProfile(text: string, ref: ProfileRef, wish: ProfileWish): st
   return edited
 }
 
-/** Undefined takes the selection out of the file: then the profile has all tools. */
+/** Undefined takes the selection out of the file: then the profile has what its agent’s variants have by default. */
 export function setSelectedMcpTools(text: string, ref: ProfileRef, selectors: readonly string[] | undefined): string {
   return setProfile(text, ref, { selectedMcpTools: selectors ?? null })
 }

@@ -1,8 +1,11 @@
 import { type Principal, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { homeWith } from './home.test-kit.ts'
 import { loadSettings } from './load-settings.ts'
 import { mayApprove } from './may-approve.ts'
+import { setSelectedMcpTools } from './profile-edit.ts'
+import { getSelectedMcpTools } from './profile-selection.ts'
 import { readProfiles } from './profiles.ts'
 
 const ANN: Principal = { user: 'ann', agent: 'claude-code', profile: 'reviewer', session: 's', role: 'agent' }
@@ -37,6 +40,43 @@ describe('profiles.json', () => {
     const said = { title: 'Builds', tokenBudget: 900, session: 'nightly', selectedMcpTools: ['docs', '!docs/x'], place }
     expect(profiles.get('gemini-cli.ci')).toEqual({ agent: 'gemini-cli', variant: 'Ci', ...said })
     expect(profiles.get('gemini-cli.default')).toMatchObject({ variant: 'DEFAULT' })
+  })
+
+  it(`${promise('AG-6')} takes a selection beside the variants for all of them that have none of their own`, () => {
+    const { profiles, errors } = read(`{ "executors": { "CLAUDE_CODE": {
+      "selected_mcp_tools": ["docs"],
+      "DEFAULT": { "title": "x" },
+      "ALL": { "selected_mcp_tools": ["*"] }
+    }, "CODEX": { "selected_mcp_tools": [] } } }`)
+    expect(errors).toEqual([])
+    const shared = { selectedMcpTools: ['docs'], inheritsSelection: true, place: { file: 'profiles.json', line: 2 } }
+    expect(profiles.get('claude-code.default')).toMatchObject({ title: 'x', ...shared })
+    expect(profiles.get('claude-code.all')).toEqual({
+      ...{ agent: 'claude-code', variant: 'ALL', selectedMcpTools: ['*'] },
+      place: { file: 'profiles.json', line: 4 },
+    })
+    expect(getSelectedMcpTools(profiles, 'claude', 'DEFAULT')).toEqual(['docs'])
+    expect(getSelectedMcpTools(profiles, 'codex', 'default')).toEqual([])
+    expect([...profiles.keys()].sort()).toEqual(['claude-code.all', 'claude-code.default', 'codex.default'])
+  })
+
+  it('says so when what stands there is no selection, or a variant has the name of the field', () => {
+    expect(placesIn('{"executors": {"CODEX": {"selected_mcp_tools": "docs"}}}')).toEqual([
+      '1:26 executors.CODEX.selected_mcp_tools',
+    ])
+    expect(placesIn('{"executors": {"CODEX": {"Selected_MCP_Tools": {}}}}')).toEqual([
+      '1:26 executors.CODEX.Selected_MCP_Tools',
+    ])
+  })
+
+  it('changed by us, keeps that selection and all else beside it', () => {
+    const text = '{"executors": {"CODEX": {"selected_mcp_tools": ["docs"], "DEFAULT": {"mine": 1}}}}'
+    const edited = setSelectedMcpTools(text, { agent: 'codex', variant: 'default' }, ['files'])
+    expect(JSON.parse(edited)).toEqual({
+      executors: { CODEX: { selected_mcp_tools: ['docs'], DEFAULT: { mine: 1, selected_mcp_tools: ['files'] } } },
+    })
+    const back = setSelectedMcpTools(edited, { agent: 'codex', variant: 'default' }, undefined)
+    expect(JSON.parse(back)).toEqual(JSON.parse(text))
   })
 
   it('gives nothing to whoever only claims a profile', () => {
@@ -78,7 +118,7 @@ describe('profiles.json', () => {
     ['{"executors": {"CODEX": {"A": {"token_budget": 1.5}}}}', ['1:32 executors.CODEX.A.token_budget']],
     ['{"executors": {"CODEX": {"A": {"session": "a\\nb"}}}}', ['1:32 executors.CODEX.A.session']],
     ['{"executors": {"CODEX": {"__x": {}}}}', ['1:26 executors.CODEX.__x']],
-    ['{"executors": {"CODEX": {"selected_mcp_tools": []}}}', ['1:26 executors.CODEX.selected_mcp_tools']],
+    ['{"executors": {"CODEX": {"tools": []}}}', ['1:26 executors.CODEX.tools']],
     ['{"executors": {"CODEX": {"STRASSE": {}, "straße": {}}}}', ['1:41 executors.CODEX["straße"]']],
     ['{"executors": {"GEMINI": {"A": {}}, "GEMINI_CLI": {"A": {}}}}', ['1:52 executors.GEMINI_CLI.A']],
     ['{"executors": {"CODEX": {"A": {}, "a": {}}}}', ['1:35 executors.CODEX.a']],

@@ -17,6 +17,7 @@ const AGENT = /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
 /** What can forge a line of a log or a screen. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const MAX_VARIANT_LENGTH = 256
+const SELECTION = 'selected_mcp_tools'
 
 /** What profiles.json says of agents and their variants. It does not throw. */
 export function readProfiles(file: string, bytes: Buffer): ReadProfiles {
@@ -60,27 +61,45 @@ interface Taking {
   readonly log: IssueLog
 }
 
+/** What counts for every variant of an agent that does not say otherwise. */
+type SharedSelection = Pick<ProfileSettings, 'selectedMcpTools' | 'inheritsSelection' | 'place'>
+
 function takeAgent(entry: LocatedEntry, taking: Taking): void {
   const { file, profiles, log } = taking
   const agent = agentSlug(entry.key)
   const key = joinKey('executors', entry.key)
-  for (const variant of membersOf(entry, key, log)) takeVariant(agent, { ...variant, path: key }, taking)
+  const members = membersOf(entry, key, log)
+  const selection = members.find((member) => member.key === SELECTION)
+  const shared = selection && sharedSelection({ ...selection, path: key }, taking)
+  for (const variant of members)
+    if (variant !== selection) takeVariant(agent, { ...variant, path: key, shared }, taking)
   const implied = profileKey(agent, DEFAULT_VARIANT)
   if (profiles.has(implied)) return
   const place = { file, line: log.lineOf({ offset: entry.offset, key }) }
-  profiles.set(implied, { agent, variant: DEFAULT_VARIANT.toUpperCase(), place })
+  profiles.set(implied, { agent, variant: DEFAULT_VARIANT.toUpperCase(), place, ...shared })
 }
 
-function takeVariant(agent: string, entry: LocatedEntry & { readonly path: string }, taking: Taking): void {
+function sharedSelection(entry: LocatedEntry & { readonly path: string }, { file, log }: Taking): SharedSelection {
+  const place = { file, line: log.lineOf({ offset: entry.offset, key: joinKey(entry.path, entry.key) }) }
+  return { ...readProfileFields([entry], entry.path, log), inheritsSelection: true, place }
+}
+
+interface VariantEntry extends LocatedEntry {
+  readonly path: string
+  readonly shared: SharedSelection | undefined
+}
+
+function takeVariant(agent: string, entry: VariantEntry, taking: Taking): void {
   const { file, profiles, log } = taking
   const subject = { offset: entry.offset, key: joinKey(entry.path, entry.key) }
   const flaw = variantFlaw(entry.key) ?? (profiles.has(profileKey(agent, entry.key)) ? TWICE : undefined)
   if (flaw !== undefined) return log.error(subject, flaw)
   const members = membersOf(entry, subject.key, log)
   const fields = readProfileFields(members, subject.key, log)
-  const selected = members.find(({ key }) => key === 'selected_mcp_tools') ?? entry
-  const place = { file, line: log.lineOf({ offset: selected.offset, key: subject.key }) }
-  profiles.set(profileKey(agent, entry.key), { agent, variant: entry.key, ...fields, place })
+  const own = members.find(({ key }) => key === SELECTION)
+  const place = { file, line: log.lineOf({ offset: (own ?? entry).offset, key: subject.key }) }
+  const shared = own === undefined ? entry.shared : undefined
+  profiles.set(profileKey(agent, entry.key), { agent, variant: entry.key, ...fields, place, ...shared })
 }
 
 const TWICE = 'this variant stands twice: capitals make no difference.'
@@ -88,6 +107,7 @@ const TWICE = 'this variant stands twice: capitals make no difference.'
 /** What is wrong with the name of a variant, if anything is. */
 export function variantFlaw(variant: string): string | undefined {
   if (isReserved(variant)) return 'names that begin with "__" are reserved.'
+  if (foldVariant(variant) === SELECTION) return 'this is the name of a field, and not of a variant.'
   if (variant.trim() === '' || foldVariant(variant).length > MAX_VARIANT_LENGTH || UNPRINTABLE.test(variant))
     return `expected a name of 1 to ${MAX_VARIANT_LENGTH} printable characters.`
   return undefined

@@ -253,6 +253,8 @@ export interface ProfileSettings {
   readonly clientApproval?: boolean
   /** Undefined: all tools. */
   readonly selectedMcpTools?: readonly string[]
+  /** The selection is the one that stands beside the variants of its agent, for all that have none of their own. */
+  readonly inheritsSelection?: true
   readonly title?: string
   /** How many tokens the definitions of its tools should not exceed. */
   readonly tokenBudget?: number

@@ -4,6 +4,7 @@ import { placeOf } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
+import { leavesNone, lookAtProfiles } from '../profile-sight.ts'
 import { showEntry } from './connect.ts'
 import { readGatewayServers } from './gateway-servers.ts'
 import { launch } from './launch.ts'
@@ -43,10 +44,26 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   const { program = adapter.program ?? adapter.id } = plan
   if (print) return printPlan(context, flags, { ...plan, program })
   if (plan.program === undefined) throw notInstalled(adapter)
-  for (const note of plan.notes) context.process.stderr.write(`! ${note}\n`)
+  const zero = native ? [] : await zeroTools(context, flags, { name: `${adapter.id}.${variant}`, selection })
+  for (const note of [...zero, ...plan.notes]) context.process.stderr.write(`! ${note}\n`)
   const attended = plan.isAttended && isInTerminal(context)
   const identity = { agent: adapter.id, profile: variant, session, attended, others: plan.others }
   context.process.exitCode = await launch({ context, home, state, plan: { ...plan, program }, run: folder }, identity)
+}
+
+interface NamedSelection {
+  readonly name: string
+  readonly selection: readonly string[] | undefined
+}
+
+/** An agent that has no tool at all looks as if the gateway were broken. */
+async function zeroTools(context: CliContext, flags: RunFlags & GlobalFlags, { name, selection }: NamedSelection) {
+  if (selection === undefined && flags.tools === undefined) return []
+  if (!leavesNone(await lookAtProfiles(context, flags), [selection, flags.tools])) return []
+  const who = [...(selection ? [`the profile ${name}`] : []), ...(flags.tools ? ['--tools'] : [])].join(' and ')
+  return [
+    `No tool is left by ${who}: the agent will have none of the gateway. \`sallyport tools\` shows what there is.`,
+  ]
 }
 
 /** What the agent shows, a person sees; what a person types, the agent gets. */

@@ -10,6 +10,9 @@ const fields = {
     .array(z.string())
     .optional()
     .openapi({ description: 'Selectors. Absent: all tools; empty: none.' }),
+  inheritsSelection: z.literal(true).optional().openapi({
+    description: 'The selection stands beside the variants of its agent, for all without one of their own.',
+  }),
   tokenBudget: z.number().int().positive().optional(),
   session: z.string().optional(),
 }
@@ -39,6 +42,7 @@ export const agentToolsSchema = z
   .object({
     agent: z.string(),
     variant: z.string(),
+    supportsMcp: z.boolean().openapi({ description: 'Where it is false there are no servers.' }),
     servers: z.array(
       z.object({
         id: z.string(),
@@ -65,7 +69,8 @@ type Tools = Pick<AdminContext, 'catalog' | 'listings'>
 
 /** What the file says of a profile, and what that comes to now. */
 export function profileView(profile: ProfileSettings, { catalog, listings }: Tools): ProfileView {
-  const { agent, variant, clientApproval, selectedMcpTools, title, tokenBudget, session, place } = profile
+  const { agent, variant, clientApproval, selectedMcpTools, inheritsSelection, place, ...more } = profile
+  const { title, tokenBudget, session } = more
   const { tools } = catalog.snapshot
   const selection = listings.selection(selectedMcpTools)
   return {
@@ -74,6 +79,7 @@ export function profileView(profile: ProfileSettings, { catalog, listings }: Too
     ...(clientApproval !== undefined && { clientApproval }),
     ...(title !== undefined && { title }),
     ...(selectedMcpTools && { selectedMcpTools: [...selectedMcpTools] }),
+    ...(inheritsSelection && { inheritsSelection }),
     ...(tokenBudget !== undefined && { tokenBudget }),
     ...(session !== undefined && { session }),
     line: place.line,
@@ -108,7 +114,7 @@ export function agentToolsView({ principal, selectors }: ToolsFor, { catalog, li
     selected: selection.includesServer(id) ? extentOf(tools) : ('none' as const),
     tools,
   }))
-  return { agent: principal.agent, variant: principal.profile, servers }
+  return { agent: principal.agent, variant: principal.profile, supportsMcp: true, servers }
 }
 
 const refOf = ({ server, name }: Offer) => ({ server, tool: name })

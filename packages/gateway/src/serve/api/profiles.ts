@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { type Principal, SallyportError } from '@sallyport/core'
+import { didYouMean, type Principal, quoteText, SallyportError } from '@sallyport/core'
 import type { Context } from 'hono'
+import { ADAPTERS } from '../../agents/agents.ts'
 import { agentSlug, getSelectedMcpTools, type ProfilesFile, requireProfile } from '../../config/config.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { untilKnown } from './find-tool.ts'
@@ -72,6 +73,29 @@ const deleteProfile = createRoute({
   responses: { 200: withEtag(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEMS },
 })
 
+const agentSchema = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    aliases: z.array(z.string()),
+    supportsMcp: z.boolean(),
+    enforcement: z
+      .enum(['strict', 'partial', 'none'])
+      .optional()
+      .openapi({ description: 'What a launch can hold it to. Absent: it is known from profiles.json alone.' }),
+  })
+  .openapi('Agent')
+
+const listAgents = createRoute({
+  method: 'get',
+  path: '/agents',
+  summary: 'The types of agents: those that are known, and those that profiles.json names',
+  responses: {
+    200: jsonOf(z.object({ agents: z.array(agentSchema) }), 'In the order of `sallyport agents`.'),
+    ...PROBLEMS,
+  },
+})
+
 const listAgentTools = createRoute({
   method: 'get',
   path: '/agents/{agent}/tools',
@@ -114,15 +138,40 @@ export const profileRoutes = (context: AdminContext) =>
       tell(c, file)
       return c.json({ name: `${agentSlug(ref.agent)}.${ref.variant}` }, 200)
     })
+    .openapi(listAgents, (c) => c.json({ agents: [...agentsOf(context)] }, 200))
     .openapi(listAgentTools, async (c) => {
       await untilKnown(context)
-      const agent = agentSlug(c.req.valid('param').agent)
+      const { id: agent, supportsMcp } = requireAgent(c.req.valid('param').agent, context)
       const { variant = 'default' } = c.req.valid('query')
+      if (!supportsMcp) return c.json({ agent, variant, supportsMcp, servers: [] }, 200)
       const { profiles } = context.settings
       const principal: Principal = { ...operatorOf(c.env), agent, profile: variant, role: 'agent' }
       const selectors = getSelectedMcpTools(profiles, agent, variant)
       return c.json(agentToolsView({ principal, selectors }, context), 200)
     })
+
+type AgentView = z.infer<typeof agentSchema>
+
+/** Tokens and profiles may be for agents of which we know nothing but the name. */
+function agentsOf({ settings }: AdminContext): readonly AgentView[] {
+  const known = ADAPTERS.map(({ id, title, aliases, supportsMcp, enforcement }) => ({
+    ...{ id, title, aliases: [...aliases], supportsMcp, enforcement: enforcement.level },
+  }))
+  const named = new Set([...settings.profiles.values()].map(({ agent }) => agent))
+  for (const { id } of known) named.delete(id)
+  return [...known, ...[...named].sort().map((id) => ({ id, title: id, aliases: [], supportsMcp: true }))]
+}
+
+function requireAgent(name: string, context: AdminContext): AgentView {
+  const slug = agentSlug(name)
+  const agents = agentsOf(context)
+  const found = agents.find(({ id, aliases }) => id === slug || aliases.includes(slug))
+  if (found !== undefined) return found
+  const words = agents.flatMap(({ id, aliases }) => [id, ...aliases])
+  throw new SallyportError('AGENT_UNKNOWN', `There is no agent ${quoteText(name, 100)}.${didYouMean(slug, words)}`, {
+    hint: 'See `GET /api/agents`.',
+  })
+}
 
 function tell(c: Context<ApiEnv>, { etag }: ProfilesFile): void {
   c.header('etag', `"${etag}"`)
