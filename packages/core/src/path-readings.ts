@@ -111,8 +111,12 @@ function respell(text: string, world: PathWorld): Respelled {
   const texts = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC')]
   // With its slashes made one, a URI is another.
   if (!isUri(text) || climbs(text)) texts.push(normalText(text))
-  if (text.includes('{')) texts.push(...(expandBraces(text, MAX_BRACES) ?? []))
-  return joined(texts, [expandReferences(text, world.environment), readFileUri(text), readHome(text, world)])
+  return joined(texts, [
+    readBraces(text),
+    expandReferences(text, world.environment),
+    readFileUri(text),
+    readHome(text, world),
+  ])
 }
 
 function joined(texts: readonly string[], others: readonly Respelled[]): Respelled {
@@ -122,6 +126,13 @@ function joined(texts: readonly string[], others: readonly Respelled[]): Respell
     all.push(...other.texts)
   }
   return { texts: all }
+}
+
+/** A shell expands what it can, also beside a brace that is left open. */
+function readBraces(text: string): Respelled {
+  const texts = expandBraces(text, MAX_BRACES)
+  if (texts !== undefined) return { texts }
+  return text.includes(',') ? { problem: 'its braces stand for too much, or one is left open' } : { texts: [] }
 }
 
 function decodePercent(text: string): string | undefined {
@@ -134,10 +145,10 @@ function decodePercent(text: string): string | undefined {
 
 function readFileUri(text: string): Respelled {
   if (!FILE_URI.test(text)) return { texts: [] }
-  const path = /^(?:\/\/(?:localhost)?)?(\/(?!\/).*)$/is.exec(text.replace(FILE_URI, ''))?.[1]
+  const path = /^(?:\/\/(?:localhost)?)?(\/(?!\/).*)/is.exec(text.replace(FILE_URI, ''))?.[1]
   if (path === undefined) return { problem: 'its URI names a host or no absolute path; expected file:///…' }
   if (/^\/[a-z][:|]/i.test(path)) return { problem: 'it names a Windows drive' }
-  return { texts: [path, path.replace(/[?#].*$/s, '')] }
+  return { texts: [path, path.replace(/[?#].*/s, '')] }
 }
 
 function readHome(text: string, { userHome }: PathWorld): Respelled {

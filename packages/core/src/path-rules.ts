@@ -71,9 +71,9 @@ export function compilePathCover(
   patterns: readonly string[],
   world: PathWorld,
 ): (found: readonly FoundPath[], bases?: CallBases) => boolean {
-  const fence = compileFence({ value: patterns, reason: '' }, (text) => [compilePathPattern(text, world, exactFold)])
+  const fence = compileFence({ value: patterns }, (text) => [compilePathPattern(text, world, exactFold)])
   return (found, { roots } = NO_ROOTS) => {
-    if (found.length === 0 || fence.patterns.length === 0) return false
+    if (found.length === 0) return false
     const lookAt = world.lookAt && rememberLooks(world.lookAt)
     return found.every((path) => {
       const located = locatePath(path, { world, lookAt, roots })
@@ -90,7 +90,7 @@ export function pathPatternProblem(pattern: string, world: PathWorld): string | 
 
 type CompilePattern = (text: string) => readonly (PathPattern | PatternProblem)[]
 
-function compileFence({ value, rule }: Ruled<readonly string[]>, compile: CompilePattern): Fence {
+function compileFence({ value, rule }: Omit<Ruled<readonly string[]>, 'reason'>, compile: CompilePattern): Fence {
   const patterns: PathPattern[] = []
   let broken: string | undefined
   for (const text of value) {

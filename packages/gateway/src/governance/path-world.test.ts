@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { compilePathRules } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { createPathWorld } from './path-world.ts'
+
+const worldOf = (platform: string) =>
+  createPathWorld({ environment: { SET: '/set' }, userHome: '/home/ann', cwd: '/work', platform })
+
+describe('the disk as path rules see it', () => {
+  it('does not take the folder of the gateway for that of the server', () => {
+    const judge = compilePathRules({ allowedPaths: { value: [process.cwd()], reason: '' } }, worldOf('linux'))
+    expect(judge([{ where: 'path', value: '/proc/self/cwd/a.txt' }]).outcome).toBe('deny')
+  })
+
+  it('cannot tell where a link leads whose target is no UTF-8', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-world-'))
+    symlinkSync(Buffer.from([0xff]), join(folder, 'bytes'))
+    symlinkSync('there', join(folder, 'text'))
+    const { lookAt } = worldOf('linux')
+    expect(lookAt?.(join(folder, 'bytes'))).toBe('unreadable')
+    expect(lookAt?.(join(folder, 'text'))).toEqual({ target: 'there' })
+    expect(lookAt?.(folder)).toBe('other')
+    expect(lookAt?.(join(folder, 'nothing'))).toBe('missing')
+    expect(lookAt?.(join(folder, 'a'.repeat(300)))).toBe('unreadable')
+    rmSync(folder, { recursive: true })
+  })
+
+  it('takes upper and lower case for the same on the platforms that do', () => {
+    expect(['linux', 'darwin', 'win32'].map((platform) => worldOf(platform).case)).toEqual([
+      ...['exact', 'folded', 'folded'],
+    ])
+  })
+
+  it('knows the variables of the server, and none that every object has', () => {
+    const { environment } = worldOf('linux')
+    expect(environment('SET')).toBe('/set')
+    expect(environment('toString')).toBeUndefined()
+  })
+})
