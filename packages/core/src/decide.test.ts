@@ -67,6 +67,25 @@ describe('a decision', () => {
   it('is made once for the same verdicts', () => {
     const compiled = compileSteps([openGate('mode'), step('limits', 'allow')])
     expect(compiled({}, UNDECIDED)).toBe(compiled({}, UNDECIDED))
+    const earlier = decide(stepsOf(['allow', 'ask']), {})
+    expect(compiled({}, earlier)).toBe(compiled({}, earlier))
+  })
+
+  it('asks no step behind one that denied, however often it is made', () => {
+    const never: Step<unknown> = { name: 'limits', judge: () => expect.fail('it was asked') }
+    const denial = verdict('deny')
+    const compiled = compileSteps([{ name: 'mode', judge: () => denial }, never])
+    for (let times = 0; times < 3; times++) expect(compiled({}, UNDECIDED).outcome).toBe('deny')
+  })
+
+  it('is the earlier one where no step is left, or something was denied', () => {
+    for (const outcome of ['allow', 'ask', 'deny'] as const) {
+      const earlier = decide(stepsOf([outcome]), {})
+      expect(decide([], {}, earlier)).toBe(earlier)
+      expect(compileSteps([])({}, earlier)).toBe(earlier)
+    }
+    const denied = decide(stepsOf(['deny']), {})
+    expect(compileSteps(stepsOf(['allow']))({}, denied)).toBe(denied)
   })
 
   it('continues an earlier one and can only take away from it', () => {
@@ -76,7 +95,9 @@ describe('a decision', () => {
         const together = decide(stepsOf(second), {}, earlier)
         const rank = ['allow', 'ask', 'deny']
         expect(rank.indexOf(together.outcome)).toBeGreaterThanOrEqual(rank.indexOf(earlier.outcome))
-        expect(together.outcome).toBe(decide([...stepsOf(first), ...stepsOf(second)], {}).outcome)
+        const atOnce = decide([...stepsOf(first), ...stepsOf(second)], {})
+        expect(together.outcome).toBe(atOnce.outcome)
+        expect(together.verdicts.map(({ verdict }) => verdict)).toEqual(atOnce.verdicts.map(({ verdict }) => verdict))
       }),
     )
   })
@@ -91,7 +112,7 @@ describe('a decision', () => {
     const earlier = decide(stepsOf(['allow']), {})
     decide(stepsOf(['deny']), {}, earlier)
     expect(earlier.verdicts).toHaveLength(1)
-    expect(UNDECIDED.verdicts).toEqual([])
+    expect(UNDECIDED).toEqual({ outcome: 'allow', verdicts: [] })
   })
 
   it('shows the subject to every step', () => {

@@ -84,7 +84,6 @@ export function compileSteps<Subject>(
   const looking = steps.filter(({ always }) => always === undefined)
   const last = new WeakMap<Decision, Said>()
   return (subject, earlier) => {
-    if (earlier.outcome === 'deny') return earlier
     const known = last.get(earlier)
     if (known && looking.every(({ judge }, at) => judge(subject) === known.verdicts[at])) return known.decision
     const decision = decide(steps, subject, earlier)

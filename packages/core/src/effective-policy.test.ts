@@ -92,6 +92,128 @@ describe('the policy of a tool', () => {
     }
   })
 
+  it('says of everything why it is so where nobody wrote anything', () => {
+    const unsaid = { reason: 'nothing else is said' }
+    expect(policyOf({ enforce: false })).toEqual({
+      category: { value: 'mcp', reason: 'where it comes from' },
+      permission: SOURCES.inferred.permission,
+      risk: SOURCES.inferred.risk,
+      requiresApproval: { value: false, reason: 'the default for medium risk' },
+      requiresApprovalInModes: { value: [], ...unsaid },
+      allowedInModes: { value: ['NORMAL', 'DEGRADED'], reason: 'the default for medium risk' },
+      forbiddenInModes: { value: [], ...unsaid },
+      essential: { value: false, ...unsaid },
+      hidden: { value: false, ...unsaid },
+      enforce: { value: false, reason: 'governance.enforce' },
+      secrets: { value: 'refuse', ...unsaid },
+      ...{
+        allowedPaths: [],
+        forbiddenPaths: [],
+        unattendedPaths: [],
+        pathArguments: undefined,
+        arguments: [],
+        pin: [],
+      },
+      ...{ timeoutSeconds: undefined, rateLimitPerMinute: undefined, maxConcurrent: undefined, isolated: undefined },
+      ...{ result: undefined, descriptionOverride: undefined, rename: undefined },
+    })
+    for (const level of ['low', 'high'] as const) {
+      const policy = policyOf({ inferred: { ...SOURCES.inferred, risk: { value: level, reason: 'x' } } })
+      expect(policy.requiresApproval).toEqual({ value: level === 'high', reason: `the default for ${level} risk` })
+    }
+  })
+
+  it('has every field that an entry writes, as it is written', () => {
+    const rule = { file: 'tools.yaml', line: 4 }
+    const as = <Value>(value: Value) => ({ value, reason: 'as written', rule })
+    const rules = { fields: {}, denyPatterns: ['x'] }
+    const fields: PolicyFields = {
+      ...{ category: 'files', permission: ['READ'], riskLevel: 'low', requiresApproval: true, hidden: true },
+      ...{ requiresApprovalInModes: ['ALERT'], allowedInModes: ['NORMAL'], forbiddenInModes: ['LOCKDOWN'] },
+      ...{ essential: true, enforce: false, secrets: 'allow', allowedPaths: ['/a'], forbiddenPaths: ['/b'] },
+      ...{ unattendedPaths: ['/c'], pathArguments: ['p'], arguments: rules, timeoutSeconds: 1, maxConcurrent: 3 },
+      ...{ rateLimitPerMinute: 2, isolated: false, result: 'short', descriptionOverride: 'd', rename: 'n', pin: 'p' },
+    }
+    expect(policyOf({ entries: [written(fields, 4)] })).toEqual({
+      ...{ category: as('files'), permission: as(['READ']), risk: as('low'), requiresApproval: as(true) },
+      ...{ requiresApprovalInModes: as(['ALERT']), allowedInModes: as(['NORMAL']), forbiddenInModes: as(['LOCKDOWN']) },
+      ...{ essential: as(true), hidden: as(true), enforce: as(false), secrets: as('allow') },
+      ...{ allowedPaths: [as(['/a'])], forbiddenPaths: [as(['/b'])], unattendedPaths: ['/c'], pathArguments: ['p'] },
+      ...{ arguments: [as(rules)], timeoutSeconds: as(1), rateLimitPerMinute: as(2), maxConcurrent: as(3) },
+      ...{ isolated: as(false), result: as('short'), descriptionOverride: as('d'), rename: as('n'), pin: [as('p')] },
+    })
+  })
+
+  it('takes of two entries whichever is stricter, in whatever order they stand', () => {
+    const pairs: readonly (readonly [PolicyFields, PolicyFields])[] = [
+      [{ hidden: true }, { hidden: false }],
+      [{ enforce: true }, { enforce: false }],
+      [{ essential: false }, { essential: true }],
+      [{ secrets: 'refuse' }, { secrets: 'redact' }],
+      [{ riskLevel: 'medium' }, { riskLevel: 'low' }],
+      [{ isolated: true }, { isolated: false }],
+      [{ isolated: { strategy: 'bounded' } as never }, { isolated: false }],
+      [{ rateLimitPerMinute: 1 }, { rateLimitPerMinute: 2 }],
+      [{ maxConcurrent: 1 }, { maxConcurrent: 2 }],
+      [{ timeoutSeconds: 1 }, { timeoutSeconds: 2 }],
+    ]
+    for (const [strict, lax] of pairs)
+      for (const entries of [
+        [written(strict), written(lax)],
+        [written(lax), written(strict)],
+      ])
+        expect(policyOf({ entries })).toMatchObject(policyOf({ entries: [written(strict)] }))
+  })
+
+  it('takes of two entries the first where neither is stricter', () => {
+    const fields = (name: string): PolicyFields => ({
+      category: name,
+      result: name,
+      descriptionOverride: name,
+      rename: name,
+    })
+    const policy = policyOf({ entries: [written(fields('one'), 1), written(fields('two'), 2)] })
+    for (const field of ['category', 'result', 'descriptionOverride', 'rename'] as const)
+      expect(policy[field]).toMatchObject({ value: 'one', rule: { line: 1 } })
+    const same = policyOf({ entries: [written({ riskLevel: 'high' }, 1), written({ riskLevel: 'high' }, 2)] })
+    expect(same.risk.rule?.line).toBe(1)
+  })
+
+  it('unites what several entries list, each item once', () => {
+    const policy = policyOf({
+      entries: [
+        written({ pathArguments: ['a', 'b'], forbiddenInModes: ['ALERT'], permission: ['CONNECT', 'READ'] }, 1),
+        written({ pathArguments: ['b', 'c'], forbiddenInModes: ['ALERT', 'LOCKDOWN'], permission: ['READ'] }, 2),
+      ],
+    })
+    expect(policy.pathArguments).toEqual(['a', 'b', 'c'])
+    expect(policy.forbiddenInModes).toMatchObject({ value: ['ALERT', 'LOCKDOWN'], rule: { line: 1 } })
+    expect(policy.permission.value).toEqual(['READ', 'CONNECT'])
+    expect(policyOf({ entries: [written({ permission: ['CONNECT', 'READ', 'READ'] })] }).permission.value).toEqual([
+      ...['READ', 'CONNECT'],
+    ])
+    expect(policyOf({ entries: [written({ pathArguments: ['b', 'a', 'b'] })] }).pathArguments).toEqual(['b', 'a'])
+  })
+
+  it('is allowed only in modes that every entry allows, by the shortest list', () => {
+    const lists = [
+      ['NORMAL', 'ALERT', 'DEGRADED'],
+      ['DEGRADED', 'NORMAL'],
+      ['NORMAL', 'ALERT', 'LOCKDOWN'],
+    ] as const
+    const entries = lists.map((allowedInModes, at) => written({ allowedInModes }, at + 1))
+    expect(policyOf({ entries }).allowedInModes).toEqual({
+      ...{ value: ['NORMAL'], reason: 'as written', rule: { file: 'tools.yaml', line: 2 } },
+    })
+  })
+
+  it('takes no notice of a field that is there without a value', () => {
+    const fields = { riskLevel: undefined, hidden: undefined } as unknown as PolicyFields
+    expect(policyOf({ entries: [written(fields)] })).toEqual(policyOf({}))
+    const patterns = [written({ hidden: true })]
+    expect(policyOf({ patterns, entries: [written(fields)] }).hidden.value).toBe(true)
+  })
+
   it('never is allowed where a list of modes is empty', () => {
     expect(policyOf({ entries: [written({ allowedInModes: [] })] }).allowedInModes.value).toEqual([])
   })

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { higherSensitivity, isAtLeast, isPrivate, parseSensitivity, SENSITIVITIES } from './sensitivity.ts'
+import {
+  HIGHEST_SENSITIVITY,
+  higherSensitivity,
+  isAtLeast,
+  isPrivate,
+  isSensitivity,
+  LOWEST_SENSITIVITY,
+  parseSensitivity,
+  SENSITIVITIES,
+} from './sensitivity.ts'
 
 const anySensitivity = fc.constantFrom(...SENSITIVITIES)
 
@@ -15,6 +24,21 @@ test('merging takes the maximum, in whatever order and however often', () => {
   )
 })
 
+test('they are ordered from the freest to the most guarded', () => {
+  expect(SENSITIVITIES).toEqual(['PUBLIC', 'INTERNAL', 'CONFIDENTIAL', 'SECRET'])
+  expect([LOWEST_SENSITIVITY, HIGHEST_SENSITIVITY]).toEqual(['PUBLIC', 'SECRET'])
+  for (const [at, one] of SENSITIVITIES.entries())
+    for (const [other, each] of SENSITIVITIES.entries()) {
+      expect(isAtLeast(one, each)).toBe(at >= other)
+      expect(higherSensitivity(one, each)).toBe(at >= other ? one : each)
+    }
+})
+
+test('only its very words are a sensitivity', () => {
+  expect(['PUBLIC', 'INTERNAL', 'CONFIDENTIAL', 'SECRET'].every(isSensitivity)).toBe(true)
+  expect(['secret', '', 'TOP', undefined, null, 3, ['SECRET']].some(isSensitivity)).toBe(false)
+})
+
 test('private begins at CONFIDENTIAL, unless it is said where', () => {
   expect(SENSITIVITIES.filter((each) => isPrivate(each))).toEqual(['CONFIDENTIAL', 'SECRET'])
   expect(SENSITIVITIES.filter((each) => isPrivate(each, 'INTERNAL'))).toEqual(['INTERNAL', 'CONFIDENTIAL', 'SECRET'])
@@ -22,7 +46,13 @@ test('private begins at CONFIDENTIAL, unless it is said where', () => {
 })
 
 test('a word that got past the compiler counts as the strictest', () => {
-  expect(isPrivate('TOP' as 'SECRET')).toBe(true)
+  const unknown = 'TOP' as 'SECRET'
+  expect(isPrivate(unknown)).toBe(true)
+  for (const each of SENSITIVITIES) {
+    expect(higherSensitivity(each, unknown)).toBe(unknown)
+    expect(isAtLeast(unknown, each)).toBe(true)
+    expect(isAtLeast(each, unknown)).toBe(false)
+  }
 })
 
 test('a sensitivity is read in any case, and a wrong one is told with its place and what was meant', () => {
@@ -38,6 +68,22 @@ test('a sensitivity is read in any case, and a wrong one is told with its place 
       hint: 'Expected one of PUBLIC, INTERNAL, CONFIDENTIAL, SECRET. Did you mean "CONFIDENTIAL"?',
     }),
   )
+  for (const [wrong, shown] of [
+    [undefined, 'undefined'],
+    [3, '3'],
+    [true, 'true'],
+    [null, 'not a text'],
+    [{}, 'not a text'],
+    [['SECRET'], 'not a text'],
+    ['', '""'],
+  ] as const)
+    expect(() => parseSensitivity(wrong, 'x')).toThrow(
+      expect.objectContaining({
+        message: `x is ${shown}, which is no sensitivity.`,
+        hint: 'Expected one of PUBLIC, INTERNAL, CONFIDENTIAL, SECRET.',
+      }),
+    )
+  expect(() => parseSensitivity('y'.repeat(60), 'x')).toThrow(`x is "${'y'.repeat(40)}…", which`)
   for (const wrong of [undefined, null, 3, '', {}, ['SECRET'], 'x'.repeat(10_000)])
     expect(() => parseSensitivity(wrong, 'x')).toThrow(/^x is .{1,60}, which is no sensitivity\.$/)
 })

@@ -3,9 +3,11 @@ import { resolvePolicy, type ToolPolicy } from './effective-policy.ts'
 import { stricterPolicy } from './stricter-policy.ts'
 import type { PolicyFields } from './tool-policy.ts'
 
-const policyFor = (fields: PolicyFields): ToolPolicy =>
+const RULES = { fields: { a: { max: 1 } }, denyPatterns: ['x'] }
+
+const policyFor = (fields: PolicyFields, line = 1): ToolPolicy =>
   resolvePolicy({
-    entries: [{ fields, ruleOf: () => ({ file: 'tools.yaml', line: 1 }) }],
+    entries: [{ fields, ruleOf: () => ({ file: 'tools.yaml', line }) }],
     patterns: [],
     inferred: {
       category: 'mcp',
@@ -72,6 +74,70 @@ describe('the stricter of two policies', () => {
       ...{ enforce: true, secrets: 'refuse', essential: false, forbidden: ['ALERT'], asked: ['ALERT'] },
       ...{ timeout: 30, rate: 5, most: 100, allowedPaths: [['/app']], unattended: [] },
     })
+  })
+
+  it('joins the lists that forbid or limit, the first one first', () => {
+    const one = policyFor({ allowedPaths: ['/a'], forbiddenPaths: ['/a/x'], arguments: RULES, pin: 'one' })
+    const other = policyFor({ allowedPaths: ['/b'], forbiddenPaths: ['/b/x'], arguments: RULES, pin: 'two' })
+    const policy = stricterPolicy(one, other)
+    expect(policy.allowedPaths.map(({ value }) => value)).toEqual([['/a'], ['/b']])
+    expect(policy.forbiddenPaths.map(({ value }) => value)).toEqual([['/a/x'], ['/b/x']])
+    expect(policy.arguments).toEqual([...one.arguments, ...other.arguments])
+    expect(policy.arguments).toHaveLength(2)
+  })
+
+  it('takes from the second one which arguments are paths, and what was reviewed', () => {
+    const one = policyFor({ pathArguments: ['a'], pin: 'one', category: 'mine', rename: 'x' })
+    const other = policyFor({ pathArguments: ['b'], pin: 'two', category: 'theirs', rename: 'y' })
+    const policy = stricterPolicy(one, other)
+    expect([policy.pathArguments, policy.pin[0]?.value]).toEqual([['b'], 'two'])
+    expect([policy.category.value, policy.rename?.value]).toEqual(['mine', 'x'])
+    expect(policy.pin).toHaveLength(1)
+  })
+
+  it('has the reason of the one that is stricter, and of the first where both are as strict', () => {
+    const [low, high] = [policyFor(LAX), policyFor(STRICT)]
+    for (const field of ['risk', 'requiresApproval', 'hidden', 'secrets', 'timeoutSeconds'] as const) {
+      expect(stricterPolicy(low, high)[field]).toBe(high[field])
+      expect(stricterPolicy(high, low)[field]).toBe(high[field])
+      const twin = policyFor(STRICT)
+      expect(stricterPolicy(high, twin)[field]).toBe(high[field])
+    }
+    const essential = stricterPolicy(low, high).essential
+    expect(essential).toBe(high.essential)
+    expect(stricterPolicy(low, high).enforce).toBe(high.enforce)
+  })
+
+  it('has the limit of the only one that has any', () => {
+    const [none, some] = [policyFor({}), policyFor({ timeoutSeconds: 5, maxConcurrent: 2, rateLimitPerMinute: 9 })]
+    for (const policy of [stricterPolicy(none, some), stricterPolicy(some, none)])
+      expect([policy.timeoutSeconds?.value, policy.maxConcurrent?.value, policy.rateLimitPerMinute?.value]).toEqual([
+        ...[5, 2, 9],
+      ])
+    expect(stricterPolicy(none, none).timeoutSeconds).toBeUndefined()
+  })
+
+  it('names the rule of the list that says more of what is forbidden, or less of what is allowed', () => {
+    const at = (line: number, fields: PolicyFields): ToolPolicy => policyFor(fields, line)
+    const few = at(1, { forbiddenInModes: ['ALERT'], allowedInModes: ['NORMAL', 'ALERT'], permission: ['READ'] })
+    const many = at(2, {
+      forbiddenInModes: ['NORMAL', 'DEGRADED'],
+      allowedInModes: ['NORMAL'],
+      permission: ['WRITE', 'CONNECT'],
+    })
+    const both = [stricterPolicy(few, many), stricterPolicy(many, few)]
+    for (const policy of both) {
+      expect(policy.forbiddenInModes.rule?.line).toBe(2)
+      expect(policy.allowedInModes).toMatchObject({ value: ['NORMAL'], rule: { line: 2 } })
+      expect(policy.permission).toMatchObject({ value: ['READ', 'WRITE', 'CONNECT'], rule: { line: 2 } })
+    }
+    expect(both.map(({ forbiddenInModes }) => forbiddenInModes.value)).toEqual([
+      ['ALERT', 'NORMAL', 'DEGRADED'],
+      ['NORMAL', 'DEGRADED', 'ALERT'],
+    ])
+    const twin = at(3, { forbiddenInModes: ['ALERT'], allowedInModes: ['NORMAL', 'ALERT'] })
+    expect(stricterPolicy(few, twin).forbiddenInModes.rule?.line).toBe(1)
+    expect(stricterPolicy(few, twin).allowedInModes.rule?.line).toBe(1)
   })
 
   it('is the same policy where nothing differs', () => {
