@@ -330,7 +330,8 @@ test('an address in use is told', async () => {
 test('a stream ends with the token that opened it', async () => {
   const { url, server } = await serve()
   server.authenticate = async () => ({
-    identity: { userId: 'ann', sessionId: 's', claims: { exp: Date.now() / 1_000 } },
+    identity: { userId: 'ann', sessionId: 's' },
+    expiresAt: Date.now(),
   })
   const { session } = await LegacyClient.open(url)
   const stream = await fetch(url, { headers: { 'mcp-session-id': session, accept: 'text/event-stream' } })
