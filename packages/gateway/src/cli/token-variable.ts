@@ -2,7 +2,7 @@ import { quoteText, SallyportError } from '@sallyport/core'
 import type { Environment } from '../config/config.ts'
 
 /** Read where an entry names no variable of its own. */
-export const SHARED_VARIABLE = 'SALLYPORT_TOKEN'
+const SHARED_VARIABLE = 'SALLYPORT_TOKEN'
 
 /** Whether a variable holds a token of ours: nobody whom we start has any business with it. */
 export const isTokenVariable = (name: string): boolean =>
