@@ -87,7 +87,7 @@ export const GATEWAY_PROMISES = {
   },
   'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
   'GW-26': {
-    text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and judged, limited and recorded as tools are',
+    text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and judged, limited, inspected, held to what they were and recorded as tools are',
     state: 'partial',
     missing: 'sensitivity labels',
   },

@@ -41,7 +41,7 @@ export const GOVERNANCE_PROMISES = {
     missing: 'the change in the web page',
   },
   'GOV-10': {
-    text: 'What a definition hides raises its risk, is written as a comment, and is pointed out wherever tools are shown',
+    text: 'Everything that a server puts before a model is inspected; what is found asks a person until somebody accepts it, is recorded, written as a comment and shown; honest servers have none',
     state: 'partial',
     missing: 'the web page',
   },
@@ -68,7 +68,7 @@ export const GOVERNANCE_PROMISES = {
   },
   'GOV-16': { text: 'Rules for single arguments, and patterns of linear time over all of them', state: 'built' },
   'GOV-17': {
-    text: 'Arguments are checked against the input schema before anything else, and a violation names the field',
+    text: 'Arguments are checked against the input schema before anything else, and a violation names the field; what cannot be checked is asked about or refused, and gives up no other check',
     state: 'built',
   },
   'GOV-18': {
@@ -121,6 +121,10 @@ export const GOVERNANCE_PROMISES = {
   },
   'GOV-30': {
     text: 'Figures for Prometheus; traces and metrics by OpenTelemetry where an exporter is set, with the trace passed on',
+    state: 'built',
+  },
+  'GOV-32': {
+    text: 'A tool without an entry is held to what the state remembers of it; a server has a share of new entries, and what is beyond it asks a person',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

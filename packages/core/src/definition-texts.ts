@@ -5,6 +5,8 @@ export interface DefinitionText {
   readonly text: string
   /** The key that it stands under; undefined for a key itself and for members of lists. */
   readonly key: string | undefined
+  /** Whether it is what an argument is called: a key of `properties`, or the `name` of a prompt's argument. */
+  readonly isParameter: boolean
   /** Built only where it is needed: in deep nesting all ways together are long. */
   where(): string
 }
@@ -23,7 +25,8 @@ export function* textsOf(definition: Json): Generator<DefinitionText> {
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const { value, step } = node
     const at = node
-    if (typeof value === 'string') yield { text: value, key: step, where: () => wayTo(at) }
+    if (typeof value === 'string')
+      yield { text: value, key: step, isParameter: isArgumentName(node), where: () => wayTo(at) }
     if (typeof value !== 'object' || value === null) continue
     const isList = Array.isArray(value)
     // Last first, so that they come out as they stand.
@@ -31,9 +34,21 @@ export function* textsOf(definition: Json): Generator<DefinitionText> {
       if (inner !== undefined) open.push({ value: inner, step: isList ? `[${key}]` : key, parent: node })
     if (!isList)
       for (const key of Object.keys(value))
-        yield { text: key, key: undefined, where: () => wayTo({ value: null, step: key, parent: at }) }
+        yield {
+          text: key,
+          key: undefined,
+          isParameter: step === 'properties' && isSchema(at),
+          where: () => wayTo({ value: null, step: key, parent: at }),
+        }
   }
 }
+
+/** Not a parameter that is itself called `properties`. */
+const isSchema = ({ parent }: Node): boolean => parent?.step !== 'properties'
+
+/** `arguments[0].name`. */
+const isArgumentName = ({ step, parent }: Node): boolean =>
+  step === 'name' && parent?.step.startsWith('[') === true && parent.parent?.step === 'arguments'
 
 function wayTo(node: Node): string {
   const steps: string[] = []

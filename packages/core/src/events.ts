@@ -163,6 +163,15 @@ export type SallyportEvent =
       readonly pin: string
       readonly now: string
     }
+  /** Inspection found something in what a server offers. */
+  | {
+      readonly type: 'DEFINITION_SUSPICIOUS'
+      readonly server: string
+      readonly tool_name: string
+      readonly findings: readonly string[]
+    }
+  /** Somebody accepted what inspection found. */
+  | ({ readonly type: 'FINDINGS_ACCEPTED'; readonly tool_name: string; readonly findings: readonly string[] } & ByWhom)
   | { readonly type: 'LOG_TRIMMED'; readonly files: number; readonly bytes: number; readonly through: number }
   /** Records can be written again; so many could not be. */
   | { readonly type: 'LOG_RESUMED'; readonly unwritten: number }

@@ -31,6 +31,7 @@ export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { ExpiringMap } from './expiring-map.ts'
 export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
+export { type Finding, type FindingKind, findingText } from './finding.ts'
 export type { FoundPath } from './found-path.ts'
 export { isNameGlob, nameGlob } from './glob.ts'
 export { hideHostPaths } from './host-paths.ts'
@@ -75,7 +76,13 @@ export type { LinkLook, PathWorld } from './path-world.ts'
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
 export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
 export { compilePlain, type PlainSchema } from './plain-schema.ts'
-export { findPoison, type PoisonFinding, type PoisonKind, type PoisonOptions } from './poisoning.ts'
+export {
+  findOtherTools,
+  findPoison,
+  INSPECTION_VERSION,
+  type NeighbourOptions,
+  type Neighbours,
+} from './poisoning.ts'
 export { ownerOf, type Principal, readOwner } from './principal.ts'
 export { keepPrinted, printForPerson, printJson } from './printed-json.ts'
 export {

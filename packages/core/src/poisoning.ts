@@ -1,66 +1,93 @@
 import { type DefinitionText, textsOf } from './definition-texts.ts'
+import type { Finding, FindingKind } from './finding.ts'
 import { findHidden } from './hidden-characters.ts'
-import { findInstruction } from './instruction-phrases.ts'
-import type { ToolDefinition } from './tool.ts'
+import { findInstruction, findPreference } from './instruction-phrases.ts'
+import type { Json } from './json.ts'
+import { findEncoded, findExfiltration, findHidingMarkup, findPadding, isPryingName } from './suspicious-text.ts'
 import { cutText, visibleText } from './visible-text.ts'
 
-export type PoisonKind = 'hidden' | 'instruction' | 'other-tool' | 'remote-ref'
-
-/** Something in a tool's definition that may be meant for the model and not for its reader. */
-export interface PoisonFinding {
-  readonly kind: PoisonKind
-  /** The way to it inside the definition; both are one line, cut, with what does not show written out. */
-  readonly where: string
-  readonly text: string
-}
-
-export interface PoisonOptions {
-  /** The server that the tool belongs to. */
-  readonly server: string
+/** What other servers have: text that names it is meant for somebody else's tools. */
+export interface Neighbours {
   readonly otherServers: readonly string[]
   /** Names of tools that other servers have and this one has not. */
   readonly otherTools: ReadonlySet<string>
 }
 
-/** So many tell enough, and bound what a hostile definition can make us write. */
-const MOST_FINDINGS = 20
-const MOST_HIDDEN = 5
-const LONGEST_TEXT = 80
-
-/** Looks for poisoning in everything that a definition says, offline and always with the same outcome (GOV-10). */
-export function findPoison(tool: ToolDefinition, options: PoisonOptions): readonly PoisonFinding[] {
-  const findings: PoisonFinding[] = []
-  const isOther = otherToolMatcher(tool, options)
-  const isRemote = remoteRefMatcher(tool)
-  for (const item of textsOf(tool)) {
-    if (findings.length >= MOST_FINDINGS) break
-    const hidden = findHidden(item.text, MOST_HIDDEN)
-    if (hidden.length > 0) findings.push(finding('hidden', item, hidden.join(' ')))
-    const instruction = findInstruction(item.text)
-    if (instruction !== undefined) findings.push(finding('instruction', item, instruction))
-    const other = findOtherTool(item.text, isOther)
-    if (other !== undefined) findings.push(finding('other-tool', item, other))
-    if (isRemote(item)) findings.push(finding('remote-ref', item, item.text))
-  }
-  return findings.slice(0, MOST_FINDINGS)
+export interface NeighbourOptions extends Neighbours {
+  /** The server that the definition belongs to. */
+  readonly server: string
+  /** What it is called itself. */
+  readonly name: string
 }
 
-function finding(kind: PoisonKind, item: DefinitionText, text: string): PoisonFinding {
+/** Of the rules below: what was inspected by others has to be inspected again. */
+export const INSPECTION_VERSION = 2
+
+/** So many tell enough, and bound what a hostile definition can make us write. */
+const MAX_FINDINGS = 20
+const MAX_HIDDEN = 5
+const MAX_TEXT = 80
+
+type Rule = readonly [FindingKind, (text: string) => string | undefined]
+
+const RULES: readonly Rule[] = [
+  ['hidden', (text) => findHidden(text, MAX_HIDDEN).join(' ') || undefined],
+  ['instruction', findInstruction],
+  ['preference', findPreference],
+  ['padding', findPadding],
+  ['comment', findHidingMarkup],
+  ['encoded', findEncoded],
+  ['exfiltration', findExfiltration],
+]
+
+/** Inspects everything that a definition says, offline, in linear time and always with the same outcome (GOV-10). */
+export function findPoison(definition: Json): readonly Finding[] {
+  const findings: Finding[] = []
+  const isRemote = remoteRefMatcher(definition)
+  for (const item of textsOf(definition)) {
+    if (findings.length >= MAX_FINDINGS) break
+    if (item.text.length > 0)
+      for (const [kind, find] of RULES) {
+        const found = find(item.text)
+        if (found !== undefined) findings.push(finding(kind, item, found))
+      }
+    if (item.isParameter && isPryingName(item.text)) findings.push(finding('parameter', item, item.text))
+    if (isRemote(item)) findings.push(finding('remote-ref', item, item.text))
+  }
+  return findings.slice(0, MAX_FINDINGS)
+}
+
+/** The tools of other servers that a definition names. It depends on who else is there. */
+export function findOtherTools(definition: Json, options: NeighbourOptions): readonly Finding[] {
+  if (options.otherServers.length === 0) return NONE
+  const findings: Finding[] = []
+  const isOther = otherToolMatcher(options)
+  for (const item of textsOf(definition)) {
+    const name = findOtherTool(item.text, isOther)
+    if (name !== undefined) findings.push(finding('other-tool', item, name))
+    if (findings.length >= MAX_FINDINGS) break
+  }
+  return findings
+}
+
+const NONE: readonly never[] = Object.freeze([])
+
+function finding(kind: FindingKind, item: DefinitionText, text: string): Finding {
   return { kind, where: oneLine(item.where()), text: oneLine(text) }
 }
 
-const oneLine = (text: string): string => visibleText(cutText(text, LONGEST_TEXT)).replaceAll('\t', ' ')
+const oneLine = (text: string): string => visibleText(cutText(text, MAX_TEXT)).replaceAll('\t', ' ')
 
 /** A name that could be an ordinary word (`search`, `fetch`) is no reference. */
 const isNameShaped = (name: string): boolean => /[a-z0-9][_./:-][a-z0-9]|[a-z][A-Z]/.test(name)
 
-function otherToolMatcher(tool: ToolDefinition, { server, otherServers, otherTools }: PoisonOptions) {
+function otherToolMatcher({ server, name: own, otherServers, otherTools }: NeighbourOptions) {
   const prefixes = otherServers
     .filter((other) => other !== server)
     .flatMap((other) => [`mcp__${other}__`, `mcp_${other}_`, `${other}__`])
   const ownPrefix = `mcp__${server}__`
   return (name: string): boolean => {
-    if (otherTools.has(name)) return name !== tool.name && isNameShaped(name)
+    if (otherTools.has(name)) return name !== own && isNameShaped(name)
     const mayBePrefixed = name.includes('__') || name.startsWith('mcp_')
     return mayBePrefixed && !name.startsWith(ownPrefix) && prefixes.some((prefix) => name.startsWith(prefix))
   }
@@ -79,18 +106,18 @@ function findOtherTool(text: string, isOther: (name: string) => boolean): string
 const REF_KEYS = ['$ref', '$dynamicRef', '$recursiveRef']
 
 /** A reference that leads out of the definition; one to a part with an `$id` of its own does not. */
-function remoteRefMatcher(tool: ToolDefinition): (item: DefinitionText) => boolean {
+function remoteRefMatcher(definition: Json): (item: DefinitionText) => boolean {
   let ids: ReadonlySet<string> | undefined
   return ({ key, text }) => {
     if (key === undefined || !REF_KEYS.includes(key) || text.startsWith('#')) return false
-    ids ??= idsIn(tool)
+    ids ??= idsIn(definition)
     return !ids.has(withoutFragment(text))
   }
 }
 
-function idsIn(tool: ToolDefinition): ReadonlySet<string> {
+function idsIn(definition: Json): ReadonlySet<string> {
   const ids = new Set<string>()
-  for (const { key, text } of textsOf(tool)) if (key === '$id') ids.add(withoutFragment(text))
+  for (const { key, text } of textsOf(definition)) if (key === '$id') ids.add(withoutFragment(text))
   return ids
 }
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
+import type { Finding, FindingKind } from './finding.ts'
 import type { Json, JsonObject } from './json.ts'
 import { NAMED_RISKS } from './named-risks.test-kit.ts'
-import type { PoisonFinding, PoisonKind } from './poisoning.ts'
 import { inferRisk } from './risk.ts'
 import { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 import { RISK_LEVELS } from './tool-policy.ts'
@@ -12,7 +12,7 @@ interface Given {
   readonly name: string
   readonly rest?: JsonObject
   readonly properties?: JsonObject
-  readonly findings?: readonly PoisonFinding[]
+  readonly findings?: readonly Finding[]
   readonly tokens?: RiskTokens
 }
 
@@ -205,9 +205,9 @@ describe('the input schema', () => {
 })
 
 describe('a finding of poisoning', () => {
-  const finding = (kind: PoisonKind): PoisonFinding => ({ kind, where: 'description', text: 'x' })
+  const finding = (kind: FindingKind): Finding => ({ kind, where: 'description', text: 'x' })
 
-  it.each<[string, PoisonKind, string]>([
+  it.each<[string, FindingKind, string]>([
     ['get_x', 'hidden', 'high: "get", but hidden characters'],
     ['get_x', 'instruction', 'high: "get", but instructions to the model'],
     ['get_x', 'remote-ref', 'medium: "get", but a remote $ref'],

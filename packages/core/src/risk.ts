@@ -1,5 +1,5 @@
+import type { Finding, FindingKind } from './finding.ts'
 import { judgeName } from './name-risk.ts'
-import type { PoisonFinding, PoisonKind } from './poisoning.ts'
 import { findRiskSigns } from './risk-signs.ts'
 import type { RiskTokens } from './risk-tokens.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -7,7 +7,7 @@ import { RISK_LEVELS, type RiskLevel } from './tool-policy.ts'
 
 export interface RiskOptions {
   readonly tokens: RiskTokens
-  readonly findings: readonly PoisonFinding[]
+  readonly findings: readonly Finding[]
 }
 
 export interface InferredRisk {
@@ -16,25 +16,36 @@ export interface InferredRisk {
   readonly reason: string
 }
 
-const FINDING_WORDS: Readonly<Record<PoisonKind, string>> = {
+const FINDING_WORDS: Readonly<Record<FindingKind, string>> = {
   hidden: 'hidden characters',
+  padding: 'text pushed out of view',
+  comment: 'text in hidden markup',
+  encoded: 'encoded text',
   instruction: 'instructions to the model',
+  preference: 'praise of itself over other tools',
+  exfiltration: 'an address that carries data away',
+  parameter: 'a parameter that asks for secrets',
+  schema: 'a schema that cannot be checked',
+  share: 'more tools than its server’s share',
   'other-tool': 'another server’s tool in its text',
   'remote-ref': 'a remote $ref',
 }
 
-const DECEITFUL: ReadonlySet<PoisonKind> = new Set(['hidden', 'instruction'])
+/** These say nothing about what the tool does. */
+const HARMLESS: ReadonlySet<FindingKind> = new Set(['schema', 'share'])
+/** Whoever does one of these on purpose hides something. */
+const MILD: ReadonlySet<FindingKind> = new Set(['other-tool', 'remote-ref', 'preference'])
 
 /** How risky a tool is, as far as its definition tells. Everything but the name can only raise it (GOV-6, GOV-10). */
 export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOptions): InferredRisk {
   const named = riskOfName(tool.name, tokens)
   const signed = findRiskSigns(tool, tokens).reduce((risk, { atLeast, why }) => raise(risk, atLeast, why), named)
-  const [finding] = findings
+  const finding = findings.find(({ kind }) => !HARMLESS.has(kind))
   if (finding === undefined) return signed
   const words = FINDING_WORDS[finding.kind]
   if (signed.level === 'high') return { level: 'high', reason: `${signed.reason}, and ${words}` }
   // What speaks to the model behind a person's back is no better than a tool that writes.
-  const atLeast = DECEITFUL.has(finding.kind) ? 'high' : oneAbove(signed.level)
+  const atLeast = MILD.has(finding.kind) ? oneAbove(signed.level) : 'high'
   return raise(signed, atLeast, words)
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Json, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { findingText, type Json, SallyportError, type SallyportEvent, shellWord } from '@sallyport/core'
 import type { Catalog, Offer } from './catalog/catalog.ts'
 import type { Settings } from './config/config.ts'
 import {
@@ -128,11 +128,19 @@ export class Approving {
   }
 
   #keyOf(offer: Offer): string | SallyportError {
-    const { policyOf, entriesOf, ownEntriesOf, modeState } = this.#options.rules
+    const { policyOf, entriesOf, ownEntriesOf, modeState, lastingDoubtsOf } = this.#options.rules
+    const [doubt] = lastingDoubtsOf(offer)
+    if (doubt !== undefined) return doubted(offer, findingText(doubt))
     const [entries, own] = [entriesOf(offer), ownEntriesOf(offer)]
     return standingApproval({ policy: policyOf(offer), entries, own, state: modeState() })
   }
 }
+
+/** An entry is no answer to what was found after it was written, or where there is none. */
+const doubted = ({ recordName }: Offer, finding: string): SallyportError =>
+  new SallyportError('ALWAYS_REFUSED', `"always" would not end the asking. Its definition is suspicious: ${finding}.`, {
+    hint: `Accept what was found: sallyport tools accept ${shellWord(recordName)}`,
+  })
 
 const notTool = (): SallyportError =>
   new SallyportError('ALWAYS_REFUSED', 'Only tools can be approved for good; this is none, or its server is gone.')

@@ -65,12 +65,13 @@ function createReturning({ shelves, settings, governing, ids }: DecidingOptions)
 }
 
 function createListings({ catalog, governing, settings }: DecidingOptions): Listings {
-  const { policyOf, modeState } = governing.rules
+  const { policyOf, doubtsOf, modeState } = governing.rules
   return new Listings({
     catalog,
     steps: listingSteps(modeState),
     rulesOf: serverRules(() => settings().servers),
     policyOf,
+    doubtsOf,
     choicesFor: (principal) => choicesFor(settings().profiles, principal),
     pinned: governing.pinned,
     returnsOf: (offer) => returnRules(settings(), offer, policyOf(offer)),

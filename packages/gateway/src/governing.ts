@@ -22,7 +22,9 @@ import {
   type Approvals,
   type Approver,
   type ArgumentCheck,
+  EntryShares,
   type FileNews,
+  KnownOffers,
   type ModeWatch,
   openArgumentCheck,
   openModeWatch,
@@ -33,6 +35,7 @@ import { presetFlaw, returnRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import {
   ClientRoots,
+  OfferInspection,
   RuleBook,
   renamesIn,
   runsDockerGateway,
@@ -73,6 +76,8 @@ export class Governing {
   readonly rules: RuleBook
   readonly discovery: ToolDiscovery
   readonly review: ToolReview
+  /** What is remembered of everything that servers offer. */
+  readonly known: KnownOffers
   readonly approving: Approving
   readonly roots = new ClientRoots()
   readonly limits = new ToolLimits(() => performance.now())
@@ -86,12 +91,13 @@ export class Governing {
     const { state, store, settings, onWarning } = options
     this.modes = openModeWatch({ state, log: store.log, settings, onTrouble: onWarning })
     this.tools = this.#openTools()
+    this.known = new KnownOffers(options.discovery === 'writes' ? store.offers : { ...store.offers, save: () => true })
+    this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
     this.review = this.#createReview()
     this.#rename()
     this.approving = this.#createApproving()
-    this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.modes.keeper.onChange(({ to }) => {
       // Whoever stops everything does not know which approvals were part of the trouble.
       if (to === 'LOCKDOWN') this.approvals.forget()
@@ -168,18 +174,23 @@ export class Governing {
       worldOf: (server) => serverPathWorld(serverOf(server), environment),
       rootsOf: this.roots.of,
       returnsOf: (offer, policy) => returnRules(settings(), offer, policy),
+      known: this.known,
     })
   }
 
   #createDiscovery(): ToolDiscovery {
     const { catalog, store, onBug, onWarning, discovery } = this.#options
+    const { rules, known } = this
+    const record = (event: SallyportEvent): void => this.#record(event)
+    const schemaFlaw = (schema: JsonObject) => this.#check.schemaFlaw(schema)
     return new ToolDiscovery({
-      catalog,
-      rules: this.rules,
+      ...{ catalog, rules, known, record },
+      inspection: new OfferInspection({ rules, known, record, schemaFlaw }),
+      shares: new EntryShares({ useOf: (server) => this.tools.useOf(server), now: () => Date.now() }),
+      onRemembered: () => this.#changed('places'),
       definitions: store.definitions,
       path: this.tools.file.path,
       append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
-      record: (event) => this.#record(event),
       flawOf: (id, tools) => this.#serverFlaw(id, tools),
       onWarning,
       onWritten: (offers) => this.#tellWritten(offers),
@@ -207,6 +218,8 @@ export class Governing {
       keeper: this.tools,
       discovery: this.discovery,
       definitions: store.definitions,
+      known: this.known,
+      onRemembered: () => this.#changed('lists'),
       pinned: this.pinned,
       flawOf: (id, tools) => this.#serverFlaw(id, tools),
       presetFlaw: (wanted) => presetFlaw(wanted, settings().context.presets),
@@ -236,10 +249,8 @@ export class Governing {
     this.#rename()
     this.#changed(what === 'entries' ? 'places' : 'lists')
     if (what === 'entries') return
-    this.discovery.keepPinned()
-    // What could not be written before may be possible now.
-    if (this.tools.notWritten.length > 0)
-      for (const server of this.#options.catalog.servers) this.discovery.seen(server)
+    // What could not be written before may be possible now, and what somebody accepted has to be at hand.
+    for (const server of this.#options.catalog.servers) this.discovery.seen(server)
   }
 
   /** Names are given anew only where somebody wants others than before. */

@@ -159,12 +159,10 @@ describe('instructions', () => {
     'prefixed',
   )
 
-  it('stand under the name of their server, for the servers that the caller sees', () => {
-    expect(snapshot.instructions(new Set(['one', 'three']))).toBe('## one\n\nBe kind.')
-    expect(snapshot.instructions(new Set(['three']))).toBeUndefined()
-  })
-
-  it('are cut where a server has too much to say', () => {
-    expect(snapshot.instructions(new Set(['two']))).toHaveLength('## two\n\n'.length + 4_000)
+  it('are an offer of each server that has any', () => {
+    expect(snapshot.instructions.map(({ server, original }) => [server, original])).toEqual([
+      ['one', { text: 'Be kind.' }],
+      ['two', { text: 'x'.repeat(10_000) }],
+    ])
   })
 })

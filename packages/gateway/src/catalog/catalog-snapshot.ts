@@ -30,7 +30,6 @@ const NO_RENAMES: ReadonlyMap<string, string> = new Map()
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-const INSTRUCTIONS_LIMIT = 4_000
 /** A longer URI is nobody's, unless it is listed. */
 const MAX_URI_LENGTH = 8_192
 
@@ -40,6 +39,8 @@ export class CatalogSnapshot {
   readonly prompts: readonly Offer[]
   readonly resources: readonly Offer[]
   readonly templates: readonly Offer[]
+  /** What servers want the model to know, each its own. */
+  readonly instructions: readonly Offer[]
   readonly toolNames: NameTable
   /** What was left out or decided between servers, for people. */
   readonly warnings: readonly string[]
@@ -72,6 +73,7 @@ export class CatalogSnapshot {
       nameKey: 'uriTemplate',
       warnings,
     })
+    this.instructions = entries.flatMap(instructionsIn)
     for (const { server, catalogue } of entries) {
       warnings.push(...catalogue.leftOut.map(({ name, reason }) => `${server}: "${name}" is left out: ${reason}`))
     }
@@ -102,22 +104,11 @@ export class CatalogSnapshot {
     if (uri.length > MAX_URI_LENGTH) return undefined
     const template = this.#templateMatchers.find(({ matches }) => matches(uri))?.offer
     const server = template?.server ?? this.#onlyResourceServer()
-    return server === undefined ? undefined : unlisted(server, uri)
+    return server === undefined ? undefined : unlisted(server, uri, template)
   }
 
   template(uriTemplate: string): Offer | undefined {
     return this.templates.find((offer) => offer.name === uriTemplate)
-  }
-
-  /** What the servers want the model to know, each under its name. */
-  instructions(servers: ReadonlySet<string>): string | undefined {
-    const parts = this.#entries
-      .filter(({ server, catalogue }) => servers.has(server) && catalogue.instructions?.trim())
-      .map(
-        ({ server, catalogue }) =>
-          `## ${server}\n\n${(catalogue.instructions ?? '').trim().slice(0, INSTRUCTIONS_LIMIT)}`,
-      )
-    return parts.length === 0 ? undefined : parts.join('\n\n')
   }
 
   /** What else the servers declare to a client of this era, each name once: the first server's word counts. */
@@ -247,7 +238,7 @@ function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, war
   return [...owners.values()]
 }
 
-function unlisted(server: string, uri: string): Offer {
+function unlisted(server: string, uri: string, through: Offer | undefined): Offer {
   return {
     kind: 'resource',
     server,
@@ -257,7 +248,17 @@ function unlisted(server: string, uri: string): Offer {
     original: { uri },
     definition: { uri },
     isMcp: server !== BUILT_IN_SERVER,
+    isUnlisted: true,
+    ...(through && { through }),
   }
+}
+
+function instructionsIn({ server, catalogue: { instructions } }: CatalogEntry): readonly Offer[] {
+  const text = instructions?.trim()
+  if (!text) return []
+  const name = 'instructions'
+  const named = { kind: name, server, name, wire: name, recordName: name, isMcp: server !== BUILT_IN_SERVER } as const
+  return [{ ...named, original: { text }, definition: { text } }]
 }
 
 /** A server's template is foreign text: what stands between its variables is searched for, and it never becomes a pattern. */

@@ -1,4 +1,4 @@
-import { type Naming, sameJson } from '@sallyport/core'
+import { type JsonObject, type Naming, sameJson } from '@sallyport/core'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 import { toolNamesOf } from './kept-catalogue.ts'
@@ -7,7 +7,7 @@ export { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
 export { CatalogueShelf } from './catalogue-shelf.ts'
 export { discoveryOf } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
-export type { Offer } from './offer.ts'
+export { type Offer, reviewName } from './offer.ts'
 export { repeatedParams } from './repeated-params.ts'
 
 /** Which lists differ from before. */
@@ -64,8 +64,7 @@ export class Catalog {
   put(server: string, catalogue: ServerCatalogue): ServerCatalogue {
     const before = this.#catalogues.get(server)
     const change = changeBetween(before, catalogue)
-    // What is known of definitions hangs on their objects: the same ones stay.
-    const now = before && !change.tools ? { ...catalogue, tools: before.tools } : catalogue
+    const now = before ? withKnownItems(before, catalogue, change) : catalogue
     this.#catalogues.set(server, now)
     // A snapshot, and all that was decided and printed from it, stays good while nothing changed.
     if (before === undefined || isChange(change) || !sameOpening(before, catalogue)) this.#snapshot = undefined
@@ -109,6 +108,26 @@ const offersAny = (catalogue: ServerCatalogue, list: ListKey): boolean =>
   (list === 'tools' ? toolNamesOf(catalogue) : catalogue[list]).length > 0
 
 const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts
+
+/** What is known of definitions hangs on their objects: those of what did not change stay. */
+function withKnownItems(before: ServerCatalogue, after: ServerCatalogue, change: CatalogChange): ServerCatalogue {
+  const kept = <Key extends ListKey>(list: Key, nameKey: string, isChanged: boolean): ServerCatalogue[Key] => {
+    if (!isChanged) return before[list]
+    const known = new Map(before[list].map((item) => [item[nameKey], item]))
+    const same = (item: JsonObject): JsonObject => {
+      const old = known.get(item[nameKey])
+      return old !== undefined && sameJson(old, item) ? old : item
+    }
+    return after[list].map(same) as unknown as ServerCatalogue[Key]
+  }
+  return {
+    ...after,
+    tools: kept('tools', 'name', change.tools),
+    prompts: kept('prompts', 'name', change.prompts),
+    resources: kept('resources', 'uri', change.resources),
+    resourceTemplates: kept('resourceTemplates', 'uriTemplate', change.resources),
+  }
+}
 
 function sameOpening(a: ServerCatalogue, b: ServerCatalogue): boolean {
   const opening = ({ instructions, capabilities, serverInfo, leftOut }: ServerCatalogue): string =>

@@ -44,6 +44,8 @@ const DETAILS: Details = {
   TOOLS_FILE_REJECTED: messageIn,
   PIN_CHANGED: ({ from, to, ...event }) => `${from} → ${to} ${byWhom(event)}`,
   DEFINITION_DRIFTED: ({ pin, now }) => `pinned ${pin}, now ${now}`,
+  DEFINITION_SUSPICIOUS: ({ findings }) => findings.join('; '),
+  FINDINGS_ACCEPTED: ({ findings, ...event }) => `${byWhom(event)}: ${findings.join('; ')}`,
   LOG_TRIMMED: ({ files, through, bytes }) =>
     `${counted(files, 'file', 'files')} up to record ${through} removed, ${bytes} bytes`,
   LOG_RESUMED: ({ unwritten }) => `${counted(unwritten, 'record', 'records')} could not be written`,

@@ -52,6 +52,7 @@ const ALARMING: ReadonlySet<EventType> = new Set<EventType>([
   'MODE_CHANGED',
   'TOOLS_FILE_REJECTED',
   'DEFINITION_DRIFTED',
+  'DEFINITION_SUSPICIOUS',
   'LOG_REPAIRED',
 ])
 

@@ -8,6 +8,8 @@ import type {
   EventView,
   Explanation,
   ModeView,
+  OfferDetail,
+  OfferView,
   Savings,
   SavingsBy,
   ServerView,
@@ -29,6 +31,8 @@ export type {
   EventView,
   Explanation,
   ModeView,
+  OfferDetail,
+  OfferView,
   Savings,
   SavingsBy,
   ServerView,
@@ -136,6 +140,23 @@ export class GatewayClient {
   acceptTool(name: string, pin: string): Promise<ToolDetail> {
     const body = JSON.stringify({ pin, via: 'cli' })
     return this.#ask({ method: 'POST', path: `/api/tools/${encodeURIComponent(name)}/accept`, body })
+  }
+
+  /** Prompts, resources, templates and instructions that are not what was first seen or accepted. */
+  async driftedOffers(signal?: AbortSignal): Promise<readonly OfferView[]> {
+    const { offers } = await this.#ask<{ readonly offers: readonly OfferView[] }>({
+      ...{ method: 'GET', path: '/api/offers?pin=changed', signal },
+    })
+    return offers
+  }
+
+  offer(name: string, signal?: AbortSignal): Promise<OfferDetail> {
+    return this.#ask({ method: 'GET', path: `/api/offers/${encodeURIComponent(name)}`, signal })
+  }
+
+  acceptOffer(name: string, pin: string): Promise<OfferDetail> {
+    const body = JSON.stringify({ pin, via: 'cli' })
+    return this.#ask({ method: 'POST', path: `/api/offers/${encodeURIComponent(name)}/accept`, body })
   }
 
   toolsFile(signal?: AbortSignal): Promise<ToolsFileView> {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 
 export interface Pinnable {
+  readonly kind?: string
   readonly name: string
   /** As the server defined it. */
   readonly original: JsonObject
@@ -11,6 +12,15 @@ export interface Pinnable {
 
 /** What of a tool people review and models read. */
 const REVIEWED = ['title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
+
+/** The same of everything else that a server puts before a model. What a resource contains is data, as its size is. */
+const REVIEWED_PARTS: Readonly<Record<string, readonly string[]>> = {
+  tool: ['name', ...REVIEWED],
+  prompt: ['name', 'title', 'description', 'arguments'],
+  resource: ['uri', 'name', 'title', 'description', 'mimeType'],
+  template: ['uriTemplate', 'name', 'title', 'description', 'mimeType'],
+  instructions: ['text'],
+}
 
 const pins = new WeakMap<JsonObject, string>()
 
@@ -24,9 +34,9 @@ export function pinOf(tool: Pinnable): string {
 }
 
 /** Exactly what the pin is the digest of. */
-export function reviewedText({ name, original }: Pinnable): string {
-  const reviewed: Record<string, Json | undefined> = { name }
-  for (const part of REVIEWED) reviewed[part] = original[part]
+export function reviewedText({ kind = 'tool', name, original }: Pinnable): string {
+  const reviewed: Record<string, Json | undefined> = kind === 'tool' ? { name } : {}
+  for (const part of REVIEWED_PARTS[kind] ?? ['name']) reviewed[part] ??= original[part]
   return canonicalJson(reviewed as JsonObject)
 }
 

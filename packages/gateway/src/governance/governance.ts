@@ -11,7 +11,15 @@ export { type ApprovalView, approvalView } from './approval-view.ts'
 export { Approvals } from './approvals.ts'
 export { CallFate } from './call-fate.ts'
 export { keptPins, pinOf, readPins, recallPin, reviewedText } from './definition-pin.ts'
-export { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from './infer-policy.ts'
+export { EntryShares } from './entry-shares.ts'
+export { type InferenceOptions, inferPolicy } from './infer-policy.ts'
+export {
+  findingsIn,
+  inspect,
+  inspectionOf,
+  KnownOffers,
+  neighbourFindings,
+} from './known-offers.ts'
 export { leftApprovals } from './left-approvals.ts'
 export type { LineChange } from './line-change.ts'
 export { compilePattern } from './linear-pattern.ts'

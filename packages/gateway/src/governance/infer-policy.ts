@@ -1,10 +1,9 @@
 import {
-  findPoison,
+  type Finding,
   inferPermission,
   inferRisk,
   type JsonObject,
   type Permission,
-  type PoisonFinding,
   type PolicySources,
   type RiskLevel,
   type RiskTokens,
@@ -12,7 +11,7 @@ import {
 } from '@sallyport/core'
 
 export interface Inferable {
-  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'question'
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions' | 'question'
   readonly server: string
   readonly name: string
   /** As the server defined it. */
@@ -21,17 +20,12 @@ export interface Inferable {
   readonly isMcp: boolean
 }
 
-/** What other servers have: text that names it is meant for somebody else's tools. */
-export interface Neighbours {
-  readonly otherServers: readonly string[]
-  readonly otherTools: ReadonlySet<string>
-}
-
 export interface InferenceOptions {
   readonly tokens: RiskTokens
   /** Whether what the server says of its tools may be believed. */
   readonly trusted: boolean
-  readonly neighbours: (server: string) => Neighbours
+  /** What inspection found in the definition. */
+  readonly findings: () => readonly Finding[]
 }
 
 type Inference = PolicySources['inferred']
@@ -39,23 +33,6 @@ type Inference = PolicySources['inferred']
 interface Inferred<Value> {
   readonly value: Value
   readonly reason: string
-}
-
-interface Suspicion {
-  readonly neighbours: Neighbours
-  readonly findings: readonly PoisonFinding[]
-}
-
-/** Looked for once: a new tool is asked for its risk when it is listed, and for its findings when its entry is written. */
-const suspicions = new WeakMap<JsonObject, Suspicion>()
-
-export function poisonIn({ original, server }: Inferable, options: InferenceOptions): readonly PoisonFinding[] {
-  const neighbours = options.neighbours(server)
-  const known = suspicions.get(original)
-  if (known?.neighbours === neighbours) return known.findings
-  const findings = findPoison(original as ToolDefinition, { server, ...neighbours })
-  suspicions.set(original, { neighbours, findings })
-  return findings
 }
 
 /** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
@@ -82,7 +59,7 @@ class InferredPolicy implements Inference {
     const { isMcp, original } = this.#tool
     // Our own tools need no suspicion, and what they declare is so.
     if (!isMcp && !this.permission.value.includes('WRITE')) return { value: 'low', reason: 'it only reads' }
-    const findings = isMcp ? poisonIn(this.#tool, this.#options) : []
+    const findings = isMcp ? this.#options.findings() : []
     const { level, reason } = inferRisk(original as ToolDefinition, { tokens: this.#options.tokens, findings })
     return { value: level, reason }
   }

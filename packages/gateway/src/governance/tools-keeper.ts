@@ -1,13 +1,15 @@
 import { basename, dirname } from 'node:path'
-import { excerpt, messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
+import { canonicalName, excerpt, messageOf, SallyportError, type SallyportEvent, type ToolsFile } from '@sallyport/core'
 import { mostBytesOf, readHomeFile } from '../config/config.ts'
 import { FileWatch, lockOf, removeLeftovers, replaceFile, withLockFile } from '../disk/disk.ts'
+import type { EntryUse } from './entry-shares.ts'
 import { type LineChange, lineChange } from './line-change.ts'
 import { issueText, parseToolsBytes } from './tools-bytes.ts'
 import {
   appendEntries,
   type Change,
   type FieldChange,
+  lineSizes,
   type NewEntry,
   type Parsing,
   readToolsFile,
@@ -99,6 +101,17 @@ export class ToolsKeeper {
   /** Why tools that were found have no entry. */
   get notWritten(): readonly string[] {
     return this.#notWritten
+  }
+
+  /** How much of the file is about tools of a server. What only looks like an entry of it counts too. */
+  useOf(server: string): EntryUse {
+    const { entries } = this.#file
+    const head = canonicalName({ server, tool: '' })
+    const lines = entries.map(({ line }) => line - 1).sort((a, b) => a - b)
+    const source = this.#parsing?.ok ? this.#parsing.file.source : undefined
+    const sizes = new Map(source && lineSizes(source, lines).map((size, at) => [lines[at], size]))
+    const own = entries.filter(({ key }) => key.startsWith(head))
+    return { entries: own.length, bytes: own.reduce((sum, { line }) => sum + (sizes.get(line - 1) ?? 0), 0) }
   }
 
   /** From now on changes of the file are followed. What a killed writer left beside it is removed. */

@@ -1,6 +1,6 @@
 import type { Ruled, Step, Verdict } from '@sallyport/core'
 import { type Approvals, type Grant, pinOf } from '../governance/governance.ts'
-import { approvalSubject } from './approval-subject.ts'
+import { approvalSubject, askingReason } from './approval-subject.ts'
 import { type Call, isAboutTask } from './call.ts'
 import type { Case } from './case.ts'
 
@@ -10,17 +10,18 @@ export function approve(approvals: Pick<Approvals, 'grantFor'>): Step<Case> {
     name: 'approve',
     judge: (subject) => {
       const { rules, call, grant } = subject
-      if (!rules.approval.value) return spared(rules.approval)
+      const isUnchecked = subject.checked.outcome === 'ask' && !rules.isSchemaAccepted
+      if (!rules.approval.value && !isUnchecked) return spared(rules.approval)
       if (grant && grant.definition !== pinOf(call.offer)) return otherDefinition(call)
       if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
       // A task is there because the call that made it was approved; to look after it is no new call.
       if (isAboutTask(call) && rules.mode !== 'LOCKDOWN') return allowed('its task was approved', rules.approval)
-      const auto = rules.autoApproved(call)
+      const auto = isUnchecked ? undefined : rules.autoApproved(call)
       if (auto) return allowed(auto.reason, auto)
       // In a lockdown what was approved before does not count.
       const earlier = rules.mode === 'LOCKDOWN' ? undefined : approvals.grantFor(approvalSubject(subject))
       if (earlier) return granted(`approved for this session by ${earlier.by}`, rules.approval, earlier)
-      return { outcome: 'ask', reason: rules.approval.reason, ...ruleOf(rules.approval) }
+      return { outcome: 'ask', reason: askingReason(subject), ...ruleOf(rules.approval) }
     },
   }
 }

@@ -7,14 +7,17 @@ export interface PartDiff {
 }
 
 const PARTS = ['title', 'description', 'annotations', 'inputSchema', 'outputSchema'] as const
+const OTHER_PARTS = ['name', 'arguments', 'mimeType', 'text'] as const
 /** Prose is broken, so that a changed sentence is seen and not a changed page. */
 const PROSE_WIDTH = 100
 
 /** What differs, part by part. Without an earlier definition everything is new. */
 export function definitionDiff(before: JsonObject | undefined, after: JsonObject): readonly PartDiff[] {
-  return PARTS.map((part) => ({ part, lines: lineDiff(linesOf(before?.[part]), linesOf(after[part])) })).filter(
-    ({ lines }) => lines.length > 0,
-  )
+  // What is not a tool has a name of its own beside the one that it is found by.
+  const parts = after.inputSchema === undefined ? [...PARTS, ...OTHER_PARTS] : PARTS
+  return parts
+    .map((part) => ({ part, lines: lineDiff(linesOf(before?.[part]), linesOf(after[part])) }))
+    .filter(({ lines }) => lines.length > 0)
 }
 
 function linesOf(value: Json | undefined): readonly string[] {

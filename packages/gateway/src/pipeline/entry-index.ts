@@ -1,6 +1,5 @@
-import { isNameGlob, nameGlob, type ToolEntry } from '@sallyport/core'
+import { isNameGlob, type Neighbours, nameGlob, type ToolEntry } from '@sallyport/core'
 import type { CatalogSnapshot, Offer } from '../catalog/catalog.ts'
-import type { Neighbours } from '../governance/governance.ts'
 
 /** Entries by the names that tools can have in them: looked up, never parsed. */
 export class EntryIndex {

@@ -3,7 +3,12 @@ import type { Offer } from '../catalog/catalog.ts'
 import type { Call } from './call.ts'
 
 /** What is not a tool is governed as if its method were one: `mcp__files__resources/read`. */
-const METHOD_OF = { prompt: 'prompts/get', resource: 'resources/read', template: 'resources/read' } as const
+const METHOD_OF = {
+  prompt: 'prompts/get',
+  resource: 'resources/read',
+  template: 'resources/read',
+  instructions: 'instructions',
+} as const
 
 /** Other ways to the same data. Their own entries come on top of what holds for reading it. */
 const OTHER_WAYS: ReadonlySet<string> = new Set(['resources/subscribe', 'completion/complete'])

@@ -4,6 +4,8 @@ import {
   compileSteps,
   type Decision,
   type Era,
+  type Finding,
+  findPoison,
   type JsonObject,
   type Principal,
   type Step,
@@ -65,6 +67,8 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly steps: readonly Step<Listed>[]
   readonly rulesOf: (server: string) => ServerRules
   readonly policyOf: (offer: Offer) => ToolPolicy
+  /** What of its definition nobody has accepted; absent: nothing is doubted. */
+  readonly doubtsOf?: (offer: Offer) => readonly Finding[]
   /** All lists of selectors that count for a caller; absent: there are none. */
   readonly choicesFor?: ToolChoicesOptions['choicesFor']
   /** The definition that a pin is about, where it was kept. */
@@ -77,6 +81,7 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
 
 /** Kinds of caller come with tokens; somebody may mint very many. */
 const MAX_VIEWS = 1_000
+const MAX_INSTRUCTIONS = 4_000
 
 /** Lists vary by who asks and by nothing else; each is decided and printed once, until something changes. */
 export class Listings {
@@ -84,6 +89,7 @@ export class Listings {
   readonly #judge: (listed: Listed, earlier: Decision) => Decision
   readonly #rulesOf: (server: string) => ServerRules
   readonly #policyOf: (offer: Offer) => ToolPolicy
+  readonly #doubtsOf: (offer: Offer) => readonly Finding[]
   readonly #pinned: (pin: string) => JsonObject | undefined
   readonly #returnsOf: (offer: Offer) => ReturnRules
   readonly #now: () => number
@@ -98,6 +104,7 @@ export class Listings {
     this.#judge = compileSteps(options.steps)
     this.#rulesOf = options.rulesOf
     this.#policyOf = options.policyOf
+    this.#doubtsOf = options.doubtsOf ?? (() => [])
     this.#pinned = options.pinned
     this.#returnsOf = options.returnsOf ?? (() => RETURN_ALL)
     this.#now = options.now ?? Date.now
@@ -161,6 +168,26 @@ export class Listings {
   servers(principal: Principal): ReadonlySet<string> {
     const methods = Object.keys(LISTS) as ListMethod[]
     return new Set(methods.flatMap((method) => this.offers(method, principal).map((offer) => offer.server)))
+  }
+
+  /** What the servers of which this caller sees anything want its model to know, each under its name. */
+  instructions(principal: Principal): string | undefined {
+    const view = this.#view(principal)
+    const servers = this.servers(principal)
+    const parts = this.#catalog.snapshot.instructions.flatMap((offer) => {
+      const text = servers.has(offer.server) && this.#isSeen(view, offer) ? this.#instructionsOf(offer) : ''
+      return text === '' ? [] : [`## ${offer.server}\n\n${text}`]
+    })
+    return parts.length === 0 ? undefined : parts.join('\n\n')
+  }
+
+  /** As they were reviewed. There is no call that could ask a person: what nobody has accepted is left out. */
+  #instructionsOf(offer: Offer): string {
+    const reviewed = this.#reviewed(offer)
+    const isDoubted = reviewed ? findPoison(reviewed).length > 0 : this.#doubtsOf(offer).length > 0
+    if (isDoubted) return ''
+    const { text } = reviewed ?? offer.original
+    return typeof text === 'string' ? text.slice(0, MAX_INSTRUCTIONS) : ''
   }
 
   /** The whole `result` of a list, in pieces. */
@@ -232,8 +259,8 @@ export class Listings {
   }
 
   #shown(era: Era, offer: Offer): JsonObject {
-    if (offer.kind !== 'tool') return offer.definition
     const reviewed = this.#reviewed(offer)
+    if (offer.kind !== 'tool') return reviewed ? shownAgain(offer, reviewed) : offer.definition
     const shown = reviewed ? { ...withoutOwnMeta(reviewed), name: offer.wire } : shownTo(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
     const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
@@ -286,5 +313,9 @@ function isLeftBy({ server, name }: Offer, rules: ServerRules, choices: readonly
 function shownTo(era: Era, { definition, legacyOutput }: Offer): JsonObject {
   return era === 'modern' || legacyOutput === undefined ? definition : { ...definition, outputSchema: legacyOutput }
 }
+
+/** Prompts have a name on the wire; resources and templates are called what they are. */
+const shownAgain = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject =>
+  kind === 'prompt' ? { ...reviewed, name: wire } : reviewed
 
 const hasChanged = ({ decisive }: Decision): boolean => decisive?.step === 'pin'

@@ -16,6 +16,7 @@ export function pinStateOf(offer: Offer, policy: Pinned): PinState {
 /** The first pin that the definition is not. Entries may have different ones: then no definition is all of them. */
 export function brokenPin(offer: Offer, { pin }: Pinned): Ruled<string> | undefined {
   if (pin.length === 0) return undefined
-  const now = pinOf(offer)
+  // An address that no list names is as good as the template that it matches.
+  const now = pinOf(offer.through ?? offer)
   return pin.find(({ value }) => value !== now)
 }

@@ -1,10 +1,14 @@
 import {
+  type Finding,
+  findingText,
+  inferRisk,
   nameGlob,
   PERMISSIONS,
   type PolicyField,
   type PolicySources,
   resolvePolicy,
   stricterPolicy,
+  type ToolDefinition,
   type ToolEntry,
   type ToolPolicy,
   type ToolsFile,
@@ -12,7 +16,14 @@ import {
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
-import { type InferenceOptions, inferPolicy, type Neighbours, poisonIn } from '../governance/governance.ts'
+import {
+  findingsIn,
+  type InferenceOptions,
+  inferPolicy,
+  type KnownOffers,
+  neighbourFindings,
+} from '../governance/governance.ts'
+import type { OfferRecord } from '../store/store.ts'
 import { EntryIndex } from './entry-index.ts'
 import { methodNames } from './governed-offer.ts'
 import { changesGateway, isDockerInfo } from './meta-tools.ts'
@@ -27,12 +38,15 @@ export interface PoliciesOptions {
   readonly isDockerGateway: (server: string) => boolean
   /** Why nothing is known of what people decided: then everything is closed. */
   readonly flaw: () => string | undefined
+  /** What is remembered of offers; absent: nothing is. */
+  readonly known?: Pick<KnownOffers, 'find' | 'isFull'>
 }
 
 /** What governs each thing on offer, found and resolved once, until something changes. */
 export class Policies {
   readonly #options: PoliciesOptions
   #policies = new WeakMap<Offer, ToolPolicy>()
+  #doubts = new WeakMap<Offer, Doubts>()
   #ofMethods = new Map<string, ToolPolicy>()
   #index: EntryIndex | undefined
   #patterns: readonly Pattern[] | undefined
@@ -44,6 +58,7 @@ export class Policies {
   /** The rules changed. */
   forget(): void {
     this.#policies = new WeakMap()
+    this.#doubts = new WeakMap()
     this.#ofMethods = new Map()
     this.#index = undefined
     this.#patterns = undefined
@@ -52,7 +67,7 @@ export class Policies {
   policyOf(offer: Offer): ToolPolicy {
     const known = this.#policies.get(offer)
     if (known) return known
-    const policy = offer.kind === 'tool' ? this.#resolve(offer) : this.#policyOfMethod(offer)
+    const policy = this.#withPin(offer, offer.kind === 'tool' ? this.#resolve(offer) : this.#policyOfMethod(offer))
     this.#policies.set(offer, policy)
     return policy
   }
@@ -71,8 +86,76 @@ export class Policies {
     return this.#entries.has(this.namesOf(offer))
   }
 
-  findingsOf(offer: Offer): readonly string[] {
-    return poisonIn(offer, this.#inferenceFor(offer)).map(({ kind, where, text }) => `${kind} in ${where}: ${text}`)
+  /** What inspection found in it: in the definition itself, and for the servers that are there. */
+  findingsOf(offer: Offer): readonly Finding[] {
+    if (!isInspected(offer)) return NONE
+    const item = offer.through ?? offer
+    const own = findingsIn(item, this.#recordOf(item))
+    const other = this.neighbourFindingsOf(item)
+    return other.length === 0 ? own : [...own, ...other]
+  }
+
+  /** The part of it that hangs on which other servers are there. */
+  neighbourFindingsOf(offer: Offer): readonly Finding[] {
+    return neighbourFindings(offer, this.#entries.neighboursOf(offer.server))
+  }
+
+  /** What of that nobody has accepted. Each use asks a person until somebody does. */
+  doubtsOf(offer: Offer): Doubts {
+    const known = this.#doubts.get(offer)
+    if (known !== undefined) return known
+    const doubts = this.#findDoubts(offer)
+    this.#doubts.set(offer, doubts)
+    return doubts
+  }
+
+  /** What an entry of its own says about approval; undefined where it says nothing. */
+  approvalInEntry(offer: Offer): boolean | undefined {
+    const said = this.ownEntriesOf(offer).flatMap(({ fields }) => fields.requiresApproval ?? [])
+    return said.length === 0 ? undefined : said.includes(true)
+  }
+
+  /** Whether its risk alone, had nothing been found in its definition, asks a person. */
+  asksByRisk({ original }: Offer): boolean {
+    const { riskTokens: tokens, defaults } = this.#options.settings()
+    return defaults[inferRisk(original as ToolDefinition, { tokens, findings: NONE }).level].requiresApproval
+  }
+
+  #findDoubts(offer: Offer): Doubts {
+    const findings = this.findingsOf(offer)
+    const record = this.#recordOf(offer)
+    const isBeyond = record === undefined && this.#isBeyondMemory(offer)
+    if (findings.length === 0 && !isBeyond) return NO_DOUBTS
+    // An entry that spares the question was written by somebody who knew what was found by then.
+    const isSpared = offer.kind === 'tool' && this.approvalInEntry(offer) === false
+    if (record === undefined && isSpared) return NO_DOUBTS
+    const accepted = new Set(record?.accepted)
+    const lasting = findings.filter(
+      (finding) => !accepted.has(findingText(finding)) && !accepted.has(notedText(finding)),
+    )
+    const open = isSpared ? lasting : findings.filter((finding) => !accepted.has(findingText(finding)))
+    const beyond = isBeyond ? [BEYOND_MEMORY] : NONE
+    const isSchemaAccepted = findings.some(isAboutSchema) && !open.some(isAboutSchema)
+    return { open: [...open, ...beyond], lasting: [...lasting, ...beyond], isSchemaAccepted }
+  }
+
+  /** Resources come and go by the thousand on honest servers; the rest does not. */
+  #isBeyondMemory(offer: Offer): boolean {
+    if (!isInspected(offer) || offer.kind === 'resource') return false
+    return this.#options.known?.isFull(offer.server, offer.kind) === true
+  }
+
+  #recordOf(offer: Offer): OfferRecord | undefined {
+    return this.#options.known?.find(offer.through ?? offer)
+  }
+
+  /** A tool without an entry, and all that is not a tool, is held to the definition that the state remembers. */
+  #withPin(offer: Offer, policy: ToolPolicy): ToolPolicy {
+    if (policy.pin.length > 0 || !isInspected(offer)) return policy
+    if (offer.kind === 'tool' && this.isWritten(offer)) return policy
+    const pin = this.#recordOf(offer)?.pin
+    // Each its own object: what is compiled for calls hangs on it, and findings are about one offer.
+    return { ...policy, pin: pin ? [{ value: pin, reason: 'kept in the state' }] : NONE }
   }
 
   /** Every way in which people may write what it is called. */
@@ -146,12 +229,11 @@ export class Policies {
     return this.#entries.written(names).every(({ fields }) => fields.requiresApproval === undefined)
   }
 
-  #inferenceFor({ server }: Offer): InferenceOptions {
+  #inferenceFor(offer: Offer): InferenceOptions {
     const { settings, isTrusted } = this.#options
-    return { tokens: settings().riskTokens, trusted: isTrusted(server), neighbours: this.#neighboursOf }
+    const findings = (): readonly Finding[] => this.findingsOf(offer)
+    return { tokens: settings().riskTokens, trusted: isTrusted(offer.server), findings }
   }
-
-  readonly #neighboursOf = (server: string): Neighbours => this.#entries.neighboursOf(server)
 
   get #entries(): EntryIndex {
     const { catalog, file } = this.#options
@@ -170,6 +252,29 @@ export class Policies {
   }
 }
 
+export interface Doubts {
+  readonly open: readonly Finding[]
+  /** Those that would be left if its entry said that it needs no approval. */
+  readonly lasting: readonly Finding[]
+  /** Whether somebody accepted that its arguments cannot be checked. */
+  readonly isSchemaAccepted: boolean
+}
+
+/** As a record keeps what was known when its entry was written or changed. */
+export const notedText = (finding: Finding): string => `noted: ${findingText(finding)}`
+
+const isAboutSchema = ({ kind }: Finding): boolean => kind === 'schema'
+
+/** What servers offer to clients. Our own offers, and what servers ask, are no text of a stranger's for a model. */
+const isInspected = ({ isMcp, kind, isUnlisted, through }: Offer): boolean =>
+  isMcp && kind !== 'question' && (!isUnlisted || through !== undefined)
+
+const BEYOND_MEMORY: Finding = {
+  kind: 'share',
+  where: 'the state',
+  text: 'its server offers, or has offered, more than can be remembered of one',
+}
+
 /** What a Docker MCP Gateway's own tools say of themselves is not asked. */
 const CHANGING_GATEWAY: PolicySources['inferred'] = {
   category: 'mcp',
@@ -183,6 +288,7 @@ const APPROVED_ALWAYS: ToolPolicy['requiresApproval'] = {
 }
 
 const NONE: readonly never[] = Object.freeze([])
+const NO_DOUBTS: Doubts = Object.freeze({ open: NONE, lasting: NONE, isSchemaAccepted: false })
 
 interface Pattern {
   readonly matches: (name: string) => boolean

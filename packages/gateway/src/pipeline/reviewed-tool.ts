@@ -1,7 +1,7 @@
 import type { ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { PinState } from './pin-state.ts'
 
-/** What people see before they decide about a tool. */
+/** What people see before they decide about a tool, or about anything else that a server offers. */
 export interface ReviewedTool {
   readonly policy: ToolPolicy
   /** All that are about it, also by a pattern. */
@@ -10,4 +10,6 @@ export interface ReviewedTool {
   readonly isWritten: boolean
   readonly pin: PinState
   readonly findings: readonly string[]
+  /** Those that nobody has accepted: each use asks. */
+  readonly doubts: readonly string[]
 }

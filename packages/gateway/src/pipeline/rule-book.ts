@@ -1,4 +1,4 @@
-import type { Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallyport/core'
+import type { Finding, Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import { RETURN_ALL, type ReturnRules } from '../isolation/isolation.ts'
 import type { Call } from './call.ts'
@@ -59,7 +59,21 @@ export class RuleBook {
   }
 
   /** What is suspicious about its definition. */
-  readonly findingsOf = (offer: Offer): readonly string[] => this.#policies.findingsOf(offer)
+  readonly findingsOf = (offer: Offer): readonly Finding[] => this.#policies.findingsOf(offer)
+
+  readonly neighbourFindingsOf = (offer: Offer): readonly Finding[] => this.#policies.neighbourFindingsOf(offer)
+
+  /** What of that nobody has accepted: each use asks. */
+  readonly doubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).open
+
+  /** Those that would be left if its entry said that it needs no approval. */
+  readonly lastingDoubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).lasting
+
+  /** What an entry of its own says about approval; undefined where it says nothing. */
+  readonly approvalInEntry = (offer: Offer): boolean | undefined => this.#policies.approvalInEntry(offer)
+
+  /** Whether its risk alone, had nothing been found in its definition, asks a person. */
+  readonly asksByRisk = (offer: Offer): boolean => this.#policies.asksByRisk(offer)
 
   /** Every pin that tools.yaml names. */
   readonly pins = (): ReadonlySet<string> =>
@@ -91,6 +105,7 @@ export class RuleBook {
       ...{ offer, policy, names, world, autoApprove, rootsOf },
       state: this.modeState(),
       returns: returnsOf?.(offer, policy) ?? RETURN_ALL,
+      doubts: this.#policies.doubtsOf(offer),
     })
   }
 }

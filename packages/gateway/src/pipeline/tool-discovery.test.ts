@@ -3,14 +3,15 @@ import { expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
-import { REMOTE_PATH_WORLD } from '../governance/governance.ts'
-import { RuleBook, ToolDiscovery } from './pipeline.ts'
+import { EntryShares, KnownOffers, REMOTE_PATH_WORLD } from '../governance/governance.ts'
+import { OfferInspection, RuleBook, ToolDiscovery } from './pipeline.ts'
 import { unknownIsolated } from './unknown-isolated.ts'
 
 const TOOL = 'mcp__wiki__read_page'
 
 function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string[] = []) {
   const catalog = new Catalog(['wiki'], 'prefixed')
+  const known = new KnownOffers({ load: () => [], save: () => true })
   const entries: readonly ToolEntry[] = entry ? [{ key: TOOL, fields: entry, line: 1, lines: {} }] : []
   const rules = new RuleBook({
     catalog,
@@ -21,22 +22,25 @@ function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string
     isDockerGateway: () => false,
     flaw: () => undefined,
     worldOf: () => REMOTE_PATH_WORLD,
+    known,
   })
   const shelf = new Map<string, string>()
   const events: SallyportEvent[] = []
   const warnings: string[] = []
+  const record = (event: SallyportEvent): void => void events.push(event)
   const discovery = new ToolDiscovery({
-    catalog,
-    rules,
+    ...{ catalog, rules, known, record },
+    inspection: new OfferInspection({ rules, known, record, schemaFlaw: () => undefined }),
+    shares: new EntryShares({ useOf: () => ({ entries: 0, bytes: 0 }), now: () => 0 }),
+    onRemembered: () => rules.forget(),
     definitions: {
       load: (pin) => shelf.get(pin),
-      save: (definitions) => {
+      save: (_server, definitions) => {
         for (const { pin, text } of definitions) shelf.set(pin, text())
       },
     },
     path: 'tools.yaml',
     append: async () => undefined,
-    record: (event) => events.push(event),
     flawOf: (id, tools) => unknownIsolated({ id, isolatedTools, place: { file: 'config.yaml', line: 3 } }, tools),
     onWarning: (text) => warnings.push(text),
     onWritten: () => undefined,
@@ -55,10 +59,11 @@ function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string
   return { offer, shelf, events, warnings }
 }
 
-it('a tool that never gets an entry leaves nothing on the shelf, however often its definition changes', async () => {
-  const { offer, shelf } = createBench()
+it('a tool that never gets an entry is held to what it was first, and leaves only that on the shelf', async () => {
+  const { offer, shelf, events } = createBench()
   for (let change = 0; change < 20; change++) await offer(`Reads a page, ${change}.`)
-  expect(shelf.size).toBe(0)
+  expect([...shelf.values()]).toEqual([expect.stringContaining('Reads a page, 0.')])
+  expect(events.filter(({ type }) => type === 'DEFINITION_DRIFTED')).toHaveLength(19)
 })
 
 it('a changed definition is told once while it stands, and again when it comes back: more is not remembered', async () => {

@@ -1,7 +1,8 @@
-import type { JsonObject, Ruled, SallyportEvent } from '@sallyport/core'
-import type { Catalog, Offer } from '../catalog/catalog.ts'
-import { type NewEntry, pinOf, reviewedText } from '../governance/governance.ts'
+import { findingText, type JsonObject, type Ruled, type SallyportEvent } from '@sallyport/core'
+import { type Catalog, type Offer, reviewName } from '../catalog/catalog.ts'
+import { type EntryShares, type KnownOffers, type NewEntry, pinOf, reviewedText } from '../governance/governance.ts'
 import type { DefinitionShelf } from '../store/store.ts'
+import type { Discovered, OfferInspection } from './offer-inspection.ts'
 import { brokenPin } from './pin-state.ts'
 import type { RuleBook } from './rule-book.ts'
 
@@ -9,6 +10,10 @@ export interface ToolDiscoveryOptions {
   readonly catalog: Catalog
   readonly rules: RuleBook
   readonly definitions: DefinitionShelf
+  readonly known: KnownOffers
+  readonly inspection: OfferInspection
+  /** How many entries each server may add. */
+  readonly shares: Pick<EntryShares, 'take'>
   /** Of tools.yaml. */
   readonly path: string
   /** Writes entries into it, if that can be done. */
@@ -17,6 +22,8 @@ export interface ToolDiscoveryOptions {
   /** What is wrong with the entry of a server that has these tools, if anything. */
   readonly flawOf: (server: string, tools: readonly string[]) => string | undefined
   readonly onWarning: (text: string) => void
+  /** What is remembered of offers changed. */
+  readonly onRemembered: () => void
   /** These have an entry now. */
   readonly onWritten: (offers: readonly Offer[]) => void
   readonly onBug: (error: unknown) => void
@@ -27,20 +34,22 @@ export interface ToolDiscoveryOptions {
 const GATHER_MS = 100
 const MOST_NAMED = 100
 
-/** A tool whose definition is not the one that was reviewed. */
+/** An offer whose definition is not the one that was reviewed. */
 export interface Drift {
   readonly offer: Offer
   readonly pin: string
   readonly now: string
 }
 
-/** Looks at what servers offer: new tools get an entry, and changed ones are noticed. */
+/** Looks at what servers offer: it is inspected, new tools get an entry, and what changed is noticed. */
 export class ToolDiscovery {
   readonly #options: ToolDiscoveryOptions
   readonly #servers = new Set<string>()
   /** What stands is told once. By server, and no more of it than what the server offers. */
   readonly #told = new Map<string, ReadonlySet<string>>()
   readonly #flaws = new Map<string, string>()
+  /** Servers that were said to be beyond their share. */
+  readonly #beyond = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
 
@@ -63,37 +72,62 @@ export class ToolDiscovery {
     return this.#working
   }
 
-  /** Every tool that is not what was reviewed. */
-  get drifts(): readonly Drift[] {
-    return this.#toolsOf(() => true).flatMap((offer) => this.#driftOf(offer) ?? [])
-  }
-
-  /** Somebody accepted definitions elsewhere: they have to be at hand when their servers change them again. */
-  keepPinned(): void {
-    this.#shelve(this.#toolsOf(() => true))
-  }
-
   async #work(): Promise<void> {
-    const seen = new Set(this.#servers)
+    const seen = [...this.#servers]
     this.#servers.clear()
-    const tools = this.#toolsOf(({ server }) => seen.has(server))
-    const { rules, append } = this.#options
+    const { inspection, rules, onRemembered } = this.#options
+    let isNew = false
+    for (const server of seen) isNew = (await inspection.inspect(server, this.#offersOf(server))) || isNew
+    // What inspection found is part of what is written.
+    if (isNew) rules.forget()
     for (const server of seen) {
-      this.#tellDrifts(server, tools)
-      this.#tellFlaw(server, tools)
+      const offers = this.#offersOf(server)
+      this.#tellDrifts(server, offers)
+      this.#tellFlaw(server, offers)
     }
+    const tools = seen.flatMap((server) => this.#offersOf(server)).filter(({ kind }) => kind === 'tool')
     const fresh = tools.filter((offer) => !rules.isWritten(offer))
-    if (fresh.length > 0) await append(fresh.map((offer) => this.#entryOf(offer)))
-    this.#shelve(tools)
-    this.#tellWritten(fresh.filter((offer) => rules.isWritten(offer)))
+    const beyond = await this.#write(seen, fresh)
+    const written = new Set(fresh.filter((offer) => rules.isWritten(offer)))
+    for (const server of seen) isNew = this.#remember(server, { beyond, written }) || isNew
+    if (isNew) onRemembered()
+    this.#tellWritten([...written])
   }
 
-  /** Only what an entry pins, which servers cannot have more of than tools.yaml holds: nobody asks for the rest. */
-  #shelve(tools: readonly Offer[]): void {
-    const { rules, definitions } = this.#options
-    const pinned = tools.filter((offer) => rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer)))
-    const kept = pinned.map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
-    definitions.save(kept, rules.pins)
+  /** Writes what the shares of the servers have room for, and gives the rest. */
+  async #write(servers: readonly string[], fresh: readonly Offer[]): Promise<ReadonlySet<Offer>> {
+    const { shares, append, onWarning } = this.#options
+    const entries: NewEntry[] = []
+    const beyond = new Set<Offer>()
+    for (const server of servers) {
+      const own = fresh.filter((offer) => offer.server === server)
+      const wanted = own.map((offer) => this.#entryOf(offer))
+      const count = wanted.length === 0 ? 0 : shares.take(server, wanted)
+      entries.push(...wanted.slice(0, count))
+      for (const offer of own.slice(count)) beyond.add(offer)
+      if (count === own.length) this.#beyond.delete(server)
+      else if (!this.#beyond.has(server)) onWarning(beyondShare(server, own.length - count))
+      if (count < own.length) this.#beyond.add(server)
+    }
+    if (entries.length > 0) await append(entries)
+    return beyond
+  }
+
+  /** Whether anything is remembered that was not before. */
+  #remember(server: string, discovered: Discovered): boolean {
+    const offers = this.#offersOf(server)
+    const isNew = this.#options.inspection.remember(server, offers, discovered)
+    this.#shelve(server, offers)
+    return isNew
+  }
+
+  /** Only what is pinned, which servers cannot have more of than can be remembered: nobody asks for the rest. */
+  #shelve(server: string, offers: readonly Offer[]): void {
+    const { rules, known, definitions } = this.#options
+    const isPinned = (offer: Offer): boolean =>
+      rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer)) || known.find(offer)?.pin === pinOf(offer)
+    const kept = offers.filter(isPinned).map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
+    definitions.save(server, kept, () => new Set([...rules.pins(), ...known.pins]))
   }
 
   #tellWritten(offers: readonly Offer[]): void {
@@ -104,9 +138,12 @@ export class ToolDiscovery {
     onWritten(offers)
   }
 
-  /** The gateway's own tools change with it, and nobody has to review that. */
-  #toolsOf(filter: (offer: Offer) => boolean): readonly Offer[] {
-    return this.#options.catalog.snapshot.tools.filter((offer) => offer.isMcp && filter(offer))
+  /** The gateway's own change with it, and nobody has to review that. */
+  #offersOf(server: string): readonly Offer[] {
+    const { tools, prompts, resources, templates, instructions } = this.#options.catalog.snapshot
+    return [tools, prompts, resources, templates, instructions].flatMap((offers) =>
+      offers.filter((offer) => offer.isMcp && offer.server === server),
+    )
   }
 
   #driftOf(offer: Offer): Drift | undefined {
@@ -114,25 +151,24 @@ export class ToolDiscovery {
     return broken && { offer, pin: broken.value, now: pinOf(offer) }
   }
 
-  #tellDrifts(server: string, tools: readonly Offer[]): void {
+  #tellDrifts(server: string, offers: readonly Offer[]): void {
     const told = this.#told.get(server)
     const standing = new Set<string>()
     this.#told.set(server, standing)
-    for (const offer of tools) {
-      const drift = offer.server === server ? this.#driftOf(offer) : undefined
+    for (const offer of offers) {
+      const drift = this.#driftOf(offer)
       if (drift === undefined) continue
       const { pin, now } = drift
-      const { recordName } = offer
-      const change = `${recordName}\n${pin}\n${now}`
+      const name = reviewName(offer)
+      const change = `${name}\n${pin}\n${now}`
       standing.add(change)
-      if (!told?.has(change))
-        this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: recordName, pin, now })
+      if (!told?.has(change)) this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: name, pin, now })
     }
   }
 
   /** A server that offers nothing may only not have started well. */
-  #tellFlaw(server: string, tools: readonly Offer[]): void {
-    const names = tools.flatMap((offer) => (offer.server === server ? offer.name : []))
+  #tellFlaw(server: string, offers: readonly Offer[]): void {
+    const names = offers.flatMap(({ kind, name }) => (kind === 'tool' ? name : []))
     const flaw = names.length === 0 ? undefined : this.#options.flawOf(server, names)
     if (flaw !== undefined && flaw !== this.#flaws.get(server)) this.#options.onWarning(flaw)
     if (flaw === undefined) this.#flaws.delete(server)
@@ -140,18 +176,21 @@ export class ToolDiscovery {
   }
 
   #entryOf(offer: Offer): NewEntry {
-    const { category, permission, risk, requiresApproval, allowedInModes } = this.#options.rules.policyOf(offer)
+    const { rules, known } = this.#options
+    const { category, permission, risk, requiresApproval, allowedInModes } = rules.policyOf(offer)
+    const findings = rules.findingsOf(offer).filter(({ kind }) => kind !== 'share')
     return {
       name: offer.recordName,
       description: descriptionOf(offer.original),
       discoveredAt: this.#options.now(),
-      findings: this.#options.rules.findingsOf(offer),
+      findings: findings.map(findingText),
       category: category.value,
       permission: inferred(permission),
       riskLevel: inferred(risk),
-      requiresApproval: requiresApproval.value,
+      requiresApproval: requiresApproval.value || findings.length > 0,
       allowedInModes: allowedInModes.value,
-      pin: pinOf(offer),
+      // What changed while there was no entry is not accepted by writing one.
+      pin: known.find(offer)?.pin || pinOf(offer),
     }
   }
 }
@@ -166,3 +205,6 @@ const descriptionOf = ({ description, title }: JsonObject): string => {
   if (typeof description === 'string') return description
   return typeof title === 'string' ? title : ''
 }
+
+const beyondShare = (server: string, count: number): string =>
+  `Server ${server} offers more new tools than its share of tools.yaml has room for: ${count} have no entry, and each of their calls asks a person.`

@@ -12,13 +12,14 @@ it('tools that cannot be written down are told each with its own reason, or with
         ...{ flaw: undefined, issue: undefined, oddities: [], notWritten },
       },
       tools: catalog.snapshot.tools,
+      others: [],
       presetFlaw: () => undefined,
       flawsOf: () => [],
       idle: [],
       serverFlaws: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
-        ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [] },
+        ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [], doubts: [] },
       }),
     }).map(({ problem }) => problem)
   const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)

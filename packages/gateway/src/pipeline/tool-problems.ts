@@ -1,5 +1,5 @@
 import { isNameGlob, type JsonObject, shellWord, type ToolsFile } from '@sallyport/core'
-import type { Offer } from '../catalog/catalog.ts'
+import { type Offer, reviewName } from '../catalog/catalog.ts'
 import type { ToolsKeeper } from '../governance/governance.ts'
 import type { IdleEntry } from './idle-entries.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
@@ -23,6 +23,8 @@ export interface ProblemSources {
   readonly keeper: Pick<ToolsKeeper, 'file' | 'flaw' | 'issue' | 'oddities' | 'notWritten'>
   /** Those of servers. */
   readonly tools: readonly Offer[]
+  /** Their prompts, resources, templates and instructions. */
+  readonly others: readonly Offer[]
   readonly reviewOf: (offer: Offer) => ReviewedTool
   /** What of its rules cannot be followed. */
   readonly flawsOf: (offer: Offer) => readonly string[]
@@ -35,19 +37,60 @@ export interface ProblemSources {
 }
 
 export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
-  const { keeper, tools, reviewOf, flawsOf, presetFlaw, idle, serverFlaws } = sources
+  const { keeper, tools, others, reviewOf, flawsOf, presetFlaw, idle, serverFlaws } = sources
   // Whatever else could be said of tools would be said of a file that nobody can read.
   if (keeper.flaw !== undefined) return aboutFile(keeper)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
-  const ofTools = reviewed.flatMap(({ offer, review }) => aboutTool(offer, review, keeper))
+  const beyond = new Set(reviewed.filter(({ review }) => review.findings.some(isAboutShare)))
+  const ofTools = reviewed
+    .filter((one) => !beyond.has(one) || one.review.pin === 'changed')
+    .flatMap(({ offer, review }) => aboutTool(offer, review, keeper))
   return [
     ...aboutFile(keeper),
     ...aboutPresets(keeper.file, presetFlaw),
     ...aboutRules(tools.flatMap(flawsOf)),
     ...aboutServers(serverFlaws),
     ...aboutIdle(keeper.file, idle),
+    ...aboutShares(
+      [...beyond].map(({ offer }) => offer),
+      keeper.file,
+    ),
     ...ofTools,
+    ...others.flatMap((offer) => aboutOther(offer, reviewOf(offer))),
   ]
+}
+
+const isAboutShare = (finding: string): boolean => finding.startsWith('share in ')
+
+/** One for each server: it may be thousands of tools. */
+function aboutShares(beyond: readonly Offer[], { path }: ToolsFile): readonly ToolProblem[] {
+  const counts = new Map<string, number>()
+  for (const { server } of beyond) counts.set(server, (counts.get(server) ?? 0) + 1)
+  return [...counts].map(([server, count]) => ({
+    ...{ kind: 'unwritten', level: 'wrong' },
+    problem: `${count} tools of ${server} have no entry in ${path}: their server has used up its share, or adds them too fast. Each of their calls asks a person.`,
+    fix: 'Remove entries of tools that are gone, write entries yourself, or accept single tools: sallyport tools accept',
+  }))
+}
+
+/** Of what has no entry: its pin is in the state. */
+function aboutOther(offer: Offer, { pin, doubts }: ReviewedTool): readonly ToolProblem[] {
+  const name = reviewName(offer)
+  const fix = `See it, and accept it: sallyport tools accept ${shellWord(name)}`
+  const drift: ToolProblem = {
+    ...{ kind: 'drift', level: 'wrong', tool: name, fix },
+    problem: `${name} is not what was first seen or accepted: its server changed it. It is refused, and shown as it was.`,
+  }
+  return [...(pin === 'changed' ? [drift] : []), ...aboutFindings(name, doubts, doubts)]
+}
+
+function aboutFindings(name: string, findings: readonly string[], doubts: readonly string[]): readonly ToolProblem[] {
+  const show = `sallyport tools show ${shellWord(name)}`
+  const accept = `Each use asks a person until somebody accepts it: sallyport tools accept ${shellWord(name)}`
+  return findings.map((finding) => ({
+    ...{ kind: 'suspicious', level: 'warning', tool: name, problem: `${name}: ${finding}` },
+    fix: doubts.includes(finding) ? accept : `Read its definition before you let anybody use it: ${show}`,
+  }))
 }
 
 function aboutIdle({ path }: ToolsFile, idle: readonly IdleEntry[]): readonly ToolProblem[] {
@@ -96,7 +139,7 @@ function unenforced({ path, entries }: ToolsFile): readonly string[] {
 
 function aboutTool(
   offer: Offer,
-  { pin, policy, isWritten, entries, findings }: ReviewedTool,
+  { pin, policy, isWritten, entries, findings, doubts }: ReviewedTool,
   { file, notWritten }: ProblemSources['keeper'],
 ): readonly ToolProblem[] {
   const { recordName: tool } = offer
@@ -125,15 +168,6 @@ function aboutTool(
     problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Make one of them.' })
   }
   problems.push(...voidRules(offer, { own, policy, path: file.path }))
-  for (const finding of findings) {
-    const fix = 'Read its definition before you let anybody use it: sallyport tools show'
-    problems.push({
-      kind: 'suspicious',
-      level: 'warning',
-      tool,
-      problem: `${tool}: ${finding}`,
-      fix: `${fix} ${shellWord(tool)}`,
-    })
-  }
+  problems.push(...aboutFindings(tool, findings, doubts))
   return problems
 }

@@ -1,7 +1,14 @@
-import { type JsonObject, SallyportError, type SallyportEvent, shellWord, type ToolEntry } from '@sallyport/core'
-import type { Catalog, Offer } from '../catalog/catalog.ts'
-import { pinOf, reviewedText, type ToolsKeeper } from '../governance/governance.ts'
-import type { DefinitionShelf } from '../store/store.ts'
+import {
+  findingText,
+  type JsonObject,
+  SallyportError,
+  type SallyportEvent,
+  shellWord,
+  type ToolEntry,
+} from '@sallyport/core'
+import { type Catalog, type Offer, reviewName } from '../catalog/catalog.ts'
+import { type KnownOffers, pinOf, reviewedText, type ToolsKeeper } from '../governance/governance.ts'
+import type { DefinitionShelf, OfferRecord } from '../store/store.ts'
 import { definitionDiff, type PartDiff } from './definition-diff.ts'
 import { idleEntries } from './idle-entries.ts'
 import { brokenPin, pinStateOf } from './pin-state.ts'
@@ -16,6 +23,9 @@ export interface ToolReviewOptions {
   readonly keeper: ToolsKeeper
   readonly discovery: ToolDiscovery
   readonly definitions: DefinitionShelf
+  readonly known: KnownOffers
+  /** What is remembered of offers changed. */
+  readonly onRemembered: () => void
   /** The definition that a pin is about, where it was kept. */
   readonly pinned: (pin: string) => JsonObject | undefined
   readonly presetFlaw: ProblemSources['presetFlaw']
@@ -42,7 +52,7 @@ export interface Acceptance {
   readonly via: string
 }
 
-/** What people look at and decide about tools and their definitions. */
+/** What people look at and decide about what servers offer. */
 export class ToolReview {
   readonly #options: ToolReviewOptions
 
@@ -77,8 +87,15 @@ export class ToolReview {
       entries: rules.entriesOf(offer),
       isWritten: rules.isWritten(offer),
       pin: pinStateOf(offer, policy),
-      findings: offer.isMcp ? rules.findingsOf(offer) : [],
+      findings: rules.findingsOf(offer).map(findingText),
+      doubts: rules.doubtsOf(offer).map(findingText),
     }
+  }
+
+  /** Everything but tools that servers put before a model. */
+  others(): readonly Offer[] {
+    const { prompts, resources, templates, instructions } = this.#options.catalog.snapshot
+    return [...prompts, ...resources, ...templates, ...instructions].filter(({ isMcp }) => isMcp)
   }
 
   definitionOf(offer: Offer): DefinitionReview {
@@ -100,21 +117,37 @@ export class ToolReview {
   problems(): readonly ToolProblem[] {
     const { catalog, keeper, presetFlaw, rules } = this.#options
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
+    const others = this.others()
     const idle = idleEntries({ catalog, entries: keeper.file.entries, entriesOf: rules.entriesOf })
     const reviewOf = (offer: Offer): ReviewedTool => this.of(offer)
     const serverFlaws = serversOf(tools).flatMap(([server, names]) => this.#options.flawOf(server, names) ?? [])
-    return toolProblems({ keeper, tools, presetFlaw, idle, reviewOf, serverFlaws, flawsOf: rules.flawsOf })
+    return toolProblems({ keeper, tools, others, presetFlaw, idle, reviewOf, serverFlaws, flawsOf: rules.flawsOf })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
-  async accept(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
-    const { definitions, keeper, rules } = this.#options
+  async accept(offer: Offer, acceptance: Acceptance): Promise<void> {
+    const { rules } = this.#options
+    const { shown } = acceptance
     if (shown !== pinOf(offer)) throw changedAgain(offer)
+    const findings = rules.findingsOf(offer).map(findingText)
+    const hasDoubts = rules.doubtsOf(offer).length > 0
+    if (this.#isPinnedInFile(offer)) await this.#acceptInFile(offer, acceptance)
+    else await this.#acceptInState(offer, acceptance)
+    if (hasDoubts) await this.#acceptFindings(offer, findings, acceptance)
+  }
+
+  #isPinnedInFile(offer: Offer): boolean {
+    const { rules } = this.#options
+    if (offer.kind !== 'tool') return false
+    return rules.isWritten(offer) || rules.entriesOf(offer).some(({ fields: { pin } }) => pin !== undefined)
+  }
+
+  async #acceptInFile(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
+    const { keeper, rules } = this.#options
     const places = this.#placesOf(offer, shown)
     if (places.length === 0) return
     const from = this.#pinOf(offer) ?? ''
-    const keep = (): void => definitions.save([{ pin: shown, text: () => reviewedText(offer) }], rules.pins)
-    keep()
+    this.#keep(offer)
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
     // Recorded before it is kept: a crash must not leave an accepted definition of which the log knows nothing.
     await this.#options.record({ ...event, from, to: shown })
@@ -126,8 +159,50 @@ export class ToolReview {
       throw error
     }
     // Until an entry named it, it may have had to make room for another.
-    keep()
+    this.#keep(offer)
     if (pinStateOf(offer, rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
+  }
+
+  /** For what has no entry: its pin is in the state. */
+  async #acceptInState(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
+    const from = this.#pinOf(offer) ?? ''
+    if (from === shown) return
+    this.#keep(offer)
+    await this.#options.record({ type: 'PIN_CHANGED', tool_name: reviewName(offer), from, to: shown, by, via })
+    this.#store(offer, { pin: shown })
+  }
+
+  async #acceptFindings(offer: Offer, findings: readonly string[], { by, via }: Acceptance): Promise<void> {
+    await this.#options.record({ type: 'FINDINGS_ACCEPTED', tool_name: reviewName(offer), findings, by, via })
+    const isAsked = offer.kind === 'tool' && this.#asksForFindings(offer)
+    this.#store(offer, { pin: pinOf(offer), accepted: findings })
+    if (!isAsked) return
+    const comment = `findings accepted by ${by}, ${this.#options.now().toISOString().slice(0, 10)}`
+    for (const { key } of this.#options.rules.ownEntriesOf(offer))
+      await this.#options.keeper.set({ key, field: 'requires_approval', value: false, comment })
+  }
+
+  /** Whether its entry asks because of what was found when it was written, and for no other reason. */
+  #asksForFindings(offer: Offer): boolean {
+    const { rules } = this.#options
+    const isKnown = rules.lastingDoubtsOf(offer).length < rules.doubtsOf(offer).length
+    return isKnown && rules.approvalInEntry(offer) === true && !rules.asksByRisk(offer)
+  }
+
+  #store({ kind, name, server }: Offer, change: Partial<OfferRecord>): void {
+    const { known, onRemembered, discovery } = this.#options
+    const before = known.find({ kind, name, server }) ?? { pin: '', inspected: '', findings: [], accepted: [] }
+    const isStored = known.put(server, { ...before, kind, name, ...change })
+    onRemembered()
+    if (!isStored) throw notStored()
+    // What was not inspected while it was refused is now.
+    discovery.seen(server)
+  }
+
+  #keep(offer: Offer): void {
+    const { definitions, known, rules } = this.#options
+    const kept = [{ pin: pinOf(offer), text: () => reviewedText(offer) }]
+    definitions.save(offer.server, kept, () => new Set([...rules.pins(), ...known.pins]))
   }
 
   /** The entries in which the pin has to be another. */
@@ -146,10 +221,14 @@ export class ToolReview {
   }
 }
 
-const changedAgain = ({ server, name, recordName }: Offer): SallyportError =>
-  new SallyportError('DEFINITION_CHANGED', `Server ${server} has changed ${name} again since it was shown.`, {
-    hint: `Look at it as it is now: sallyport tools accept ${shellWord(recordName)}`,
-  })
+const changedAgain = (offer: Offer): SallyportError =>
+  new SallyportError(
+    'DEFINITION_CHANGED',
+    `Server ${offer.server} has changed ${offer.name} again since it was shown.`,
+    {
+      hint: `Look at it as it is now: sallyport tools accept ${shellWord(reviewName(offer))}`,
+    },
+  )
 
 const noEntry = ({ recordName }: Offer, path: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${recordName} has no entry in ${path} that could hold a pin.`, {
@@ -173,6 +252,19 @@ const notInForce = (path: string): SallyportError =>
 /** The servers with the names of their tools. */
 function serversOf(tools: readonly Offer[]): readonly (readonly [server: string, names: readonly string[]])[] {
   const names = new Map<string, string[]>()
-  for (const { server, name } of tools) names.set(server, [...(names.get(server) ?? []), name])
+  for (const { server, name } of tools) {
+    const own = names.get(server)
+    if (own === undefined) names.set(server, [name])
+    else own.push(name)
+  }
   return [...names]
 }
+
+const notStored = (): SallyportError =>
+  new SallyportError(
+    'STATE_UNUSABLE',
+    'What was accepted could not be stored, and is in force until the gateway ends.',
+    {
+      hint: '`sallyport doctor` says what is wrong with the state folder.',
+    },
+  )

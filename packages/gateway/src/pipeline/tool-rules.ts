@@ -7,6 +7,7 @@ import {
   compilePathCover,
   compilePathRules,
   type FoundPath,
+  findingText,
   type JsonObject,
   judgeSecrets,
   type Mode,
@@ -15,16 +16,18 @@ import {
   type PathWorld,
   type Principal,
   type Ruled,
+  shellWord,
   type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
-import type { Offer } from '../catalog/catalog.ts'
+import { type Offer, reviewName } from '../catalog/catalog.ts'
 import type { AutoApproval } from '../config/config.ts'
 import { compilePattern } from '../governance/governance.ts'
 import type { ReturnRules } from '../isolation/isolation.ts'
 import type { CallLimit } from '../upstream/upstream.ts'
 import { type Call, isAboutTask } from './call.ts'
 import { pathsOf } from './paths-of.ts'
+import type { Doubts } from './policies.ts'
 
 /** A policy made ready for calls: what can be compiled once is. */
 export interface ToolRules {
@@ -40,6 +43,8 @@ export interface ToolRules {
   readonly approval: Ruled<boolean>
   /** Whether anything about a call hangs on where its paths lead. */
   readonly judgesPaths: boolean
+  /** Whether somebody accepted that its arguments cannot be checked. */
+  readonly isSchemaAccepted: boolean
   /** Paths, rules for arguments, secrets. */
   readonly judgeArguments: (call: Call) => Verdict
   /** Why nobody has to be asked about this call, though the tool needs approval. */
@@ -58,10 +63,12 @@ export interface RuleSources {
   readonly rootsOf: (call: Call) => readonly string[]
   readonly autoApprove: readonly AutoApproval[]
   readonly returns: ReturnRules
+  /** What of its definition nobody has accepted. */
+  readonly doubts: Doubts
 }
 
 export function compileRules(sources: RuleSources): ToolRules {
-  const { policy, state, offer, names, returns } = sources
+  const { policy, state, offer, names, returns, doubts } = sources
   const name = names[0] ?? offer.recordName
   return {
     name,
@@ -69,8 +76,9 @@ export function compileRules(sources: RuleSources): ToolRules {
     mode: state.mode,
     limit: limitOf(policy, name),
     returns,
-    approval: approvalOf(policy, state),
     judgesPaths: judgesPaths(sources),
+    approval: approvalOfDoubts(offer, doubts) ?? approvalOf(policy, state),
+    isSchemaAccepted: doubts.isSchemaAccepted,
     judgeArguments: compileArguments(sources),
     autoApproved: compileAutoApproval(sources),
   }
@@ -84,6 +92,15 @@ function limitOf({ timeoutSeconds }: ToolPolicy, name: string): CallLimit | unde
   if (timeoutSeconds === undefined) return undefined
   const { value, rule } = timeoutSeconds
   return { timeout: value * 1_000, setBy: `timeout_seconds of ${name}${rule ? ` (${rule.file}:${rule.line})` : ''}` }
+}
+
+/** What was found in its definition comes first: it is what the person has to know who is asked. */
+function approvalOfDoubts(offer: Offer, { open: [first, ...others] }: Doubts): Ruled<true> | undefined {
+  if (first === undefined) return undefined
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  const accept = `sallyport tools accept ${shellWord(reviewName(offer))}`
+  const reason = `A person has to approve it: its definition was found suspicious (${findingText(first)}${more}). To be asked no more, accept it: ${accept}`
+  return { value: true, reason }
 }
 
 function approvalOf(policy: ToolPolicy, state: ModeState): Ruled<boolean> {
@@ -148,10 +165,10 @@ function firstFlaw<Rule>(rules: readonly Rule[], judge: (rule: Rule) => Verdict)
   return ALLOW
 }
 
-/** In a lockdown nothing spares anybody. */
+/** In a lockdown nothing spares anybody, nor where nobody has accepted what was found in the definition. */
 function compileAutoApproval(sources: RuleSources): ToolRules['autoApproved'] {
-  const { policy, state, names, world, autoApprove, rootsOf } = sources
-  if (state.mode === 'LOCKDOWN') return () => undefined
+  const { policy, state, names, world, autoApprove, rootsOf, doubts } = sources
+  if (state.mode === 'LOCKDOWN' || doubts.open.length > 0) return () => undefined
   const isUnattended = policy.unattendedPaths.length > 0 ? compilePathCover(policy.unattendedPaths, world) : undefined
   const sparing = autoApprove
     .filter(({ tool }) => names.some(nameGlob(tool)))

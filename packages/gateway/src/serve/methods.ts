@@ -140,7 +140,7 @@ export class Methods {
   #introduction(principal: Principal, era: Era): JsonObject {
     const { catalog, listings, version } = this.#options
     const servers = listings.servers(principal)
-    const instructions = catalog.snapshot.instructions(servers)
+    const instructions = listings.instructions(principal)
     const capabilities = { ...CAPABILITIES, ...catalog.snapshot.extensions(servers, era) }
     return { capabilities, serverInfo: serverInfo(version), ...(instructions !== undefined && { instructions }) }
   }

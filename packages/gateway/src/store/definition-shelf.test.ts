@@ -4,13 +4,14 @@ import { createDefinitionShelf } from './definition-shelf.ts'
 import { scratchFolder } from './scratch.test-kit.ts'
 import { closeStateDatabase, openStateDatabase } from './state-database.ts'
 
-function openShelf(most: number) {
+function openShelf(most: number, ofServer = most) {
   const database = openStateDatabase(join(scratchFolder(), 'state.db'), () => new Date())
   if (database === undefined) throw new Error('There is no SQLite here.')
   onTestFinished(() => closeStateDatabase(database))
-  const shelf = createDefinitionShelf(database, most)
-  const save = (pins: readonly string[], named: readonly string[]): void =>
+  const shelf = createDefinitionShelf(database, { all: most, ofServer })
+  const save = (pins: readonly string[], named: readonly string[], server = 'one'): void =>
     shelf.save(
+      server,
       pins.map((pin) => ({ pin, text: () => pin.repeat(10) })),
       () => new Set(named),
     )
@@ -37,4 +38,12 @@ it('a shelf that is full of what entries pin takes no more, but what there is st
   save(['a', 'b'], ['a', 'b', 'ccc', 'd'])
   save(['ccc', 'd', 'e'], ['a', 'b', 'ccc', 'd', 'e'])
   expect(kept('a', 'b', 'ccc', 'd', 'e')).toEqual(['a', 'b', 'd'])
+})
+
+it('a server that fills its share of the shelf takes nothing from the others', () => {
+  const { save, kept } = openShelf(100, 30)
+  const named = ['a', 'b', 'c', 'd', 'e']
+  save(['a', 'b', 'c', 'd'], named, 'greedy')
+  save(['e'], named, 'honest')
+  expect(kept(...named)).toEqual(['a', 'b', 'c', 'e'])
 })

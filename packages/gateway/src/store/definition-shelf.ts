@@ -3,9 +3,18 @@ import { type Blob, blobText, type Sqlite } from './sqlite.ts'
 
 /** Whoever writes definitions may be hostile, and tools.yaml has room for tens of thousands of them. */
 const MOST_BYTES = 256_000_000
+/** So that one server cannot take the room of the others. */
+const MOST_BYTES_OF_SERVER = 32_000_000
+
+interface Room {
+  readonly all: number
+  readonly ofServer: number
+}
+
+const ROOM: Room = { all: MOST_BYTES, ofServer: MOST_BYTES_OF_SERVER }
 
 /** A shelf that may be lost: then a changed tool is not shown at all until somebody has accepted it. */
-export function createDefinitionShelf(database: Sqlite | undefined, most = MOST_BYTES): DefinitionShelf {
+export function createDefinitionShelf(database: Sqlite | undefined, room: Room = ROOM): DefinitionShelf {
   if (database === undefined) return { load: () => undefined, save: () => undefined }
   const select = database.prepare('SELECT definition FROM definitions WHERE pin = ?')
   return {
@@ -17,35 +26,40 @@ export function createDefinitionShelf(database: Sqlite | undefined, most = MOST_
         return undefined
       }
     },
-    save: openRoom(database, most),
+    save: openRoom(database, room),
   }
 }
 
-function openRoom(database: Sqlite, most: number): DefinitionShelf['save'] {
+function openRoom(database: Sqlite, { all, ofServer }: Room): DefinitionShelf['save'] {
   const find = database.prepare('SELECT 1 FROM definitions WHERE pin = ?')
-  const insert = database.prepare('INSERT OR IGNORE INTO definitions (pin, definition) VALUES (?, ?)')
+  const insert = database.prepare('INSERT OR IGNORE INTO definitions (pin, definition, server) VALUES (?, ?, ?)')
   const size = database.prepare('SELECT total(length(definition)) AS bytes FROM definitions')
-  const sizeNow = (): number => (size.get() as { bytes: number }).bytes
-  const put = (definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void => {
+  const sizeOfServer = database.prepare('SELECT total(length(definition)) AS bytes FROM definitions WHERE server = ?')
+  const roomFor = (server: string): number => {
+    const { bytes } = size.get() as { bytes: number }
+    const { bytes: own } = sizeOfServer.get(server) as { bytes: number }
+    return Math.min(all - bytes, ofServer - own)
+  }
+  const put = (server: string, definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void => {
     // As bytes: libsql cuts a text at its first NUL when it reads it back.
     const texts = definitions.map(({ pin, text }) => ({ pin, bytes: Buffer.from(text()) }))
     const wanted = texts.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (sizeNow() + wanted > most) letGo(database, named())
-    let room = most - sizeNow()
+    if (wanted > roomFor(server)) letGo(database, named())
+    let room = roomFor(server)
     for (const { pin, bytes } of texts) {
       // What is named stays. A definition for which there is no room counts as one that was lost.
       if (bytes.length > room) continue
-      insert.run(pin, bytes)
+      insert.run(pin, bytes, server)
       room -= bytes.length
     }
   }
-  return (definitions, named) => {
+  return (server, definitions, named) => {
     if (definitions.length === 0) return
     try {
       // One transaction for all questions too: thousands of them, each on its own, take their time.
       database.exec('BEGIN')
       const fresh = definitions.filter(({ pin }) => find.get(pin) === undefined)
-      if (fresh.length > 0) put(fresh, named)
+      if (fresh.length > 0) put(server, fresh, named)
       database.exec('COMMIT')
     } catch {
       if (database.inTransaction) database.exec('ROLLBACK')

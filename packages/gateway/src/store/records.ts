@@ -1,4 +1,4 @@
-import type { LoggedEvent, SallyportError, SallyportEvent } from '@sallyport/core'
+import type { Finding, LoggedEvent, SallyportError, SallyportEvent } from '@sallyport/core'
 import type { RetentionPolicy } from './retention.ts'
 
 export interface EventFilter {
@@ -51,8 +51,11 @@ export interface CatalogueCache {
 /** Definitions of tools as people reviewed them, by their pins: they are shown after a server changed them. */
 export interface DefinitionShelf {
   load(pin: string): string | undefined
-  /** Where the shelf is full, those make room that are not `named`: no entry has their pin. */
-  save(definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void
+  /**
+   * Where the shelf is full, those make room that are not `named`: no pin is about them. No server has more than its
+   * share of the shelf, so that none of them can push out what others have there.
+   */
+  save(server: string, definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void
 }
 
 export interface KeptDefinition {
@@ -61,8 +64,28 @@ export interface KeptDefinition {
   readonly text: () => string
 }
 
+/** What is remembered of one thing that a server offers: a tool, a prompt, a resource, a template, its instructions. */
+export interface OfferRecord {
+  readonly kind: string
+  readonly name: string
+  /** The digest that was reviewed, or seen first. Where tools.yaml has an entry, the pin there counts. */
+  readonly pin: string
+  /** The digest of the definition that was inspected last, and the version of the rules by which it was. */
+  readonly inspected: string
+  readonly findings: readonly Finding[]
+  /** The findings that somebody accepted, or that were known when its entry was written. */
+  readonly accepted: readonly string[]
+}
+
+export interface OfferRecords {
+  load(server: string): readonly OfferRecord[]
+  /** Whether they are stored. */
+  save(server: string, records: readonly OfferRecord[]): boolean
+}
+
 export interface Store {
   readonly log: EventLog
+  readonly offers: OfferRecords
   readonly definitions: DefinitionShelf
   readonly catalogues: CatalogueCache
   /** Answers from the index, after bringing it up to the log's end. */

@@ -30,6 +30,20 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE catalogues (server TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, catalogue BLOB NOT NULL) STRICT;
   `,
   'CREATE TABLE definitions (pin TEXT PRIMARY KEY, definition BLOB NOT NULL) STRICT, WITHOUT ROWID;',
+  `
+  ALTER TABLE definitions ADD COLUMN server TEXT NOT NULL DEFAULT '';
+  CREATE INDEX definitions_server ON definitions (server);
+  CREATE TABLE offers (
+    server TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    pin TEXT NOT NULL,
+    inspected TEXT NOT NULL,
+    findings TEXT NOT NULL,
+    accepted TEXT NOT NULL,
+    PRIMARY KEY (server, kind, name)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]
 
 /** Touches every table: the first page of each is read, and a schema that lost one is found out. */
@@ -38,6 +52,7 @@ const PROOF = `
   SELECT file, offset FROM indexed;
   SELECT server FROM catalogues LIMIT 1;
   SELECT pin FROM definitions LIMIT 1;
+  SELECT server FROM offers LIMIT 1;
 `
 
 /** Opens the index and caches; a damaged file is moved aside and begun anew. Nothing where SQLite cannot be loaded. */

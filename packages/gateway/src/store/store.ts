@@ -7,9 +7,10 @@ import { EventIndex } from './event-index.ts'
 import type { SegmentedLog } from './event-log.ts'
 import { HeadKeeper } from './log-head.ts'
 import { scanLog } from './log-scan.ts'
+import { createOfferRecords } from './offer-records.ts'
 import { openEventLog } from './open-event-log.ts'
 import { readRecords } from './read-records.ts'
-import type { CatalogueCache, DefinitionShelf, EventFilter, Store } from './records.ts'
+import type { CatalogueCache, DefinitionShelf, EventFilter, OfferRecords, Store } from './records.ts'
 import { Retention, type RetentionPolicy } from './retention.ts'
 import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, openStateDatabase, setAside } from './state-database.ts'
@@ -17,7 +18,17 @@ import { closeStateDatabase, openStateDatabase, setAside } from './state-databas
 export { eventMatcher } from './event-filter.ts'
 export { openKeptCatalogues } from './kept-catalogues.ts'
 export { readRecords } from './read-records.ts'
-export type { CatalogueCache, DefinitionShelf, EventFilter, EventLog, EventText, Recordable, Store } from './records.ts'
+export type {
+  CatalogueCache,
+  DefinitionShelf,
+  EventFilter,
+  EventLog,
+  EventText,
+  OfferRecord,
+  OfferRecords,
+  Recordable,
+  Store,
+} from './records.ts'
 export { findSqliteProblem } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
 export { type LogReport, verifyLog } from './verify-log.ts'
@@ -67,6 +78,7 @@ class FileStore implements Store {
   readonly log: SegmentedLog
   readonly catalogues: CatalogueCache
   readonly definitions: DefinitionShelf
+  readonly offers: OfferRecords
   readonly #parts: Parts
   readonly #index: EventIndex | undefined
   readonly #head: HeadKeeper
@@ -79,6 +91,7 @@ class FileStore implements Store {
     this.log = log
     this.catalogues = createCatalogueCache(database)
     this.definitions = createDefinitionShelf(database)
+    this.offers = createOfferRecords(database)
     this.#index = database && new EventIndex({ database, folder, startedAt, onDamage })
     this.#head = new HeadKeeper({ folder, head: () => log.head(), sync: () => log.sync() })
     log.onGrowth(() => {

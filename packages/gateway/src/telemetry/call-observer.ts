@@ -7,7 +7,7 @@ export interface ObservedCall {
   readonly principal: Principal
   readonly method: string
   readonly offer: {
-    readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'question'
+    readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions' | 'question'
     readonly server: string
     readonly name: string
     readonly wire: string

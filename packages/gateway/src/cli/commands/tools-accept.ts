@@ -1,7 +1,7 @@
 import { SallyportError } from '@sallyport/core'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { GatewayClient, ToolDetail } from '../gateway-client.ts'
+import type { GatewayClient, OfferDetail, ToolDetail } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
@@ -15,22 +15,24 @@ interface AcceptFlags {
 }
 
 export const acceptCommand = defineCommand<AcceptFlags, string[]>({
-  brief: 'Show what a server changed about a tool, and accept it',
+  brief: 'Show what a server changed, or what was found in it, and accept it',
   description:
-    'A tool whose definition changed after it was reviewed is refused until a person accepts it. What is accepted is\n' +
-    'exactly what was shown: should the server change it again meanwhile, that is refused too.',
+    'A tool whose definition changed after it was reviewed is refused until a person accepts it, and so are prompts,\n' +
+    'resources, templates and instructions. What was found suspicious asks a person each time until it is accepted. What\n' +
+    'is accepted is exactly what was shown: should the server change it again meanwhile, that is refused too.',
   examples: [
     ['tools accept github/create_issue', 'See what changed, then be asked'],
-    ['tools accept --all', 'The same for every tool that changed'],
+    ['tools accept files/prompts/summarize', 'The same of a prompt; or files/instructions, files/templates/…'],
+    ['tools accept --all', 'The same for everything that changed'],
     ['tools accept create_issue --yes', 'Accept it without being asked, in a script'],
   ],
   flags: {
-    all: { kind: 'boolean', optional: true, withNegated: false, brief: 'Every tool that changed' },
+    all: { kind: 'boolean', optional: true, withNegated: false, brief: 'Everything that changed' },
     yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask' },
   },
   positional: {
     kind: 'array',
-    parameter: { brief: 'Its name in any form', placeholder: 'tool', parse: String },
+    parameter: { brief: 'Its name in any form, or server/prompts/name', placeholder: 'tool', parse: String },
   },
   run: acceptTools,
 })
@@ -49,26 +51,61 @@ async function acceptTools(
   const screen = createScreen(context, flags)
   const accepted = await withGateway(context, flags, async (client, age) => {
     if (age === 'fresh') await settledServers(client, context.signal)
-    const tools: ToolDetail[] = []
-    for (const name of flags.all ? await driftedNames(client) : names) tools.push(await client.tool(name))
-    return acceptEach(tools, { context, flags, screen, client })
+    const reviewed = flags.all ? await findDrifted(client) : await findNamed(client, names)
+    return acceptEach(reviewed, { context, flags, screen })
   })
   if (screen.json) return screen.dataJson({ accepted })
   if (accepted.length === 0)
     screen.say(
-      flags.all ? 'No tool changed since it was reviewed.' : 'There is nothing to accept: this is what was reviewed.',
+      flags.all ? 'Nothing changed since it was reviewed.' : 'There is nothing to accept: this is what was reviewed.',
     )
 }
 
-async function driftedNames(client: GatewayClient): Promise<readonly string[]> {
-  return (await client.tools({ pin: 'changed' })).map(({ canonical }) => canonical)
+/** A tool, or something else that a server offers. */
+interface Reviewed extends Pick<OfferDetail, 'pin' | 'findings' | 'doubts' | 'review'> {
+  readonly name: string
+  readonly accept: (pin: string) => Promise<unknown>
+}
+
+const ofTool = (client: GatewayClient, tool: ToolDetail): Reviewed => ({
+  ...tool,
+  name: tool.canonical,
+  accept: (pin) => client.acceptTool(tool.canonical, pin),
+})
+
+const ofOffer = (client: GatewayClient, offer: OfferDetail): Reviewed => ({
+  ...offer,
+  accept: (pin) => client.acceptOffer(offer.name, pin),
+})
+
+async function findDrifted(client: GatewayClient): Promise<readonly Reviewed[]> {
+  const reviewed: Reviewed[] = []
+  for (const { canonical } of await client.tools({ pin: 'changed' }))
+    reviewed.push(ofTool(client, await client.tool(canonical)))
+  for (const { name } of await client.driftedOffers()) reviewed.push(ofOffer(client, await client.offer(name)))
+  return reviewed
+}
+
+const NOT_TOOL = /^[^/]+\/(?:(?:prompts|resources|templates)\/.+|instructions)$/s
+
+async function findNamed(client: GatewayClient, names: readonly string[]): Promise<readonly Reviewed[]> {
+  const reviewed: Reviewed[] = []
+  for (const name of names) {
+    const offer = NOT_TOOL.test(name) ? await client.offer(name).catch(unlessUnknown) : undefined
+    reviewed.push(offer ? ofOffer(client, offer) : ofTool(client, await client.tool(name)))
+  }
+  return reviewed
+}
+
+/** A tool may be called like that as well. */
+function unlessUnknown(error: unknown): undefined {
+  if (!(error instanceof SallyportError) || error.code !== 'RESOURCE_UNKNOWN') throw error
 }
 
 interface Asking {
   readonly context: CliContext
   readonly flags: AcceptFlags
   readonly screen: Screen
-  readonly client: GatewayClient
 }
 
 interface Accepted {
@@ -77,31 +114,31 @@ interface Accepted {
   readonly to: string
 }
 
-async function acceptEach(tools: readonly ToolDetail[], asking: Asking): Promise<readonly Accepted[]> {
+async function acceptEach(all: readonly Reviewed[], asking: Asking): Promise<readonly Accepted[]> {
   const accepted: Accepted[] = []
   const declined: string[] = []
-  for (const tool of tools) {
-    if (tool.pin === 'pinned') continue
-    const { canonical, review } = tool
-    if (!asking.screen.json) showChange(asking.screen, tool)
-    if ((await consentTo(tool, asking)) === 'declined') {
-      declined.push(visibleLine(canonical))
+  for (const one of all) {
+    if (one.pin === 'pinned' && one.doubts.length === 0) continue
+    const { name, review } = one
+    if (!asking.screen.json) showChange(asking.screen, one)
+    if ((await consentTo(one, asking)) === 'declined') {
+      declined.push(visibleLine(name))
       continue
     }
-    await asking.client.acceptTool(canonical, review.now)
-    accepted.push({ tool: canonical, from: review.pin, to: review.now })
-    if (!asking.screen.json) asking.screen.say(`${visibleLine(canonical)} is accepted as it is now.`)
+    await one.accept(review.now)
+    accepted.push({ tool: name, from: review.pin, to: review.now })
+    if (!asking.screen.json) asking.screen.say(`${visibleLine(name)} is accepted as it is now.`)
   }
   if (declined.length > 0) throw new SallyportError('DEFINITION_CHANGED', `Not accepted: ${declined.join(', ')}.`)
   return accepted
 }
 
-function showChange(screen: Screen, { canonical, pin, findings, review }: ToolDetail): void {
+function showChange(screen: Screen, { name, pin, findings, review }: Reviewed): void {
   const { style } = screen
-  screen.data(`${style.bold(visibleLine(canonical))}\n`)
+  screen.data(`${style.bold(visibleLine(name))}\n`)
   if (pin === 'unpinned')
     screen.data('  It has no pin yet: any definition will do. Accepting it pins the one it has now.\n')
-  else if (review.reviewed === undefined)
+  else if (pin === 'changed' && review.reviewed === undefined)
     screen.data('  The reviewed definition was not kept: this is all of the new one.\n')
   const paint = { '-': style.red, '+': style.green, ' ': (text: string) => text, '…': style.dim }
   for (const { part, lines } of review.changes) {
@@ -111,10 +148,10 @@ function showChange(screen: Screen, { canonical, pin, findings, review }: ToolDe
   for (const finding of findings) screen.data(`  ${style.red('suspicious')}: ${visibleLine(finding)}\n`)
 }
 
-async function consentTo({ canonical }: ToolDetail, { context, flags }: Asking): Promise<'given' | 'declined'> {
+async function consentTo({ name }: Reviewed, { context, flags }: Asking): Promise<'given' | 'declined'> {
   if (flags.yes) return 'given'
   if (!isTerminal(context)) {
-    throw new SallyportError('USAGE', `Not accepted: ${canonical}. There is no terminal to ask on.`, {
+    throw new SallyportError('USAGE', `Not accepted: ${name}. There is no terminal to ask on.`, {
       hint: 'Read what changed, then say so with --yes.',
     })
   }

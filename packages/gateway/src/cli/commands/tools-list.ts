@@ -9,7 +9,7 @@ import { withGateway } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 import { settledServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
-import type { Style } from '../terminal-text.ts'
+import { type Style, visibleLine } from '../terminal-text.ts'
 import { unaskedServers, unaskedText } from '../unasked-servers.ts'
 
 interface ListFlags {
@@ -54,17 +54,20 @@ async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ..
   const screen = createScreen(context, flags)
   const { signal } = context
   const { server, risk, drift } = flags
-  const { tools, servers } = await withGateway(context, flags, async (client, age) => {
+  const { tools, others, servers } = await withGateway(context, flags, async (client, age) => {
     // An unknown server is a mistake and not an empty list.
     if (server !== undefined) await client.server(server, signal)
     // What was known of a server from before is on offer at once, but says nothing of what it has become.
     const servers = await (age === 'fresh' ? settledServers(client, signal) : client.servers(signal))
     const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFTED) }
-    return { tools: await matchingTools(client, { patterns, scope, signal }), servers }
+    const others = drift && patterns.length === 0 ? await client.driftedOffers(signal) : []
+    return { tools: await matchingTools(client, { patterns, scope, signal }), others, servers }
   })
-  if (screen.json) return screen.dataJson({ tools })
+  if (screen.json) return screen.dataJson({ tools, ...(others.length > 0 && { others }) })
+  for (const { name } of others) screen.say(`${visibleLine(name)} was changed by its server: sallyport tools accept`)
   for (const unasked of unaskedServers(servers))
     if (server === undefined || server === unasked.id) screen.say(unaskedText(unasked, EFFECT))
+  if (tools.length === 0 && others.length > 0) return
   if (tools.length === 0) return screen.say(nothing(flags))
   screen.table(COLUMNS, tools)
 }

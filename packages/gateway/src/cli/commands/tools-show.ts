@@ -46,6 +46,7 @@ function showTool(screen: Screen, tool: ToolDetail): void {
     { name: 'takes', value: takes(tool.definition.inputSchema) },
     { name: 'pin', value: pinText(tool) },
     { name: 'suspicious', value: lines(tool.findings.map(visibleLine)) },
+    { name: 'not accepted', value: lines(tool.doubts.map(visibleLine)) },
     { name: 'entries', value: lines(tool.entries.map(entryText)) ?? 'none: it is judged by what its name tells' },
   ])
   screen.data('\n')

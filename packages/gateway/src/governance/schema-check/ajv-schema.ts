@@ -1,8 +1,9 @@
-import { isJsonObject, isMultipleOf, type Json, type Violation } from '@sallyport/core'
+import { isJsonObject, isMultipleOf, type Json, type JsonObject, messageOf, type Violation } from '@sallyport/core'
 import { Ajv, type AnySchemaObject, type Options } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { violationsOf } from './ajv-violations.ts'
+import { type IsUsable, soundPart } from './sound-part.ts'
 
 /** What is wrong with a value; nothing where it fits. */
 export type FullCheck = (value: unknown) => readonly Violation[] | undefined
@@ -40,6 +41,93 @@ export function compileSchema(schema: Json): FullCheck {
       } catch {}
     }
     throw error
+  }
+}
+
+/** A schema, or as much of it as can be checked. */
+export interface CompiledSchema {
+  readonly check?: FullCheck
+  /** Why it could not be compiled as it is. */
+  readonly flaw?: string
+}
+
+/** So often a part that cannot be compiled is left out. */
+const MAX_LOSSES = 20
+
+/** Compiles a schema; where that fails, what is left of it without the parts that cannot be compiled. */
+export function compileWhatCanBe(schema: Json): CompiledSchema {
+  try {
+    return { check: compileSchema(schema) }
+  } catch (error) {
+    const flaw = messageOf(error)
+    return isJsonObject(schema) ? { ...compileSoundPart(schema), flaw } : { flaw }
+  }
+}
+
+function compileSoundPart(schema: JsonObject): CompiledSchema {
+  const dialect = dialectsOf(schema.$schema)[0] ?? '2020-12'
+  const lost = new Set<string>()
+  let met: string[] = []
+  const resolves = refResolver(schema)
+  const isUsable: IsUsable = (keyword, value, way) => {
+    const place = `/${way.join('/')}`
+    met.push(place)
+    if (keyword === '$schema' || (MISJUDGED as readonly string[]).includes(keyword) || lost.has(place)) return false
+    if (keyword === 'pattern') return isPattern(value)
+    if (keyword === 'patternProperties') return isJsonObject(value) && Object.keys(value).every(isPattern)
+    return keyword !== '$ref' || resolves(value)
+  }
+  for (let losses = 0; losses < MAX_LOSSES; losses++) {
+    met = []
+    const part = soundPart(schema, isUsable)
+    const judge = judgeOf(dialect)
+    try {
+      if (judge.validateSchema(part) === true) return { check: compileAs(dialect, part) }
+    } catch {
+      return {}
+    }
+    const flawed = keywordAt(judge.errors?.[0]?.instancePath ?? '', met)
+    if (flawed === undefined) return {}
+    lost.add(flawed)
+  }
+  return {}
+}
+
+/** The innermost keyword that a flaw is in: what is deeper is its value. */
+function keywordAt(pointer: string, keywords: readonly string[]): string | undefined {
+  const place = `${pointer.replaceAll('~1', '/').replaceAll('~0', '~')}/`
+  const around = keywords.filter((keyword) => place.startsWith(`${keyword}/`))
+  return around.sort((a, b) => b.length - a.length)[0]
+}
+
+function isPattern(value: Json): boolean {
+  try {
+    patternOf(String(value), 'u')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** References within the schema, by a plain pointer: all others are left to whoever wrote them. */
+function refResolver(schema: JsonObject): (value: Json) => boolean {
+  return (value) => {
+    if (typeof value !== 'string' || !value.startsWith('#')) return false
+    if (value === '#') return true
+    let at: Json | undefined = schema
+    for (const step of value.slice(2).split('/')) {
+      const name = decodeStep(step)
+      at = isJsonObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
+    }
+    return value.startsWith('#/') && (isJsonObject(at) || typeof at === 'boolean')
+  }
+}
+
+function decodeStep(step: string): string {
+  try {
+    return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return step
   }
 }
 

@@ -26,7 +26,7 @@ interface KnownSchema {
   readonly plain: PlainSchema | undefined
   /** Made when the thread is needed for it. */
   sent?: { readonly digest: string; readonly text: string }
-  /** Why it cannot be held to. */
+  /** Why no part of it can be checked. */
   unusable?: string
 }
 
@@ -83,7 +83,7 @@ export class ArgumentCheck {
     const fits = known.plain?.accepts(args)
     if (fits === true) return ALLOW
     if (fits === false) return invalid(violationsText(known.plain?.violations(args) ?? []))
-    return known.unusable === undefined ? this.#checkAside(known, schema, args) : notValidated(known.unusable)
+    return known.unusable === undefined ? this.#checkAside(known, schema, args) : uncheckable(known.unusable)
   }
 
   /** What is wrong with any value by a schema of the operator's: what cannot be told is wrong too. */
@@ -102,6 +102,24 @@ export class ArgumentCheck {
     })
     if (outcome.kind === 'fits') return undefined
     return outcome.kind === 'violated' ? outcome.says : `it could not be checked (${outcome.kind})`
+  }
+
+  /** Why arguments cannot be checked by a schema, or not wholly. At once where it is plain. */
+  schemaFlaw(schema: JsonObject): string | undefined | Promise<string | undefined> {
+    const known = this.#known.get(schema) ?? this.#learn(schema)
+    return known.plain === undefined ? this.#compileAside(known, schema) : undefined
+  }
+
+  async #compileAside(known: KnownSchema, schema: JsonObject): Promise<string | undefined> {
+    known.sent ??= sent(schema)
+    const { digest, text } = known.sent
+    const job = { digest, fate: digest, schema: text }
+    const first = await this.#lane.run(job)
+    // A busy machine is no fault of the schema's.
+    const outcome = first.kind === 'unusable' && first.final ? await this.#lane.run(job) : first
+    if (outcome.kind !== 'unusable') return undefined
+    if (outcome.final) known.unusable = outcome.why
+    return outcome.why
   }
 
   close(): Promise<void> {
@@ -125,7 +143,7 @@ export class ArgumentCheck {
       return unchecked(`they have ${value.length} characters, and ${MOST_CHARACTERS} can be checked.`)
     const outcome = await this.#lane.run({ digest, fate, schema: text, value })
     if (outcome.kind === 'excess') this.#resting.set(fate, this.#now() + this.#rest)
-    if (outcome.kind === 'unusable') known.unusable = outcome.why
+    if (outcome.kind === 'unusable' && outcome.final) known.unusable = outcome.why
     return verdictOf(outcome)
   }
 
@@ -148,7 +166,7 @@ function verdictOf(outcome: Outcome): Verdict {
     case 'violated':
       return invalid(outcome.says)
     case 'unusable':
-      return notValidated(outcome.why)
+      return uncheckable(outcome.why)
     case 'excess':
       return unchecked(`with its input schema that takes more than it may (${shown(outcome.why)}). ${REMEDY}`)
     case 'hopeless':
@@ -166,10 +184,10 @@ const invalid = (says: string): Verdict => ({
   reason: `The arguments do not match the input schema of the tool: ${says}.`,
 })
 
-/** Many servers describe their tools not quite right. What they get they judge themselves, as they would without us. */
-const notValidated = (why: string): Verdict => ({
-  outcome: 'allow',
-  reason: `not validated, since the input schema cannot be used: ${shown(why)}`,
+/** Whatever could be checked is right. The rest a person has to look at. */
+const uncheckable = (why: string): Verdict => ({
+  outcome: 'ask',
+  reason: `A person has to approve it: its arguments cannot be checked, since its input schema cannot be used (${shown(why)}).`,
 })
 
 /** Nobody knows whether the arguments are right, and whoever made it so may have meant to: the call is not made. */

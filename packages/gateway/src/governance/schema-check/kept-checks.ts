@@ -1,4 +1,4 @@
-import type { FullCheck } from './ajv-schema.ts'
+import type { CompiledSchema } from './ajv-schema.ts'
 
 /** What is compiled takes some forty times the room of its text. */
 const MOST_CHARACTERS = 2_000_000
@@ -6,19 +6,19 @@ const MOST_CHECKS = 500
 
 /** Compiled schemas by digest. Those that were not needed for longest make room. */
 export class KeptChecks {
-  readonly #checks = new Map<string, { readonly check: FullCheck; readonly size: number }>()
+  readonly #checks = new Map<string, { readonly compiled: CompiledSchema; readonly size: number }>()
   #size = 0
 
-  get(digest: string): FullCheck | undefined {
+  get(digest: string): CompiledSchema | undefined {
     const kept = this.#checks.get(digest)
     if (kept === undefined) return undefined
     this.#checks.delete(digest)
     this.#checks.set(digest, kept)
-    return kept.check
+    return kept.compiled
   }
 
-  keep(digest: string, check: FullCheck, size: number): void {
-    this.#checks.set(digest, { check, size })
+  keep(digest: string, compiled: CompiledSchema, size: number): void {
+    this.#checks.set(digest, { compiled, size })
     this.#size += size
     for (const [oldest, kept] of this.#checks) {
       if (this.#checks.size <= MOST_CHECKS && this.#size <= MOST_CHARACTERS) return

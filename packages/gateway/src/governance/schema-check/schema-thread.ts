@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { messageOf, violationsText } from '@sallyport/core'
-import { compileSchema, type FullCheck } from './ajv-schema.ts'
-import { type Job, type Outcome, READY } from './job.ts'
+import { type CompiledSchema, compileSchema, compileWhatCanBe } from './ajv-schema.ts'
+import { COMPILED, type Job, type Outcome, READY } from './job.ts'
 import { KeptChecks } from './kept-checks.ts'
 
 /** The program of the thread in which foreign schemas and patterns run: it answers one job after the other, or is ended. */
@@ -12,24 +12,27 @@ parentPort?.on('message', (job: Job) => parentPort?.postMessage(answer(job)))
 parentPort?.postMessage(READY)
 
 function answer(job: Job): Outcome {
+  const known = kept.get(job.digest) ?? compile(job)
+  if (job.value === undefined) return known.flaw === undefined ? { kind: 'fits' } : unusable(known)
+  if (known.check === undefined) return unusable(known)
   try {
-    const check = kept.get(job.digest) ?? compile(job)
-    if (typeof check !== 'function') return check
-    const violations = check(JSON.parse(job.value))
-    return violations === undefined ? { kind: 'fits' } : { kind: 'violated', says: violationsText(violations) }
+    const violations = known.check(JSON.parse(job.value))
+    if (violations !== undefined) return { kind: 'violated', says: violationsText(violations) }
+    return known.flaw === undefined ? { kind: 'fits' } : unusable(known)
   } catch (error) {
     // A schema that leads to itself, or a value as deep as that.
     return { kind: 'excess', why: messageOf(error) }
   }
 }
 
-function compile({ digest, schema }: Job): FullCheck | Outcome {
-  try {
-    const check = compileSchema(JSON.parse(schema))
-    kept.keep(digest, check, schema.length)
-    return check
-  } catch (error) {
-    if (error instanceof RangeError) throw error
-    return { kind: 'unusable', why: messageOf(error) }
-  }
+const unusable = ({ check, flaw = '' }: CompiledSchema): Outcome => ({
+  ...{ kind: 'unusable', why: flaw },
+  ...(check === undefined && { final: true }),
+})
+
+function compile({ digest, schema }: Job): CompiledSchema {
+  const compiled = compileWhatCanBe(JSON.parse(schema))
+  kept.keep(digest, compiled, schema.length)
+  parentPort?.postMessage(COMPILED)
+  return compiled
 }

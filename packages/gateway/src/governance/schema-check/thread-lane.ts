@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { type Job, type Outcome, READY } from './job.ts'
+import { COMPILED, type Job, type Outcome, READY } from './job.ts'
 
 export interface LaneOptions {
   /** The built program of the thread. */
@@ -31,6 +31,8 @@ export class ThreadLane {
   readonly #ending = new Set<Promise<unknown>>()
   #worker: Worker | undefined
   #isReady = false
+  /** Schemas that the thread of this moment has compiled. */
+  #compiled = new Set<string>()
   #isClosed = false
   #current: Pending | undefined
   #timer: NodeJS.Timeout | undefined
@@ -65,7 +67,7 @@ export class ThreadLane {
     const [next] = this.#waiting.splice(Math.max(first, 0), 1)
     if (next === undefined) return
     this.#current = next
-    this.#limit(this.#options.budget, () => this.#exceed(`it took longer than ${this.#options.budget} ms`))
+    this.#limitJob()
     this.#worker.postMessage(next.job)
   }
 
@@ -81,7 +83,8 @@ export class ThreadLane {
     })
     this.#worker = worker
     this.#isReady = false
-    worker.on('message', (said: Outcome | typeof READY) => this.#hear(worker, said))
+    this.#compiled = new Set()
+    worker.on('message', (said: Outcome | typeof READY | typeof COMPILED) => this.#hear(worker, said))
     // It ends after an error; that it ended is what counts.
     let trouble = 'it ended'
     worker.on('error', (error) => {
@@ -93,12 +96,23 @@ export class ThreadLane {
     this.#limit(START_BUDGET, () => this.#lose(worker, `it did not start within ${START_BUDGET} ms`))
   }
 
-  #hear(worker: Worker, said: Outcome | typeof READY): void {
+  #hear(worker: Worker, said: Outcome | typeof READY | typeof COMPILED): void {
     if (worker !== this.#worker) return
     this.#unlimit()
+    if (said === COMPILED) return this.#beginCheck()
     if (said === READY) this.#isReady = true
     else this.#settle(said)
     this.#proceed()
+  }
+
+  /** The value has a time of its own: a schema that compiles slowly is another fault than one that checks slowly. */
+  #beginCheck(): void {
+    if (this.#current !== undefined) this.#compiled.add(this.#current.job.digest)
+    this.#limitJob()
+  }
+
+  #limitJob(): void {
+    this.#limit(this.#options.budget, () => this.#exceed(`it took longer than ${this.#options.budget} ms`))
   }
 
   #settle(outcome: Outcome): void {
@@ -129,8 +143,9 @@ export class ThreadLane {
   }
 
   #exceed(why: string): void {
+    const isCompiled = this.#current !== undefined && this.#compiled.has(this.#current.job.digest)
     this.#drop()
-    this.#settle({ kind: 'excess', why })
+    this.#settle(isCompiled ? { kind: 'excess', why } : { kind: 'unusable', why: `to compile it: ${why}`, final: true })
     this.#proceed()
   }
 

@@ -50,6 +50,10 @@ function indentAt(text: string, start: number): number {
 /** Where a line begins; the end of the text for the line after the last. */
 export const startOf = ({ starts, text }: LinedText, line: number): number => starts[line] ?? text.length
 
+/** How many characters there are from each of these lines to the next of them; the last one goes to the end. */
+export const lineSizes = (source: LinedText, lines: readonly number[]): readonly number[] =>
+  lines.map((line, at) => startOf(source, lines[at + 1] ?? source.starts.length) - startOf(source, line))
+
 export const indentOf = ({ indents }: LinedText, line: number): number => indents[line] ?? BLANK
 
 /** A line without the line break, and without so many characters at its beginning. */

@@ -60,6 +60,10 @@ export function entryLines(entry: NewEntry, step: string): readonly string[] {
   return [...remarks(entry), `${keyText(entry.name)}:`, ...fields.map((field) => step + field)]
 }
 
+/** How many characters it takes, its blank line among them. */
+export const sizeOfEntry = (entry: NewEntry): number =>
+  entryLines(entry, '  ').reduce((size, line) => size + line.length + 3, 1)
+
 function remarks({ discoveredAt, description = '', findings }: NewEntry): readonly string[] {
   const about = commentText(description, MAX_DESCRIPTION)
   const more = findings.length - MAX_FINDINGS

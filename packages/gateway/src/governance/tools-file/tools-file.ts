@@ -1,6 +1,7 @@
 export { appendEntries } from './append-entries.ts'
 export type { FileIssue } from './file-issue.ts'
-export type { NewEntry } from './new-entry.ts'
+export { lineSizes } from './lined-text.ts'
+export { type NewEntry, sizeOfEntry } from './new-entry.ts'
 export { type Parsing, parseFile } from './parsed-file.ts'
 export { readToolsFile, type ToolsFileReading } from './read-tools-file.ts'
 export { type FieldChange, setField } from './set-field.ts'

@@ -12,6 +12,7 @@ import { explainRoutes } from './explain.ts'
 import { invalidInput } from './invalid-input.ts'
 import { loginLinkRoutes } from './login-links.ts'
 import { modeRoutes } from './mode.ts'
+import { offerRoutes } from './offers.ts'
 import { documentRoutes } from './openapi-document.ts'
 import { profileRoutes } from './profiles.ts'
 import { type ApiEnv, operatorOf } from './routes.ts'
@@ -32,6 +33,7 @@ export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
+export type { OfferDetail, OfferView } from './offers.ts'
 export type { Savings, SavingsBy } from './savings.ts'
 export type { ServerView } from './server-view.ts'
 export type { Status } from './status.ts'
@@ -60,6 +62,7 @@ export function createApi(context: AdminContext) {
     .route('/api', statusRoutes(context))
     .route('/api', serverRoutes(context))
     .route('/api', toolRoutes(context))
+    .route('/api', offerRoutes(context))
     .route('/api', toolsFileRoutes(context))
     .route('/api', profileRoutes(context))
     .route('/api', callRoutes(context))

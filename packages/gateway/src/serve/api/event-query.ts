@@ -33,6 +33,8 @@ const TYPES: Readonly<Record<EventType, true>> = {
   TOOLS_FILE_REJECTED: true,
   PIN_CHANGED: true,
   DEFINITION_DRIFTED: true,
+  DEFINITION_SUSPICIOUS: true,
+  FINDINGS_ACCEPTED: true,
   LOG_TRIMMED: true,
   LOG_REPAIRED: true,
   LOG_RESUMED: true,

@@ -36,6 +36,7 @@ export const toolSchema = z
     written: z.boolean().openapi({ description: 'Whether tools.yaml has an entry for just this tool.' }),
     pin: z.enum(PIN_STATES).openapi({ description: '`changed`: it is not what was reviewed, and cannot be called.' }),
     findings: z.array(z.string()).openapi({ description: 'What is suspicious about its definition.' }),
+    doubts: z.array(z.string()).openapi({ description: 'Findings that nobody has accepted: each call asks.' }),
     decidedBy: decisionSchema.shape.decidedBy.openapi({ description: 'Why it is not offered, or not without asking.' }),
   })
   .openapi('Tool')
@@ -89,18 +90,19 @@ function tokensOf({ wire, definition }: Offer): number {
   return tokens
 }
 
-function governedView({ policy, entries, isWritten, pin, findings }: ReviewedTool) {
+function governedView({ policy, entries, isWritten, pin, findings, doubts }: ReviewedTool) {
   const { risk } = policy
   const isEntry = entries.some(({ fields }) => fields.riskLevel !== undefined)
   return {
     risk: risk.value,
     permission: [...policy.permission.value],
-    requiresApproval: policy.requiresApproval.value,
+    requiresApproval: policy.requiresApproval.value || doubts.length > 0,
     allowedInModes: [...policy.allowedInModes.value],
     source: risk.rule === undefined ? SOURCES[2] : SOURCES[isEntry ? 0 : 1],
     written: isWritten,
     pin,
     findings: [...findings],
+    doubts: [...doubts],
   }
 }
 

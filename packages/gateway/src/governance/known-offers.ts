@@ -1,0 +1,130 @@
+import {
+  type Finding,
+  findOtherTools,
+  findPoison,
+  INSPECTION_VERSION,
+  type JsonObject,
+  type Neighbours,
+} from '@sallyport/core'
+import type { OfferRecord, OfferRecords } from '../store/store.ts'
+import { type Pinnable, pinOf } from './definition-pin.ts'
+
+/** What the record of an offer is found by. */
+interface OfferKey {
+  readonly kind: string
+  readonly server: string
+  readonly name: string
+}
+
+type InspectedOffer = OfferKey & Pinnable
+
+/** As many as one list of a server can have. A server that makes up more fills its own room and nobody else's. */
+const MAX_RECORDS = 20_000
+
+/** What is remembered of everything that servers offer, whether tools.yaml has an entry for it or not. */
+export class KnownOffers {
+  readonly #records: OfferRecords
+  readonly #maxRecords: number
+  readonly #servers = new Map<string, Map<string, OfferRecord>>()
+  readonly #counts = new Map<string, number>()
+
+  constructor(records: OfferRecords, maxRecords = MAX_RECORDS) {
+    this.#records = records
+    this.#maxRecords = maxRecords
+  }
+
+  find({ server, kind, name }: OfferKey): OfferRecord | undefined {
+    return this.#of(server).get(keyOf(kind, name))
+  }
+
+  /** Every digest that a record is about. */
+  get pins(): readonly string[] {
+    return [...this.#servers.values()].flatMap((records) => [...records.values()].flatMap(({ pin }) => pin || []))
+  }
+
+  /** Whether a server has as many of a kind as can be remembered. */
+  isFull(server: string, kind: string): boolean {
+    this.#of(server)
+    return (this.#counts.get(keyOf(server, kind)) ?? 0) >= this.#maxRecords
+  }
+
+  /** Remembers them, as far as there is room. False: they are in memory, but could not be stored. */
+  save(server: string, records: readonly OfferRecord[]): boolean {
+    if (records.length === 0) return true
+    const taken = records.filter((record) => {
+      const hasRoom = this.find({ server, ...record }) !== undefined || !this.isFull(server, record.kind)
+      if (hasRoom) this.#set(server, record)
+      return hasRoom
+    })
+    return this.#records.save(server, taken)
+  }
+
+  /** Remembers what a person accepted, for which there is always room. False: it could not be stored. */
+  put(server: string, record: OfferRecord): boolean {
+    this.#set(server, record)
+    return this.#records.save(server, [record])
+  }
+
+  #set(server: string, record: OfferRecord): void {
+    const known = this.#of(server)
+    const key = keyOf(record.kind, record.name)
+    if (!known.has(key)) this.#count(server, record.kind)
+    known.set(key, record)
+  }
+
+  #of(server: string): Map<string, OfferRecord> {
+    const known = this.#servers.get(server)
+    if (known !== undefined) return known
+    const records = new Map<string, OfferRecord>()
+    this.#servers.set(server, records)
+    for (const record of this.#records.load(server)) {
+      records.set(keyOf(record.kind, record.name), record)
+      this.#count(server, record.kind)
+    }
+    return records
+  }
+
+  #count(server: string, kind: string): void {
+    const key = keyOf(server, kind)
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
+}
+
+const keyOf = (one: string, other: string): string => `${one} ${other}`
+
+/** By which rules, and of which definition, something was found. */
+export const inspectionOf = (offer: InspectedOffer): string => `${INSPECTION_VERSION} ${pinOf(offer)}`
+
+const inspected = new WeakMap<JsonObject, readonly Finding[]>()
+
+/** What its own definition holds that a person should look at; from its record where that is about this very definition. */
+export function findingsIn(offer: InspectedOffer, record: OfferRecord | undefined): readonly Finding[] {
+  if (record !== undefined && record.inspected === inspectionOf(offer)) return record.findings
+  return inspect(offer)
+}
+
+/** The same without a record. */
+export function inspect({ original }: InspectedOffer): readonly Finding[] {
+  const known = inspected.get(original)
+  if (known !== undefined) return known
+  const findings = findPoison(original)
+  inspected.set(original, findings)
+  return findings
+}
+
+const ofNeighbours = new WeakMap<
+  JsonObject,
+  { readonly neighbours: Neighbours; readonly findings: readonly Finding[] }
+>()
+
+/** What it says of other servers' tools: looked for again when others are there. */
+export function neighbourFindings(
+  { server, name, original }: InspectedOffer,
+  neighbours: Neighbours,
+): readonly Finding[] {
+  const known = ofNeighbours.get(original)
+  if (known?.neighbours === neighbours) return known.findings
+  const findings = findOtherTools(original, { server, name, ...neighbours })
+  ofNeighbours.set(original, { neighbours, findings })
+  return findings
+}

@@ -1,0 +1,117 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { SallyportError } from '@sallyport/core'
+import { type Offer, reviewName } from '../../catalog/catalog.ts'
+import { PIN_STATES } from '../../pipeline/pipeline.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { definitionSchema, definitionView } from './definition-view.ts'
+import { untilKnown } from './find-tool.ts'
+import { inputOf } from './invalid-input.ts'
+import { looseObject } from './loose-object.ts'
+import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
+
+const KINDS = ['prompt', 'resource', 'template', 'instructions'] as const
+
+const offerSchema = z
+  .object({
+    name: z.string().openapi({
+      description: 'As `server/prompts/name`, `server/resources/uri`, `server/templates/…` or `server/instructions`.',
+    }),
+    kind: z.enum(KINDS),
+    server: z.string(),
+    pin: z
+      .enum(PIN_STATES)
+      .openapi({ description: '`changed`: it is not what was first seen or accepted, and is refused.' }),
+    findings: z.array(z.string()).openapi({ description: 'What is suspicious about it.' }),
+    doubts: z.array(z.string()).openapi({ description: 'Findings that nobody has accepted: each use asks.' }),
+  })
+  .openapi('Offer')
+
+const offerDetailSchema = offerSchema
+  .extend({
+    definition: looseObject.openapi({ description: 'As its server wrote it.' }),
+    review: definitionSchema,
+  })
+  .openapi('OfferDetail')
+
+export type OfferView = z.infer<typeof offerSchema>
+export type OfferDetail = z.infer<typeof offerDetailSchema>
+
+const listQuery = inputOf({
+  server: z.string().optional(),
+  pin: z
+    .enum(['changed'])
+    .optional()
+    .openapi({ description: 'Only those that are not what was first seen or accepted.' }),
+})
+
+const named = inputOf({ name: z.string().max(5_000) })
+
+const listOffers = createRoute({
+  method: 'get',
+  path: '/offers',
+  summary: 'Prompts, resources, templates and instructions of all servers',
+  request: { query: listQuery },
+  responses: { 200: jsonOf(z.object({ offers: z.array(offerSchema) }), 'Those that match.'), ...PROBLEMS },
+})
+
+const getOffer = createRoute({
+  method: 'get',
+  path: '/offers/{name}',
+  summary: 'One of them, and what its server changed since it was first seen or accepted',
+  request: { params: named },
+  responses: { 200: jsonOf(offerDetailSchema, 'Its definition and its review.'), ...PROBLEMS },
+})
+
+const acceptBody = inputOf({
+  pin: z.string().max(200).openapi({ description: '`review.now` of what was shown to whoever accepts it.' }),
+  via: viaField,
+})
+
+const acceptOffer = createRoute({
+  method: 'post',
+  path: '/offers/{name}/accept',
+  summary: 'Accept it as it is now, with what was found in it',
+  request: { params: named, body: { required: true, content: { 'application/json': { schema: acceptBody } } } },
+  responses: { 200: jsonOf(offerDetailSchema, 'As it is then.'), ...PROBLEMS },
+})
+
+export const offerRoutes = (context: AdminContext) =>
+  createRoutes()
+    .openapi(listOffers, async (c) => {
+      await untilKnown(context)
+      const { server, pin } = c.req.valid('query')
+      const all = context.review.others().filter((offer) => server === undefined || offer.server === server)
+      const offers = all.map((offer) => offerView(context, offer)).filter((view) => !pin || view.pin === pin)
+      return c.json({ offers }, 200)
+    })
+    .openapi(getOffer, async (c) =>
+      c.json(offerDetail(context, await findOffer(context, c.req.valid('param').name)), 200),
+    )
+    .openapi(acceptOffer, async (c) => {
+      const offer = await findOffer(context, c.req.valid('param').name)
+      const { pin: shown, via } = c.req.valid('json')
+      await context.review.accept(offer, { shown, via, by: operatorOf(c.env).user })
+      return c.json(offerDetail(context, offer), 200)
+    })
+
+async function findOffer(context: AdminContext, name: string): Promise<Offer> {
+  await untilKnown(context)
+  const offer = context.review.others().find((one) => reviewName(one) === name)
+  if (offer !== undefined) return offer
+  throw new SallyportError('RESOURCE_UNKNOWN', `No server offers "${name}".`, {
+    hint: 'Names are server/prompts/name, server/resources/uri, server/templates/uriTemplate and server/instructions.',
+  })
+}
+
+function offerView({ review }: AdminContext, offer: Offer): OfferView {
+  const { pin, findings, doubts } = review.of(offer)
+  const { server } = offer
+  const kind = offer.kind as OfferView['kind']
+  return { name: reviewName(offer), kind, server, pin, findings: [...findings], doubts: [...doubts] }
+}
+
+const offerDetail = (context: AdminContext, offer: Offer): OfferDetail => ({
+  ...offerView(context, offer),
+  definition: offer.original,
+  review: definitionView(context.review.definitionOf(offer)),
+})
