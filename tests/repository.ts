@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-const NOT_OURS = new Set(['node_modules', 'dist', 'ui', 'coverage', '.git', '.sallyport-demo'])
+const NOT_OURS = new Set(['node_modules', 'dist', 'ui', 'coverage', '.git', '.sallyport-demo', '.stryker'])
 
 /** The paths of all files below a folder of the repository, from its root. What is built or installed is left out. */
 export function filesBelow(folder: string): readonly string[] {

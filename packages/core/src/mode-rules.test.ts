@@ -41,7 +41,10 @@ const stateOf = (mode: Mode, policies: Policies = {}): ModeState => ({
       { line: 50, ...(allowedCategories && { allowedCategories }) },
     ]),
   ),
-  categories: new Map([['deploy', { line: 60, requiresApprovalInModes: ['ALERT', 'DEGRADED'] }]]),
+  categories: new Map([
+    ['deploy', { line: 60, requiresApprovalInModes: ['ALERT', 'DEGRADED'] }],
+    ['described', { line: 61, description: 'and nothing else' }],
+  ]),
   file: FILE,
 })
 
@@ -89,11 +92,26 @@ describe('a refusal', () => {
     expect(refusedIn('NORMAL', { allowed: [] })).toMatchObject({
       reason: 'The mode is NORMAL: allowed_in_modes of this tool is empty: it is never called.',
     })
-    expect(refusedIn('NORMAL', { forbidden: ['NORMAL'] })).toMatchObject({ rule: { file: FILE, line: 2 } })
-    expect(refusedIn('RECOVERY', { permission: ['WRITE'] })).toMatchObject({ rule: { file: FILE, line: 3 } })
-    expect(refusedIn('LOCKDOWN', { permission: ['WRITE'] })).toMatchObject({ rule: { file: FILE, line: 3 } })
+    expect(refusedIn('RECOVERY', { allowed: ['NORMAL', 'ALERT'], permission: ['WRITE'] })).toMatchObject({
+      reason: 'The mode is RECOVERY: only READ tools are left.',
+      rule: { file: FILE, line: 3 },
+    })
+    expect(refusedIn('DEGRADED', { allowed: ['NORMAL', 'ALERT'] })).toMatchObject({
+      reason: 'The mode is DEGRADED: this tool can be called in NORMAL, ALERT only (line 1).',
+    })
+    expect(refusedIn('NORMAL', { forbidden: ['NORMAL'] })).toMatchObject({
+      reason: 'The mode is NORMAL: forbidden_in_modes of this tool names it.',
+      rule: { file: FILE, line: 2 },
+    })
+    expect(refusedIn('LOCKDOWN', { permission: ['WRITE'] })).toMatchObject({
+      reason: 'The mode is LOCKDOWN: only READ tools marked `essential` are left.',
+      rule: { file: FILE, line: 3 },
+    })
     expect(refusedIn('LOCKDOWN', {})).toMatchObject({ rule: { file: FILE, line: 4 } })
-    expect(refusedIn('ALERT', {}, { ALERT: [], NORMAL: ['mcp'] })).toMatchObject({ rule: { file: FILE, line: 50 } })
+    expect(refusedIn('ALERT', {}, { ALERT: [], NORMAL: ['mcp'] })).toMatchObject({
+      reason: 'The mode is ALERT: its policy leaves no tools of the category mcp.',
+      rule: { file: FILE, line: 50 },
+    })
   })
 
   it('says why the mode is in force, when somebody said so', () => {
@@ -128,6 +146,7 @@ describe('the categories of a mode', () => {
   it('are all left by a mode without a policy, and by a policy without a list', () => {
     expect(openIn({ category: 'mcp' }, { ALERT: ['mcp'], NORMAL: undefined })).toContain('NORMAL')
     expect(openIn({ category: 'mcp' }, { ALERT: ['mcp'] })).toContain('DEGRADED')
+    expect(openIn({ category: 'mcp' }, { DEGRADED: undefined, ALERT: ['other'] })).toContain('ALERT')
   })
 
   it('can be narrowed in LOCKDOWN and RECOVERY too, and open nothing there', () => {
@@ -162,6 +181,7 @@ describe('approval', () => {
     ],
     ['is needed in those that the category names', { category: given('deploy') }, ['ALERT', 'DEGRADED', 'LOCKDOWN']],
     ['is not needed for a category nobody described', { category: given('other') }, ['LOCKDOWN']],
+    ['is not needed for a category of which nothing else is said', { category: given('described') }, ['LOCKDOWN']],
   ])('%s', (_title, written, modes) => {
     expect(neededIn(written)).toEqual(modes)
   })
@@ -169,7 +189,17 @@ describe('approval', () => {
   it('points at whoever wants it', () => {
     const inAlert = (written: Partial<ApprovalTraits>) => approvalNeeded(traits(written), stateOf('ALERT'))
     expect(inAlert({ requiresApproval: at(true, 5) })).toEqual(at(true, 5))
-    expect(inAlert({ requiresApprovalInModes: at(['ALERT'], 6) }).rule).toEqual({ file: FILE, line: 6 })
+    expect(inAlert({ requiresApprovalInModes: at(['ALERT'], 6) })).toEqual({
+      value: true,
+      reason: 'This tool needs approval while the mode is ALERT.',
+      rule: { file: FILE, line: 6 },
+    })
+    const both = { requiresApproval: at(true, 5), requiresApprovalInModes: at<readonly Mode[]>(['ALERT'], 6) }
+    expect(inAlert(both)).toEqual(at(true, 5))
+    expect(approvalNeeded(traits(), stateOf('LOCKDOWN'))).toEqual({
+      value: true,
+      reason: 'In LOCKDOWN every call needs approval.',
+    })
     expect(inAlert({ category: given('deploy') })).toEqual({
       value: true,
       reason: 'Tools of the category deploy need approval while the mode is ALERT.',

@@ -52,4 +52,12 @@ describe('the gateway by itself', () => {
     expect(transitionFlaw(from, to, 'automatic') === undefined).toBe(goes)
     expect(isStricter(to, from)).toBe(STRICTER[from].includes(to))
   })
+
+  it('leaves it to a person to relax the mode, and says so', () => {
+    expect(transitionFlaw('ALERT', 'NORMAL', 'automatic')).toMatchObject({
+      code: 'MODE_REFUSED',
+      message: 'The mode can only get stricter by itself; NORMAL is not, after ALERT.',
+      hint: 'A person can relax it: `sallyport mode`.',
+    })
+  })
 })

@@ -41,5 +41,5 @@ function rank(sensitivity: Sensitivity): number {
 
 function shown(written: unknown): string {
   if (typeof written === 'string') return quoteText(written, 40)
-  return written === null || typeof written === 'object' ? 'not a text' : String(written)
+  return typeof written === 'object' ? 'not a text' : String(written)
 }
