@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { ALL, HttpSession } from './asked-client.ts'
 import { type FloodBench, type Message, openFlood } from './flood-bench.ts'
 import { type HostileModel, type Mischief, openHostileModel, sayCalls } from './hostile-model.ts'
 import { modernRequest } from './mcp-client.ts'
@@ -112,6 +113,32 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
       const { message } = await client.request('tools/call', { name: 'db_flood', arguments: { last_words: HOSTILE } })
       expect(JSON.stringify(message)).toMatch(code)
       expect(JSON.stringify(message)).not.toContain('Ignore')
+    }
+  })
+
+  it('lets nothing through of what a server says while the call runs: progress, logs and questions', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string' } } }
+    const messages = [{ role: 'user', content: { type: 'text', text: HOSTILE } }]
+    const beside = [
+      { method: 'notifications/progress', params: { progressToken: 'TOKEN', progress: 1, total: 3, message: HOSTILE } },
+      { method: 'notifications/message', params: { level: 'emergency', logger: HOSTILE, data: HOSTILE } },
+      { id: 901, method: 'elicitation/create', params: { message: HOSTILE, requestedSchema: schema } },
+      { id: 902, method: 'sampling/createMessage', params: { maxTokens: 5, messages } },
+    ]
+    for (const closed of [{ type: 'object', required: ['price'] }, undefined]) {
+      const { gateway } = await openBefore((_, response) => sayCalls(response, []), {
+        ...{ strategy: 'extract', ...(closed && { returns: closed }) },
+      })
+      const headers = { authorization: `Bearer ${gateway.token('operator')}` }
+      const session = await HttpSession.open(gateway.mcp, ALL, headers)
+      const asked = { name: 'db_flood', arguments: { kind: 'log', count: 1, beside }, _meta: { progressToken: 'mine' } }
+      const told = await session.converse(asked, () => ({ error: { code: -1, message: 'No.' } }))
+      const heard = [...told.questions, ...told.notifications]
+      const words = heard.filter((message) => JSON.stringify(message).includes('Ignore')).map(({ method }) => method)
+      // Without a quarantine each of them arrives, which proves that they were sent at all.
+      expect(words.sort()).toEqual(closed ? [] : beside.map(({ method }) => method).sort())
+      expect(heard.map(({ params }) => params)).toContainEqual(expect.objectContaining({ progress: 1, total: 3 }))
+      expect(JSON.stringify(told.answer).includes('Ignore')).toBe(false)
     }
   })
 

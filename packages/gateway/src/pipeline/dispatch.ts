@@ -12,6 +12,8 @@ export interface Manner {
   readonly limit: CallLimit | undefined
   /** An entry lets keys and tokens pass. */
   readonly mayTellSecrets: boolean
+  /** Only values of a schema go back (ISO-11). */
+  readonly isQuarantined: boolean
   /** Once its server is there, where that took time. */
   readonly look: UpstreamRequest['look']
 }
@@ -25,7 +27,7 @@ export function dispatch(call: Call, server: Upstream | undefined, manner: Manne
   // An async function would cost each call more than all that it does here.
   return asking(call, server, manner).then(
     ({ frame, era }) => {
-      if (isFinal(call, frame, era)) return { kind: 'frame', frame, era }
+      if (manner.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era }
       return converse(call, server, { frame, manner }).catch((error: unknown) => failed(call, error))
     },
     (error: unknown) => failed(call, error),
@@ -44,7 +46,7 @@ function asking(call: Call, server: Upstream, manner: Manner): Promise<UpstreamR
 function requestOf(
   call: Call,
   params: JsonObject,
-  { ask, askStanding, limit, mayTellSecrets, look }: Manner,
+  { ask, askStanding, limit, mayTellSecrets, isQuarantined, look }: Manner,
 ): UpstreamRequest {
   // Written out: every call passes here, and spreading costs more than all the rest.
   return {
@@ -60,12 +62,19 @@ function requestOf(
     askStanding,
     limit,
     cancellation: call.cancellation,
-    onProgress: call.onProgress,
+    onProgress: isQuarantined ? withoutWords(call.onProgress) : call.onProgress,
     mayTellSecrets,
+    isQuarantined,
     look,
     subscription: call.subscription,
   }
 }
+
+/** How far it is, without what the server says of that. */
+const withoutWords = (tell: Call['onProgress']): Call['onProgress'] =>
+  tell &&
+  (({ progress, total }) =>
+    tell({ ...(typeof progress === 'number' && { progress }), ...(typeof total === 'number' && { total }) }))
 
 /** A client that cannot be asked in between is told itself what the server still needs. */
 const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>

@@ -1,6 +1,7 @@
 import { type Decision, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
+import { isQuarantined } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -262,7 +263,9 @@ export class Pipeline {
    * in its answer is judged before the client gets to see it.
    */
   async #heed(trial: Trial, answer: Answer): Promise<Answer> {
-    const { call } = trial.case
+    const { call, rules } = trial.case
+    // What a server asks in a quarantine is withheld with the rest of its words.
+    if (isQuarantined(rules.returns.plan)) return answer
     if (answer.kind !== 'frame' || !isRefusal(answer)) return this.#asked.inAnswer(call, answer)
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
     const refusal = (isDocker ? dockerRefusal(answer) : undefined) ?? refusedPages(answer.frame)
@@ -272,9 +275,10 @@ export class Pipeline {
   }
 
   /** What a server asks of the client of a call is judged and recorded as the call itself is. */
-  #mannerOf(call: Call, { limit, policy }: ToolRules, { look }: SecondLook): Manner {
+  #mannerOf(call: Call, { limit, policy, returns }: ToolRules, { look }: SecondLook): Manner {
     const mayTellSecrets = policy.secrets.value === 'allow'
-    return { ask: this.#asked.during(call), askStanding: this.#asked.outside(call), limit, mayTellSecrets, look }
+    const asking = { ask: this.#asked.during(call), askStanding: this.#asked.outside(call) }
+    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(returns.plan), look }
   }
 
   /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */

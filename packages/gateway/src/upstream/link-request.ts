@@ -36,6 +36,8 @@ export interface LinkRequest {
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /** An entry lets keys and tokens pass, also in what the server tells while it runs. */
   readonly mayTellSecrets?: boolean | undefined
+  /** Only values of a schema go back to its client: no words of the server's reach it, while it runs or later. */
+  readonly isQuarantined?: boolean | undefined
   /** Under which id it goes out: what the server says of it refers to that. */
   readonly onSent?: (id: number) => void
 }

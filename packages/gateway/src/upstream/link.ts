@@ -95,6 +95,8 @@ export class Link {
   /** What the server declared. */
   #capabilities: JsonObject = {}
   #usedAt = performance.now()
+  /** It carried a quarantined call: what the server says outside of calls may be about that. */
+  #hasQuarantined = false
   #closedBecause: string | undefined
   /** Until then a call that was given up may still be carried out, and speak. */
   #lingersUntil = 0
@@ -155,6 +157,7 @@ export class Link {
   call(request: LinkRequest, patience: Patience): Promise<UpstreamReply> {
     if (this.#closedBecause !== undefined) return Promise.reject(gone(this.#closedBecause))
     const { cancellation } = request
+    if (request.isQuarantined) this.#hasQuarantined = true
     if (cancellation?.reason !== undefined) return Promise.reject(callCancelled(cancellation.reason))
     // Who waits for the next answer has got the one before, where nobody else waits.
     if (deadBuffers.areMany && this.inFlight === 0) deadBuffers.free()
@@ -238,6 +241,7 @@ export class Link {
     const method = String(message.method)
     if (method === 'notifications/elicitation/complete') return this.#pageClosed(message)
     const calls = this.#callsOf(during)
+    if (this.#isQuarantined(calls)) return
     const client = this.#lastOf(calls)?.client ?? this.#speaker.client
     const isAgreed =
       method === 'notifications/message' || mayNotify(method, client?.capabilities ?? {}, this.#capabilities)
@@ -263,6 +267,11 @@ export class Link {
 
   #refuseRequest(id: string | number, message: string): void {
     this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message } }))
+  }
+
+  #isQuarantined(calls: readonly number[]): boolean {
+    if (!this.#hasQuarantined) return false
+    return calls.length === 0 || calls.some((id) => this.#exchanges.get(id)?.request.isQuarantined)
   }
 
   /** Where it may be about one of several, each of them has to allow it. */
@@ -336,7 +345,8 @@ export class Link {
     const client = request?.client ?? standing
     if (!client) return undefined
     // Only through whoever judges and records it: a client's own `ask` does neither.
-    const ask = (request?.client ? request.ask : this.#speaker.ask) ?? nobodyAsks
+    const usual = (request?.client ? request.ask : this.#speaker.ask) ?? nobodyAsks
+    const ask = this.#isQuarantined(calls) ? rootsOnly(usual) : usual
     const waiting = calls.map((id) => this.#exchanges.get(id))
     return { client, ask, waiting, onAnswered: (question) => this.#pages.noteQuestion(question, client) }
   }
@@ -390,5 +400,11 @@ export class Link {
 
 /** Something with a method that is an answer as well is no request: who asks does not answer. */
 const isAnswer = ({ result, error }: Envelope): boolean => result !== undefined || error !== undefined
+
+/** What a server asks for with no words of its own. */
+const rootsOnly =
+  (ask: AskClient): AskClient =>
+  (question) =>
+    question.method === 'roots/list' ? ask(question) : nobodyAsks(question)
 
 const nobodyAsks: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })
