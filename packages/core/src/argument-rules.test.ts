@@ -28,7 +28,7 @@ const deny = (args: JsonObject, ...denyPatterns: readonly string[]): Verdict =>
 const reasonOf = (verdict: Verdict): string | undefined => (verdict.outcome === 'deny' ? verdict.reason : undefined)
 
 describe(`${promise('GOV-16')} argument rules`, () => {
-  it('cost nothing where there are none', () => {
+  it('allow everything where there are none', () => {
     expect(judge({}, { a: 1 })).toBe(ALLOW)
   })
 
@@ -95,6 +95,26 @@ describe(`${promise('GOV-16')} argument rules`, () => {
     expect(reasonOf(judge({ 'edits.1': { max: 1 } }, { edits: [1, 2] }))).toContain('edits.1 has to be')
     expect(reasonOf(judge({ 'edits.*.n': { required: true } }, { edits: [{ n: 1 }, {}] }))).toContain('is required')
     expect(judge({ 'edits.*.n': { required: true, max: 5 } }, { edits: [{ n: 1 }, { n: 2 }] })).toBe(ALLOW)
+  })
+
+  it('hold all of them, whichever stands first', () => {
+    expect(reasonOf(judge({ a: { min: 0, max: 5 } }, { a: 9 }))).toContain('up to 5')
+    expect(reasonOf(judge({ a: { min: 0, max: 5 } }, { a: -9 }))).toContain('from 0')
+    expect(reasonOf(judge({ a: { pattern: 'x', maxLength: 1 } }, { a: 'xx' }))).toContain('at most 1')
+    expect(reasonOf(judge({ a: { pattern: 'x', maxLength: 1 } }, { a: 'y' }))).toContain('the pattern')
+  })
+
+  it('require what they name wherever it may stand, and nothing that is only called alike', () => {
+    expect(judge({ 'a.*': { required: true } }, { a: [1, null] })).toBe(ALLOW)
+    expect(judge({ 'a.*': { required: true } }, { a: [undefined] } as unknown as JsonObject).outcome).toBe('deny')
+    expect(judge({ 'a.b': { required: true } }, { 'a.b': 1 })).toBe(ALLOW)
+    expect(judge({ 'a.b': { required: true } }, { ab: 1 }).outcome).toBe('deny')
+    for (const a of [5, null, 'text', true]) expect(judge({ 'a.b': { required: true } }, { a }).outcome).toBe('deny')
+    expect(judge({ 'a.length': { required: true } }, { a: 'text' }).outcome).toBe('deny')
+  })
+
+  it('take a member without a value for one that is not given', () => {
+    expect(judge({ a: { max: 1, forbidden: true } }, { a: undefined } as unknown as JsonObject)).toBe(ALLOW)
   })
 
   it('hold for a key that some servers would take for theirs', () => {

@@ -19,7 +19,7 @@ interface FieldRule {
   readonly checks: readonly FieldCheck[]
 }
 
-/** Compiles the argument rules of one tool. Where there are none, the judge is free. */
+/** Compiles the argument rules of one tool. */
 export function compileArgumentRules(
   rules: ArgumentRules,
   { compilePattern, ruleOf = () => undefined }: ArgumentRuleOptions,
@@ -33,7 +33,6 @@ export function compileArgumentRules(
     }),
   )
   const denying = denyingFlaw(rules.denyPatterns, compilePattern)
-  if (fields.length === 0 && denying === undefined) return () => ALLOW
   return (args) => {
     for (const field of fields) {
       const flaw = fieldFlaw(field, args)

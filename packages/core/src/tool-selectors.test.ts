@@ -24,6 +24,39 @@ describe('selectors', () => {
     expect(unmatched(['githob', 'docs', '!docs/serch', '!web', ''])).toEqual(['githob', '!docs/serch', ''])
   })
 
+  it('that match nothing are told, of every kind', () => {
+    const all = [
+      'zz*',
+      'docs/zz*',
+      'zz/*',
+      'mcp__zz__*',
+      'nope/search',
+      'mcp__nope__x',
+      '!zz*',
+      '!docs/zz*',
+      '!mcp__zz__*',
+    ]
+    expect(unmatched(all)).toEqual(all)
+    expect(unmatched(['d*', 'docs/f*', 'w*/*', 'mcp__web__*', '!d*', '!docs/f*', '!mcp__web__*', '!search'])).toEqual(
+      [],
+    )
+    expect(unmatched(['S*', '!S*'])).toEqual(['S*', '!S*'])
+  })
+
+  it('that are left out leave every server, also one that is not known', () => {
+    const { includesServer, unmatched: none } = compileSelectors(undefined, TOOLS)
+    expect(['docs', 'nobody'].map(includesServer)).toEqual([true, true])
+    expect(none).toEqual([])
+    expect(compileSelectors(['*'], TOOLS).includesServer('nobody')).toBe(false)
+  })
+
+  it('mean nothing by an empty word, or by the name of a tool that has none', () => {
+    const tools = refs('docs/find')
+    const nameless = compileSelectors(['', 'S*'], tools, { wireName: () => undefined })
+    expect(tools.filter(nameless.includes)).toEqual([])
+    expect(nameless.unmatched).toEqual(['', 'S*'])
+  })
+
   it('that only take away select nothing', () => {
     expect(selected(['!docs'])).toEqual([])
     expect(selected(['*', '!docs'])).toEqual(['github/search', 'github/delete_repo', 'web/fetch'])
@@ -72,6 +105,15 @@ describe('selectors', () => {
     expect(evil.filter(includes)).toEqual([])
   })
 
+  it('take a bare word for a tool that is not called as another server’s would be', () => {
+    const tools = refs('docs/githubber', 'github/github_find', 'docs/my_mcp__tool', '日本/list')
+    expect(selected(['githubber'], tools)).toEqual(['docs/githubber'])
+    expect(selected(['github_find'], tools)).toEqual(['github/github_find'])
+    expect(selected(['my_mcp__tool'], tools)).toEqual(['docs/my_mcp__tool'])
+    expect(selected(['my_mcp__*'], tools)).toEqual(['docs/my_mcp__tool'])
+    expect(selected(['list'], tools)).toEqual(['日本/list'])
+  })
+
   it('take away every tool that a doubtful word may mean', () => {
     expect(selected(['*', '!search'])).not.toContain('docs/search')
     expect(selected(['*', '!search'])).not.toContain('github/search')
@@ -100,6 +142,8 @@ describe('selectors', () => {
     })
     expect(['notes', 'files', 'docs', 'github', 'web'].filter(includesServer)).toEqual(['notes', 'docs'])
     expect(none).toEqual([])
+    const whole = compileSelectors(['notes/*', 'fil*/*', 'docs/x*'], TOOLS, { servers: ['notes', 'files'] })
+    expect(['notes', 'files', 'docs'].filter(whole.includesServer)).toEqual(['notes', 'files'])
   })
 
   it('stay quick with ten thousand selectors over five thousand tools', () => {
