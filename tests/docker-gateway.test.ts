@@ -340,6 +340,19 @@ describe('the variables of the Docker MCP Gateway', () => {
     }
   })
 
+  it(`${promise('GW-11')} limit every call, whichever way it is spoken to`, async () => {
+    const hostile = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
+    const slow = { type: 'docker-gateway', command: [process.execPath, hostile] }
+    const env = { MCP_GATEWAY_TIMEOUT_SECONDS: '2' }
+    const bench = await openFaultBench({ slow, patient: { ...slow, timeouts: { call: '50s' } } }, { env })
+    await bench.until('slow', 'ready')
+    const late = await bench.window.call('slow_hang')
+    expect(errorCode(late)).toBe('UPSTREAM_TIMEOUT')
+    expect(JSON.stringify(late)).toContain('within 2.0 s')
+    expect(textOf(await bench.window.call('patient_sleep', { ms: 2_500 }))).toBe('done')
+    await bench.close()
+  })
+
   it(`${promise('GW-11')} are refused by name when they are malformed`, async () => {
     const place = makePlace()
     const args = ['serve', '--home', place.home, '--state', place.state, '--port', '0', '--json']

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LegacyClient, modernRequest, type RpcAnswer } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
+import { runCommand } from './run-command.ts'
 import { endProcess, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
 type Message = Record<string, any>
@@ -270,5 +271,34 @@ describe(`${promise('GW-21')} notices`, () => {
     const headers = { authorization: `Bearer ${gateway.token('operator')}` }
     const text = await (await fetch(`${gateway.url}/metrics`, { headers })).text()
     expect(text).toMatch(/sallyport_upstream_dropped_messages_total\{server="stdio-legacy",reason="too_many"\} \d+/)
+  })
+})
+
+describe(`${promise('GW-19')} tools with a schema that is`, () => {
+  const LEFT_OUT = ['deep', 'no-schema', 'null-schema', 'list-schema', 'string-schema']
+
+  it.each(NAMES)('invalid are left out, and the others stay, over %s', async (name) => {
+    const { leftOut, tools } = await api(`/servers/${name}`)
+    expect(leftOut.map((one: Message) => one.name)).toEqual(LEFT_OUT)
+    expect(leftOut[0].reason).toContain('nested deeper than 64')
+    expect(leftOut[4].reason).toContain('of type "string"')
+    expect(tools).toBe(3)
+    for (const tool of ['no_properties', 'no_type']) {
+      const params = {
+        name: toolOf(name).replace('say', tool),
+        arguments: { say: JSON.stringify([result('{"content":[]}')]) },
+      }
+      expect(codeOf(await legacy.request('tools/call', params))).toBe('no error')
+    }
+  })
+
+  it('invalid are reported where people look', async () => {
+    const said = await eventually(
+      () => gateway.stderr(),
+      (text) => NAMES.every((name) => text.includes(`"deep" of server ${name} is left out`)),
+    )
+    expect(said).toContain('"string-schema" of server docker is left out: its inputSchema is of type "string"')
+    const { stdout } = await runCommand(['tools', 'check', '--home', gateway.home, '--state', gateway.state])
+    expect(stdout).toContain('"no-schema" of server sse-modern is left out: its inputSchema is missing')
   })
 })

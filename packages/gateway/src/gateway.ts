@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
+import { BUILT_IN_SERVER, messageOf, type SallyportEvent, visibleText } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { AuditHealth } from './audit-health.ts'
 import { Catalog, CatalogueShelf, discoveryOf } from './catalog/catalog.ts'
@@ -36,6 +36,9 @@ import {
 } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
+/** So many are said of one server at a time. */
+const MAX_WARNINGS = 10
+
 /** The gateway without its doors: everything between a request that was read and the servers behind. */
 export class Gateway {
   readonly home: Home
@@ -69,6 +72,8 @@ export class Gateway {
   #settings: Settings
   /** Of the configuration in force. */
   #warnings: readonly string[]
+  /** What was said of what servers list and we do not offer. */
+  readonly #leftOut = new Map<string, ReadonlySet<string>>()
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -327,9 +332,24 @@ export class Gateway {
     const now = this.catalog.put(server, catalogue)
     const config = this.#settings.servers.find(({ id }) => id === server)
     if (config) this.#shelf.save(config, now)
+    this.#warnOfLeftOut(server, now)
     const event = discoveryOf(server, before, now)
     if (event) this.#happened(event)
     if (!this.#own.has(server)) this.governing.discovery.seen(server)
+  }
+
+  /** Once for each: a server lists its mistakes again whenever its lists are read. */
+  #warnOfLeftOut(server: string, { leftOut }: ServerCatalogue): void {
+    const known = this.#leftOut.get(server) ?? new Set()
+    const texts = leftOut.map(
+      ({ name, reason }) => `"${visibleText(name)}" of server ${server} is left out: ${reason}.`,
+    )
+    const news = texts.filter((text) => !known.has(text))
+    this.#leftOut.set(server, new Set(texts))
+    for (const text of news.slice(0, MAX_WARNINGS)) this.#parts.onWarning(text)
+    const more = news.length - MAX_WARNINGS
+    if (more > 0)
+      this.#parts.onWarning(`${more} more of server ${server} are left out: see \`sallyport servers ${server}\`.`)
   }
 
   #order(): readonly string[] {

@@ -38,7 +38,7 @@ describe('an entry of the Docker MCP Gateway', () => {
         cwd: undefined,
         transport: 'stdio',
         port: undefined,
-        timeouts: { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined },
+        timeouts: { startup: 30_000, call: 30_000, callMaximum: 600_000, idle: undefined },
         includeTools: undefined,
         excludeTools: [],
         isolated: false,
@@ -148,8 +148,9 @@ describe('the variables of the Docker MCP Gateway', () => {
     expect(await wordsOf('title: t', environment)).toBe('/opt/docker mcp --servers a,b')
     expect(await wordsOf('command: docker, servers: []', environment)).toBe('docker')
     expect(await wordsOf('profile: p', environment)).toBe('/opt/docker mcp --profile p')
-    expect((await serverOf('title: t', environment)).timeouts.startup).toBe(2_500)
-    expect((await serverOf('startup_timeout: 7', environment)).timeouts.startup).toBe(7_000)
+    expect((await serverOf('title: t', environment)).timeouts).toMatchObject({ startup: 2_500, call: 2_500 })
+    const own = await serverOf('startup_timeout: 7, timeout_seconds: 9', environment)
+    expect(own.timeouts).toMatchObject({ startup: 7_000, call: 9_000 })
   })
 
   it('add an entry when they are told to, and only then', async () => {

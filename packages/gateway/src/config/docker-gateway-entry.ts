@@ -7,6 +7,9 @@ import type { DockerGatewayConfig } from './settings.ts'
 /** Of the entry that MCP_GATEWAY_ENABLED adds. */
 export const DOCKER_ID = 'docker'
 
+/** Of its start, and of each call. */
+const DEFAULT_TIMEOUT = 30_000
+
 type Source = EntrySource<DockerGatewayEntry>
 
 /** An entry of `type: docker-gateway`; variables give what it leaves out. Nothing after its problems were logged. */
@@ -17,8 +20,8 @@ export function readDockerGateway(source: Source, variables: DockerVariables): D
   if (program === undefined) return undefined
   const servers = readServers(source, variables)
   checkOptions(source)
-  const common = readCommon(source)
-  const startup = saysStartup(entry) ? common.timeouts.startup : (variables.startup ?? common.timeouts.startup)
+  const timeout = variables.timeout ?? DEFAULT_TIMEOUT
+  const common = readCommon(source, { startup: timeout, call: timeout })
   return {
     ...common,
     ...program,
@@ -26,7 +29,6 @@ export function readDockerGateway(source: Source, variables: DockerVariables): D
     // A start takes long: it is not made twice to find out that the server knows no other era.
     era: entry.era ?? 'legacy',
     args: [...program.args, ...dockerGatewayArguments({ ...entry, servers })],
-    timeouts: { ...common.timeouts, startup },
     transport: entry.transport ?? 'stdio',
     port: entry.port,
   }
@@ -74,8 +76,3 @@ function checkOptions({ entry, spot, log }: Source): void {
     if (entry[key] !== undefined && entry[key].length > 0)
       log.error(at(key), 'Docker does not take this together with "profile". Keep one of them.')
 }
-
-const saysStartup = (entry: DockerGatewayEntry): boolean =>
-  [entry.timeouts?.startup, entry.startupTimeout, entry.startupTimeoutSec, entry.startupTimeoutMs].some(
-    (given) => given !== undefined,
-  )

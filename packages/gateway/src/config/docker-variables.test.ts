@@ -3,7 +3,7 @@ import { readDockerVariables } from './docker-variables.ts'
 import { failure, homeWith, temporaryFolder } from './home.test-kit.ts'
 import { loadSettings } from './load-settings.ts'
 
-const NOTHING = { enabled: false, command: undefined, startup: undefined, servers: undefined }
+const NOTHING = { enabled: false, command: undefined, timeout: undefined, servers: undefined }
 
 describe('the variables for the Docker MCP Gateway', () => {
   it('say nothing when they are not there', () => {
@@ -16,7 +16,7 @@ describe('the variables for the Docker MCP Gateway', () => {
     ['MCP_GATEWAY_ENABLED', ' 0 ', { enabled: false }],
     ['MCP_GATEWAY_COMMAND', 'docker mcp gateway run', { command: ['docker', 'mcp', 'gateway', 'run'] }],
     ['MCP_GATEWAY_COMMAND', '["/a b/docker", ""]', { command: ['/a b/docker', ''] }],
-    ['MCP_GATEWAY_TIMEOUT_SECONDS', '45', { startup: 45_000 }],
+    ['MCP_GATEWAY_TIMEOUT_SECONDS', '45', { timeout: 45_000 }],
     ['MCP_GATEWAY_ENABLED_SERVERS', 'github,, duckduckgo ,', { servers: ['github', 'duckduckgo'] }],
     ['MCP_GATEWAY_ENABLED_SERVERS', '', { servers: [] }],
   ])('%s=%j', (name, value, told) => {

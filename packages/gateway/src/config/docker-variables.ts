@@ -7,8 +7,8 @@ export interface DockerVariables {
   /** Whether there is an entry for it without a word in config.yaml. */
   readonly enabled: boolean
   readonly command: readonly string[] | undefined
-  /** Milliseconds. */
-  readonly startup: number | undefined
+  /** How long a call may take, and wait for a start, in milliseconds. */
+  readonly timeout: number | undefined
   /** Empty: all. */
   readonly servers: readonly string[] | undefined
 }
@@ -34,7 +34,7 @@ export function readDockerVariables(environment: Environment): DockerVariables {
   return {
     enabled: read('MCP_GATEWAY_ENABLED', 'true or false', parseFlag) ?? false,
     command: read('MCP_GATEWAY_COMMAND', 'a command, or a JSON list such as ["docker","mcp"]', parseCommand),
-    startup: read('MCP_GATEWAY_TIMEOUT_SECONDS', 'a number of seconds above 0, at most 86400', parseSeconds),
+    timeout: read('MCP_GATEWAY_TIMEOUT_SECONDS', 'a number of seconds above 0, at most 86400', parseSeconds),
     servers: read('MCP_GATEWAY_ENABLED_SERVERS', 'names separated by commas', parseNames),
   }
 }

@@ -3,7 +3,7 @@ import { DEFAULT_MAX_MESSAGE_BYTES } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { Spot } from './normalise.ts'
 import type { CommonEntry, ProgramEntry } from './server-keys.ts'
-import { readTimeouts } from './server-timeouts.ts'
+import { readTimeouts, type UsualTimeouts } from './server-timeouts.ts'
 import type { Place } from './settings.ts'
 
 /** One entry of `mcp_servers` that its schema has accepted, and where everything of it stands. */
@@ -37,15 +37,15 @@ export function oneKey<Entry, const Key extends keyof Entry & string>(
 }
 
 /** What all kinds of servers have. */
-export function readCommon(source: EntrySource<CommonEntry>) {
-  const { entry, spot, log } = source
+export function readCommon(source: EntrySource<CommonEntry>, usual?: UsualTimeouts) {
+  const { entry } = source
   return {
     id: source.id,
     title: entry.title ?? source.givenName,
     enabled: isEnabled(entry) && source.heldBack === undefined,
     heldBack: source.heldBack,
     era: entry.era ?? 'auto',
-    timeouts: readTimeouts(entry, spot, log),
+    timeouts: readTimeouts(source, usual),
     includeTools: oneKey(source, ['includeTools', 'enabledTools']),
     excludeTools: oneKey(source, ['excludeTools', 'disabledTools']) ?? [],
     maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,

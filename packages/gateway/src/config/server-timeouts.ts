@@ -25,15 +25,24 @@ interface Given {
   readonly spot: Spot | undefined
 }
 
-export function readTimeouts(entry: CommonEntry, spot: Spot, log: IssueLog): Timeouts {
+interface Entry {
+  readonly entry: CommonEntry
+  readonly spot: Spot
+  readonly log: IssueLog
+}
+
+/** Of this kind of server, where its entry says nothing. */
+export type UsualTimeouts = Pick<Timeouts, 'startup' | 'call'>
+
+export function readTimeouts({ entry, spot, log }: Entry, usual: UsualTimeouts = DEFAULT_TIMEOUTS): Timeouts {
   const given = collect(entry, spot, log)
-  const call = given.get('call')?.ms ?? DEFAULT_TIMEOUTS.call
+  const call = given.get('call')?.ms ?? usual.call
   const max = given.get('max')
   if (max !== undefined && max.ms < call) {
     log.error(max.spot ?? spot, 'expected at least the call timeout; got less.')
   }
   return {
-    startup: given.get('startup')?.ms ?? DEFAULT_TIMEOUTS.startup,
+    startup: given.get('startup')?.ms ?? usual.startup,
     call,
     callMaximum: max?.ms ?? Math.max(call, DEFAULT_TIMEOUTS.callMaximum),
     idle: given.get('idle')?.ms,

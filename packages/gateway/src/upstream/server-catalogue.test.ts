@@ -99,7 +99,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
     expect(names(catalogue.tools)).toEqual(['good', 'also good', '__proto__', 'constructor'])
     expect(catalogue.leftOut.map(({ reason }) => reason)).toEqual([
       'it is listed twice',
-      'its inputSchema is not an object',
+      'its inputSchema is missing',
       'its inputSchema is not an object',
       'its name is missing',
       'its name is missing',

@@ -161,12 +161,22 @@ function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json 
   const longest = nameKey === 'name' ? MAX_NAME_LENGTH : MAX_URI_LENGTH
   if (name.length > longest) return `its ${nameKey} is longer than ${longest} characters`
   if (known.has(name)) return 'it is listed twice'
-  if (key === 'tools' && !isJsonObject(item.inputSchema)) return 'its inputSchema is not an object'
+  const schemaFlaw = key === 'tools' ? inputSchemaFlaw(item.inputSchema) : undefined
+  if (schemaFlaw !== undefined) return schemaFlaw
   if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'
   if (isDeeper(item, MAX_ITEM_DEPTH)) return `its definition is nested deeper than ${MAX_ITEM_DEPTH}`
   if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
   if (hasMoreParts(item, MAX_ITEM_PARTS)) return `its definition has more than ${MAX_ITEM_PARTS} parts`
   return undefined
+}
+
+/** One without a type or properties says nothing of its arguments, which is allowed; they are an object all the same. */
+function inputSchemaFlaw(schema: Json | undefined): string | undefined {
+  if (schema === undefined || schema === null) return 'its inputSchema is missing'
+  if (!isJsonObject(schema)) return 'its inputSchema is not an object'
+  const types = schema.type === undefined ? ['object'] : [schema.type].flat()
+  if (types.includes('object')) return undefined
+  return `its inputSchema is of type ${JSON.stringify(schema.type).slice(0, 50)}, and arguments are an object`
 }
 
 function paramFlaw(item: Json): string | undefined {

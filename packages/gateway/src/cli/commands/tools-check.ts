@@ -26,8 +26,9 @@ export const checkCommand = defineCommand<object>({
     const unchecked = unaskedServers(servers)
     const isRight = file.problems.every(({ level }) => level !== 'wrong')
     const ok = isRight && unchecked.length === 0
-    if (screen.json) screen.dataJson({ ok, ...file, unchecked: unchecked.map(({ id }) => id) })
-    else show(screen, file, unchecked)
+    if (screen.json)
+      screen.dataJson({ ok, ...file, leftOut: leftOutOf(servers), unchecked: unchecked.map(({ id }) => id) })
+    else show(screen, { file, servers, unchecked })
     // What nobody could look at has not passed.
     if (!ok) context.process.exitCode = isRight ? EXIT_UNAVAILABLE : EXIT_DIFFERENCES
   },
@@ -38,14 +39,28 @@ async function look(client: GatewayClient, signal: AbortSignal) {
   return { servers, file: await client.toolsFile(signal) }
 }
 
-function show(screen: Screen, { path, entries, problems }: ToolsFileView, unchecked: readonly ServerView[]): void {
+interface Checked {
+  readonly file: ToolsFileView
+  readonly servers: readonly ServerView[]
+  readonly unchecked: readonly ServerView[]
+}
+
+function show(screen: Screen, { file: { path, entries, problems }, servers, unchecked }: Checked): void {
   const { style } = screen
   const marks = { wrong: style.red('✗'), warning: style.yellow('!') }
   for (const [at, { level, problem, fix }] of problems.entries()) {
     screen.data(`${marks[level]} ${visibleLine(problem)}\n`)
     if (problems[at + 1]?.fix !== fix) screen.data(`  → ${visibleLine(fix)}\n`)
   }
+  const leftOut = leftOutOf(servers)
+  for (const { server, name, reason } of leftOut)
+    screen.data(`${marks.warning} ${visibleLine(`"${name}" of server ${server} is left out: ${reason}`)}\n`)
+  if (leftOut.length > 0) screen.data('  → Report it to the author of the server: nobody can use it.\n')
   for (const server of unchecked) screen.say(unaskedText(server, 'Its tools could not be checked.'))
   if (problems.length === 0 && unchecked.length === 0)
     screen.say(`${path} is in order: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
 }
+
+/** What servers list and nobody is offered. */
+const leftOutOf = (servers: readonly ServerView[]) =>
+  servers.flatMap(({ id, leftOut }) => leftOut.map((entry) => ({ server: id, ...entry })))
