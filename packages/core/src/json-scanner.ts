@@ -64,8 +64,13 @@ const TYPE_NAME = 3
 const DATA_KEY = 'structuredContent'
 /** Longer than every key that means anything at any depth. */
 const KNOWN_KEY_LENGTH = 40
-/** What such keys begin with: their own first letters, or an escape. */
-const KNOWN_KEY_STARTS = new Set([...'_sit\\'].map((char) => char.charCodeAt(0)))
+const UNDERSCORE = 0x5f
+const LETTER_A = 0x61
+const LETTER_I = 0x69
+const LETTER_M = 0x6d
+const LETTER_O = 0x6f
+const LETTER_S = 0x73
+const LETTER_T = 0x74
 /** A server that writes more has no other aim than to keep us busy. */
 const MAX_OWN_MEMBERS = 1_000
 
@@ -287,7 +292,7 @@ export class JsonScanner {
     }
     this.#text = ''
     this.#state = IN_STRING
-    if (this.#isKey) this.#beginKey(place, chunk[at + 1])
+    if (this.#isKey) this.#beginKey(chunk, at)
     else {
       this.#keep = this.#depth <= NOTED_DEPTH ? this.#notes.keepLimit(this.#depth, false) : 0
       if (this.#depth > 0) this.#beginText(place)
@@ -299,14 +304,17 @@ export class JsonScanner {
     this.#beginPlain(place, QUOTE)
   }
 
-  /** `next` is the first byte of the key, where that has come already. */
-  #beginKey(place: number, next: number | undefined): void {
+  #beginKey(chunk: Uint8Array, at: number): void {
+    const place = this.#offset + at
     this.#keyStart = place
     this.#key = OTHER_KEY
-    if (this.#depth <= NOTED_DEPTH) {
-      this.#keep = this.#notes.keepLimit(this.#depth, true)
-      this.#notes.beginKey(this.#depth, place)
-    } else this.#keep = next === undefined || KNOWN_KEY_STARTS.has(next) ? KNOWN_KEY_LENGTH : 0
+    if (this.#depth > NOTED_DEPTH) {
+      const kind = this.#kinds[this.#depth - 1] as number
+      this.#keep = (kind & DATA) === 0 && mayBeKnown(chunk, at + 1, kind) ? KNOWN_KEY_LENGTH : 0
+      return
+    }
+    this.#keep = this.#notes.keepLimit(this.#depth, true)
+    this.#notes.beginKey(this.#depth, place)
   }
 
   #string(chunk: Uint8Array, from: number): number {
@@ -395,4 +403,16 @@ export class JsonScanner {
     // Deeper it is not the server's word on itself.
     this.#isServerInfo = isServerInfo && this.#depth === NOTED_DEPTH + 1
   }
+}
+
+/** Whether a key that begins there may be one that means something: most are told by two letters. */
+function mayBeKnown(chunk: Uint8Array, at: number, kind: number): boolean {
+  if (at + 1 >= chunk.length) return true
+  const first = chunk[at] as number
+  const second = chunk[at + 1] as number
+  if (second === BACKSLASH || first === BACKSLASH) return true
+  if (first === LETTER_S) return second === LETTER_A || second === LETTER_T
+  if (first === LETTER_I) return second === LETTER_O
+  if (first === UNDERSCORE) return second === LETTER_M
+  return first === LETTER_T && (kind & TYPED_ITEM) !== 0
 }

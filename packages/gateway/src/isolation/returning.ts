@@ -29,7 +29,7 @@ import { isQuarantined, type ReturnRules } from './return-rules.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
 import { bareTask, handleIn, isTask, wellFormed, wholeText } from './whole-result.ts'
-import { writtenStructure } from './written-structure.ts'
+import { apartStructure, writtenStructure } from './written-structure.ts'
 
 /** Whose call it was. */
 export interface ResultOwner {
@@ -46,6 +46,11 @@ export interface ReturnedCall
   readonly canPage: boolean
   readonly frame: Frame
   readonly cancellation: Cancellation
+}
+
+/** One whose structured content was not parsed: these are its bytes. */
+interface BoundCall extends ReturnedCall {
+  readonly written?: Buffer | undefined
 }
 
 /** What a server said, and how it speaks. */
@@ -101,15 +106,17 @@ export class Returning {
   }
 
   async return(call: ReturnedCall): Promise<Returned> {
-    const message = parseFrame(call.frame)
     const { plan } = call.rules
+    const apart =
+      plan && asksModel(plan) ? undefined : apartStructure(call.frame, this.#presetFor(call.rules).threshold)
+    const message = apart?.message ?? parseFrame(call.frame)
     if (plan && isQuarantined(plan)) return this.#quarantine(call, message, plan)
     if (call.frame.envelope.result === undefined) return this.#refuse(call, message.error)
     const result = wellFormed(message.result)
     const run: ReturnRun = { ...NOTHING_USED, strategy: plan?.strategy ?? 'shaped' }
     // What went wrong the caller has to know itself.
     const isForModel = plan && asksModel(plan) && !isTask(result) && !call.frame.envelope.isError
-    return isForModel ? this.#think(call, result, plan) : this.#bound(call, result, run)
+    return isForModel ? this.#think(call, result, plan) : this.#bound({ ...call, written: apart?.written }, result, run)
   }
 
   /** What a server says in place of a result is a text of its own too. */
@@ -120,15 +127,15 @@ export class Returning {
   }
 
   /** Texts cut by their kind, with a handle to the whole; the very same frame where all of it fits. */
-  async #bound(call: ReturnedCall, result: JsonObject, run: ReturnRun): Promise<Returned> {
-    const written = writtenStructure(call.frame, result, this.#presetFor(call.rules).threshold)
+  async #bound(call: BoundCall, result: JsonObject, run: ReturnRun): Promise<Returned> {
+    const written = call.written ?? writtenStructure(call.frame, result, this.#presetFor(call.rules).threshold)
     const shaped = await this.#shape(call, result, written)
     // That a strategy failed is told also where all of the result fits: nothing goes back past it in silence.
     if (shaped === result && run.failure === undefined) return unchanged(call, run)
     return this.#changed(call, shaped, { ...run, handle: handleIn(shaped) })
   }
 
-  async #shape(call: ReturnedCall, result: JsonObject, written?: string): Promise<JsonObject> {
+  async #shape(call: ReturnedCall, result: JsonObject, written?: string | Buffer): Promise<JsonObject> {
     const shaped = await shapeToolResult(result as unknown as ToolResult, {
       preset: this.#presetFor(call.rules),
       ...(written !== undefined && { writtenStructure: written }),

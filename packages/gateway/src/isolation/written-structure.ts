@@ -1,13 +1,39 @@
 import { findJsonValue, hasInexactNumber, type JsonObject } from '@sallyport/core'
-import type { Frame } from '../upstream/upstream.ts'
+import { bytesOf, type Frame, parseFrame } from '../upstream/upstream.ts'
+
+/** Below this it takes no time to parse. */
+const LARGE_BYTES = 262_144
+/** So many bytes are at least one character, as JavaScript counts them. */
+const BYTES_PER_CHARACTER = 3
+const KEY = 'structuredContent'
 
 /** The structured content of a result as its server wrote it, where a value would not say the same, or is not needed. */
 export function writtenStructure({ parts, envelope }: Frame, result: JsonObject, most: number): string | undefined {
   if (result.structuredContent === undefined || envelope.result === undefined) return undefined
   const { start, end } = envelope.result
   const text = Buffer.concat(parts).toString('utf8', start, end)
-  const found = findJsonValue(text, ['structuredContent'])
+  const found = findJsonValue(text, [KEY])
   if ('problem' in found) return undefined
   const written = text.slice(found.start, found.end)
   return written.length > most || hasInexactNumber(written) ? written : undefined
+}
+
+/** A message whose structured content was not parsed, and that as its bytes. */
+export interface ApartStructure {
+  readonly message: JsonObject
+  readonly written: Buffer
+}
+
+/**
+ * Structured content that will be left out of what goes back is not parsed: tens of megabytes would keep everybody
+ * waiting, and weigh ten times as much. Undefined where it is small, or not to be found at a glance.
+ */
+export function apartStructure({ parts, envelope }: Frame, most: number): ApartStructure | undefined {
+  const found = envelope.resultMembers?.filter(({ key }) => key === KEY) ?? []
+  const [member] = found
+  if (member === undefined || found.length > 1) return undefined
+  const { value, end } = member
+  if (end - value <= Math.max(LARGE_BYTES, BYTES_PER_CHARACTER * most)) return undefined
+  const around = [bytesOf(parts, 0, value), Buffer.from('{}'), bytesOf(parts, end, envelope.bytes)]
+  return { message: parseFrame({ parts: around, envelope }), written: bytesOf(parts, value, end) }
 }

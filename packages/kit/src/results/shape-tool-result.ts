@@ -31,7 +31,7 @@ export interface ResultShaping {
   /** How the whole is reached, as a sentence; absent: by the tool that `offerResults` gives. */
   readonly sayRest?: (saved: SavedResult) => string
   /** The structured content as its server wrote it, where no value can repeat that: it is left out of what is shaped. */
-  readonly writtenStructure?: string
+  readonly writtenStructure?: string | Uint8Array
 }
 
 /** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
@@ -106,13 +106,13 @@ class Shaping {
   }
 
   /** Structured content is whole or it is not there (ISO-17). */
-  async structure(structure: string, content: readonly Content[]): Promise<JsonObject> {
-    const isShown = content.some((block) => blockText(block) === structure)
+  async structure(structure: string | Uint8Array, content: readonly Content[]): Promise<JsonObject> {
+    const isShown = content.some((block) => isSameText(blockText(block), structure))
     const where = isShown ? '' : ` ${this.#saidRest(await this.#save(structure, { kind: 'json' }))}`
     const { threshold } = this.#shaping.preset
     const isLarge = structure.length > threshold
     const why = isLarge
-      ? `it has ${counted(structure.length, 'character')}, and ${threshold} are shown`
+      ? `it has ${counted(structure.length, typeof structure === 'string' ? 'character' : 'byte')}, and ${threshold} are shown`
       : 'it holds numbers with more digits than can be repeated'
     return { structuredContent: `Left out: ${why}.${where}` }
   }
@@ -194,6 +194,12 @@ class Shaping {
     const where = 'handle' in saved ? { handle: saved.handle, path: saved.path } : { lost: saved.reason }
     this.facts.push({ ...where, ...facts })
   }
+}
+
+/** Bytes are compared only where they may be the same: nearly always their number says that they are not. */
+function isSameText(text: string | undefined, written: string | Uint8Array): boolean {
+  if (text === undefined || typeof written === 'string') return text === written
+  return Buffer.byteLength(text) === written.length && Buffer.from(text).equals(written)
 }
 
 interface NotSaved {
