@@ -96,7 +96,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-24': {
     text: 'Every call and every change of the gateway is an event that can be asked for',
     state: 'partial',
-    missing: 'health checks, and the events of labels and sandboxes',
+    missing: 'the events of labels and sandboxes',
   },
   'GOV-25': {
     text: 'Every decision is one record: who, what, each step, the rule with file and line; explain tells it to a person',

@@ -82,6 +82,9 @@ export type SallyportEvent =
   | { readonly type: 'UPSTREAM_CONNECTED'; readonly server: string; readonly era: string; readonly took_ms: number }
   | { readonly type: 'UPSTREAM_NEEDS_LOGIN'; readonly server: string; readonly reason: string }
   | { readonly type: 'UPSTREAM_LOST'; readonly server: string; readonly reason: string }
+  /** What a health check found, where that is another thing than the one before. */
+  | { readonly type: 'UPSTREAM_HEALTHY'; readonly server: string }
+  | { readonly type: 'UPSTREAM_UNHEALTHY'; readonly server: string; readonly reason: string }
   /** Messages of the server that nobody got; told at 100, 1,000 and so on. */
   | { readonly type: 'UPSTREAM_DROPPED'; readonly server: string; readonly reason: string; readonly count: number }
   | {

@@ -11,10 +11,11 @@ export function readingsOf({ fleet, gauge, governing, sessions, store, failures 
     callsInFlight: gauge.inFlight,
     sessions: sessions.size,
     // One that is stopped sleeps until somebody calls it.
-    upstreams: enabled.map(({ id, state, dropped }) => ({
+    upstreams: enabled.map(({ id, state, dropped, health }) => ({
       id,
       isUp: state === 'ready' || state === 'stopped',
       dropped,
+      isHealthy: health?.isHealthy,
     })),
     auditFailures: store.log.failures,
     credentialsRefused: failures.totals,

@@ -24,6 +24,8 @@ const DETAILS: Details = {
   UPSTREAM_CONNECTED: ({ era, took_ms }) => `${era}, ${formatDuration(took_ms)}`,
   UPSTREAM_NEEDS_LOGIN: reasonOf,
   UPSTREAM_LOST: reasonOf,
+  UPSTREAM_UNHEALTHY: reasonOf,
+  UPSTREAM_HEALTHY: () => '',
   UPSTREAM_DROPPED: ({ reason, count }) => `${count} messages so far: ${reason.replaceAll('_', ' ')}`,
   UPSTREAM_RESTARTED: ({ attempt, took_ms }) => `attempt ${attempt} took ${formatDuration(took_ms)}`,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),

@@ -47,6 +47,7 @@ function detailOf(event: LoggedEvent): string {
 const ALARMING: ReadonlySet<EventType> = new Set<EventType>([
   'TOOL_CALL_FAILED',
   'UPSTREAM_LOST',
+  'UPSTREAM_UNHEALTHY',
   'UPSTREAM_NEEDS_LOGIN',
   'APPROVAL_EXPIRED',
   'MODE_CHANGED',

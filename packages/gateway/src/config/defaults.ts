@@ -13,7 +13,13 @@ import type {
 
 const MEGABYTE = 1024 ** 2
 
-export const DEFAULT_TIMEOUTS: Timeouts = { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined }
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  startup: 30_000,
+  call: 60_000,
+  callMaximum: 600_000,
+  idle: undefined,
+  health: 60_000,
+}
 
 export const DEFAULT_MAX_MESSAGE_BYTES = 64 * MEGABYTE
 

@@ -38,7 +38,7 @@ describe('an entry of the Docker MCP Gateway', () => {
         cwd: undefined,
         transport: 'stdio',
         port: undefined,
-        timeouts: { startup: 30_000, call: 30_000, callMaximum: 600_000, idle: undefined },
+        timeouts: { startup: 30_000, call: 30_000, callMaximum: 600_000, idle: undefined, health: 60_000 },
         includeTools: undefined,
         excludeTools: [],
         isolated: false,

@@ -26,7 +26,7 @@ describe('a server that is started by its command', () => {
       env: {},
       cwd: undefined,
       per: 'gateway',
-      timeouts: { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined },
+      timeouts: { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined, health: 60_000 },
       includeTools: undefined,
       excludeTools: [],
       isolated: false,

@@ -45,6 +45,7 @@ const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {
   call: optional(duration({ bare: 'none', ...atLeastMs })),
   max: optional(duration({ bare: 'none', ...atLeastMs })),
   idle: optional(duration({ bare: 'none', ...atLeastMs })),
+  health: optional(duration({ bare: 'none', least: 0 })),
 })
 
 export const textMap = (example: string) => record(`a mapping of names to texts, such as ${example}`, plainText)

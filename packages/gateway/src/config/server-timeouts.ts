@@ -4,7 +4,7 @@ import type { Spot } from './normalise.ts'
 import type { CommonEntry } from './server-keys.ts'
 import type { Timeouts } from './settings.ts'
 
-type Limit = 'startup' | 'call' | 'max' | 'idle'
+type Limit = 'startup' | 'call' | 'max' | 'idle' | 'health'
 type TimeoutKey = Exclude<Extract<keyof CommonEntry, `${string}imeout${string}`>, 'timeouts'> | 'idle'
 
 /** The names that the ecosystem has for the same limits. */
@@ -46,6 +46,8 @@ export function readTimeouts({ entry, spot, log }: Entry, usual: UsualTimeouts =
     call,
     callMaximum: max?.ms ?? Math.max(call, DEFAULT_TIMEOUTS.callMaximum),
     idle: given.get('idle')?.ms,
+    // Zero switches the checks off.
+    health: (given.get('health')?.ms ?? DEFAULT_TIMEOUTS.health) || undefined,
   }
 }
 
@@ -58,7 +60,7 @@ function collect(entry: CommonEntry, spot: Spot, log: IssueLog): ReadonlyMap<Lim
     else log.error(at ?? spot, `this sets the same limit as ${earlier.spot?.key}. Keep one of them.`)
   }
   const group = spot.children.get('timeouts')
-  for (const limit of ['startup', 'call', 'max', 'idle'] as const) {
+  for (const limit of ['startup', 'call', 'max', 'idle', 'health'] as const) {
     add(limit, entry.timeouts?.[limit], group?.children.get(limit))
   }
   for (const [key, limit] of Object.entries(LIMIT_OF) as [TimeoutKey, Limit][]) {

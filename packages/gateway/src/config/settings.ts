@@ -24,6 +24,8 @@ export interface Timeouts {
   readonly callMaximum: number
   /** Stop the server when nobody called it for so long; it comes back on the next call. */
   readonly idle: number | undefined
+  /** Ask a server that nobody uses so often whether it is still there. */
+  readonly health?: number | undefined
 }
 
 interface ServerCommon {

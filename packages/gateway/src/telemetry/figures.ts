@@ -8,6 +8,8 @@ import { ProcessFigures } from './process-figures.ts'
 export interface UpstreamReading {
   readonly id: string
   readonly isUp: boolean
+  /** What its last health check found, if there was one. */
+  readonly isHealthy?: boolean | undefined
   /** How many of its messages were not passed on, by reason. */
   readonly dropped?: Readonly<Record<string, number | undefined>>
 }
@@ -74,6 +76,7 @@ function readFamilies(readings: Readings): readonly MetricFamily[] {
     gauge('sallyport_calls_in_flight', 'Calls that are under way.', [[callsInFlight]]),
     gauge('sallyport_sessions', 'Legacy sessions over HTTP that are open.', [[sessions]]),
     gauge('sallyport_upstream_up', 'Whether a server can be called.', up),
+    gauge('sallyport_upstream_healthy', 'What the last health check of a server found.', healthOf(upstreams)),
     counted(
       'sallyport_upstream_dropped_messages',
       'Messages of servers that were not passed on.',
@@ -85,6 +88,11 @@ function readFamilies(readings: Readings): readonly MetricFamily[] {
     counted('sallyport_audit_write_failures', 'Records that could not be written.', given(auditFailures)),
   ]
 }
+
+const healthOf = (upstreams: readonly UpstreamReading[]): readonly Reading[] =>
+  upstreams.flatMap(({ id, isHealthy }) =>
+    isHealthy === undefined ? [] : [[isHealthy ? 1 : 0, ['server', labelText(id)]] as const],
+  )
 
 const droppedOf = (upstreams: readonly UpstreamReading[]): readonly Reading[] =>
   upstreams.flatMap(({ id, dropped = {} }) =>

@@ -38,6 +38,8 @@ export interface LinkRequest {
   readonly mayTellSecrets?: boolean | undefined
   /** Only values of a schema go back to its client: no words of the server's reach it, while it runs or later. */
   readonly isQuarantined?: boolean | undefined
+  /** It is no use of the server: one that nobody uses may rest meanwhile. */
+  readonly isBackground?: boolean | undefined
   /** Under which id it goes out: what the server says of it refers to that. */
   readonly onSent?: (id: number) => void
 }

@@ -117,9 +117,11 @@ export class Link {
     return this.#speaker
   }
 
-  /** Requests that somebody waits for; listening for changes is not one. */
+  /** Requests that somebody waits for; listening for changes is not one, nor is a check of ours. */
   get inFlight(): number {
-    return this.#exchanges.values().filter(({ request }) => request.method !== 'subscriptions/listen').length
+    return this.#exchanges
+      .values()
+      .filter(({ request }) => request.method !== 'subscriptions/listen' && !request.isBackground).length
   }
 
   /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
@@ -165,7 +167,7 @@ export class Link {
       const id = this.#freshId()
       const text = requestText(id, request, this.#sender)
       this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, deadlines: this.#deadlines }))
-      this.#usedAt = performance.now()
+      if (!request.isBackground) this.#usedAt = performance.now()
       request.onSent?.(id)
       const { method, name, headers, session, look } = request
       this.#transport.request({ id, method, name, headers, session, text, look })
@@ -380,7 +382,7 @@ export class Link {
     const exchange = this.#exchanges.get(id)
     if (!exchange) return undefined
     this.#exchanges.delete(id)
-    this.#usedAt = performance.now()
+    if (!exchange.request.isBackground) this.#usedAt = performance.now()
     exchange.stop()
     exchange.request.cancellation?.onCancel(undefined)
     this.#questions.endOf(id)

@@ -192,7 +192,7 @@ export class SeatedUpstream implements Upstream {
     if (!known) this.#makeRoom(session)
     const taken: Taken = known ?? {
       upstream: openOne({
-        config: resting(this.config),
+        config: unchecked(resting(this.config)),
         listener: { ...listener, onCatalogue: (catalogue) => this.#offered(taken, catalogue) },
         speaker,
         onAsked: (habit) => this.#learn(habit),
@@ -241,6 +241,12 @@ function wordsOf({ pid, state, reason, messages }: UpstreamStatus): readonly str
 function resting(config: ServerConfig): ServerConfig {
   return { ...config, timeouts: { ...config.timeouts, idle: config.timeouts.idle ?? DEFAULT_IDLE } }
 }
+
+/** The first connection tells how the server is. */
+const unchecked = (config: ServerConfig): ServerConfig => ({
+  ...config,
+  timeouts: { ...config.timeouts, health: undefined },
+})
 
 /** How it is spoken to, whatever it is. */
 function wireOf(config: ServerConfig): SharingRules['kind'] {

@@ -4,6 +4,7 @@ import { Condition } from './condition.ts'
 import type { DroppedMessages, DropReason } from './dropped-messages.ts'
 import { type Patience, patienceFor } from './exchange.ts'
 import { type Opening, shakeHands } from './handshake.ts'
+import { type Health, HealthCheck } from './health-check.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { Link, type LinkEvents, type Speaker } from './link.ts'
 import { LogLevelSetting } from './log-level.ts'
@@ -52,6 +53,7 @@ export class SharedUpstream implements Upstream {
   readonly #waiting = new WaitingRoom()
   #restartTimer: NodeJS.Timeout | undefined
   readonly #idle: IdleTimer
+  readonly #health: HealthCheck
   readonly #patience: Patience
   #opening: Opening | undefined
   #logLevel: LogLevelSetting | undefined
@@ -70,6 +72,11 @@ export class SharedUpstream implements Upstream {
     this.#patience = { timeout: call, maximum: callMaximum }
     const idleFor = (): number => (this.watch.isHeld ? 0 : (this.#link?.idleFor ?? 0))
     this.#idle = new IdleTimer({ after: idle, idleFor, onIdle: () => this.#rest() })
+    this.#health = new HealthCheck({
+      every: options.config.timeouts.health,
+      now: options.now,
+      onChange: (health) => this.#checked(health),
+    })
     this.#condition = new Condition(options.config.enabled ? 'stopped' : 'disabled', options.now)
     this.#condition.reason = options.config.heldBack
     this.watch = new ResourceWatch({ config: this.config, onTrouble: (text) => this.#note(text) })
@@ -89,6 +96,7 @@ export class SharedUpstream implements Upstream {
       pid: this.#transport?.pid,
       messages: this.#options.messages.tail(),
       dropped: this.#options.dropped.counts,
+      health: state === 'ready' ? this.#health.health : undefined,
     }
   }
 
@@ -144,6 +152,7 @@ export class SharedUpstream implements Upstream {
   #dropLink(): void {
     const link = this.#link
     this.#link = undefined
+    this.#health.stop()
     this.watch.disconnected()
     if (!link) return
     const gone = link
@@ -217,6 +226,7 @@ export class SharedUpstream implements Upstream {
     this.watch.connected(link, catalogue)
     this.#waiting.wakeAll()
     this.#idle.start()
+    this.#health.start(link, catalogue.era)
   }
 
   /** The connection could not be made, or not be understood. */
@@ -291,6 +301,17 @@ export class SharedUpstream implements Upstream {
     } catch (error) {
       this.#note(`its lists could not be read again: ${messageOf(error)}`)
     }
+  }
+
+  #checked({ isHealthy, reason = '' }: Health): void {
+    const { id } = this.config
+    const { listener, messages } = this.#options
+    // It may quote what the server said.
+    const why = messages.mask(reason)
+    if (!isHealthy) this.#note(`the health check failed: ${why}`)
+    listener.onEvent(
+      isHealthy ? { type: 'UPSTREAM_HEALTHY', server: id } : { type: 'UPSTREAM_UNHEALTHY', server: id, reason: why },
+    )
   }
 
   #dropped(reason: DropReason): void {

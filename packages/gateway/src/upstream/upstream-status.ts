@@ -1,4 +1,5 @@
 import type { DropCounts } from './dropped-messages.ts'
+import type { Health } from './health-check.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
 export type UpstreamState =
@@ -27,6 +28,8 @@ export interface UpstreamStatus {
   readonly messages: readonly string[]
   /** How many of its messages were not passed on, by reason. */
   readonly dropped: DropCounts
+  /** What its health checks found; undefined before the first one, and where there are none. */
+  readonly health?: Health | undefined
   /** Of a server that not all clients share. */
   readonly ownConnections?: OwnConnections
 }

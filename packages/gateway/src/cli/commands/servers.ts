@@ -60,7 +60,7 @@ const columns = (now: Date): readonly Column<ServerView>[] => [
   { title: 'TOOLS', value: ({ tools }) => tools, align: 'right' },
   { title: 'RESTARTS', value: ({ restarts }) => restarts, align: 'right' },
   { title: 'SINCE', value: ({ since }) => agoText(new Date(since), now) },
-  { title: 'REASON', value: ({ reason }) => reason, flexible: true },
+  { title: 'REASON', value: ({ reason, health }) => reason ?? health?.reason, flexible: true },
 ]
 
 function stateColour(state: ServerView['state'], style: Style): (text: string) => string {
@@ -79,6 +79,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['kind', server.kind],
     ['state', `${server.state}, since ${agoText(new Date(server.since), now)}`],
     ['reason', server.reason && visibleLine(server.reason)],
+    ['health', server.health && healthText(server.health, now)],
     ['next attempt', server.retryAt === undefined ? undefined : new Date(server.retryAt).toISOString()],
     ['restarts', String(server.restarts)],
     ['protocol', server.era],
@@ -96,6 +97,11 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['without tools', list(config.excludeTools)],
     ['entry', config.place.line === 0 ? config.place.file : `${config.place.file}:${config.place.line}`],
   ]
+}
+
+function healthText({ isHealthy, since, reason }: NonNullable<ServerView['health']>, now: Date): string {
+  const found = isHealthy ? 'ok' : `failing: ${visibleLine(reason ?? '')}`
+  return `${found}, since ${agoText(new Date(since), now)}`
 }
 
 function droppedText(dropped: ServerView['dropped']): string | undefined {

@@ -14,6 +14,8 @@ const TYPES: Readonly<Record<EventType, true>> = {
   GATEWAY_STOPPED: true,
   UPSTREAM_CONNECTED: true,
   UPSTREAM_DROPPED: true,
+  UPSTREAM_HEALTHY: true,
+  UPSTREAM_UNHEALTHY: true,
   UPSTREAM_LOST: true,
   UPSTREAM_NEEDS_LOGIN: true,
   UPSTREAM_RESTARTED: true,

@@ -25,6 +25,15 @@ export const serverSchema = z
     messages: z
       .array(z.string())
       .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
+    health: z
+      .object({
+        isHealthy: z.boolean(),
+        since: z.number().openapi({ description: 'Since when that is so, as `since`.' }),
+        checkedAt: z.number(),
+        reason: z.string().optional(),
+      })
+      .optional()
+      .openapi({ description: 'What its health checks found; absent before the first one, and where there are none.' }),
     dropped: z
       .record(z.string(), z.number().int())
       .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
@@ -54,7 +63,7 @@ export const serverSchema = z
 export type ServerView = z.infer<typeof serverSchema>
 
 export function serverView(upstream: Upstream, catalog: Catalog): ServerView {
-  const { reason, retryAt, era, pid, ownConnections, messages, dropped, ...status } = upstream.status()
+  const { reason, retryAt, era, pid, ownConnections, messages, dropped, health, ...status } = upstream.status()
   const catalogue = catalog.catalogueOf(status.id)
   return {
     ...status,
@@ -62,6 +71,9 @@ export function serverView(upstream: Upstream, catalog: Catalog): ServerView {
     ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
     messages: [...messages],
     dropped: given(dropped),
+    ...(health && {
+      health: { ...given(health), isHealthy: health.isHealthy, since: health.since, checkedAt: health.checkedAt },
+    }),
     tools: catalogue?.tools.length ?? 0,
     resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
     prompts: catalogue?.prompts.length ?? 0,

@@ -1,0 +1,109 @@
+import type { SallyportEvent } from '@sallyport/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import type { Timeouts } from '../config/settings.ts'
+import { DroppedMessages } from './dropped-messages.ts'
+import { type Heard, MemoryTransport, type ServerScript, serverOf } from './memory-transport.test-kit.ts'
+import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
+import { SharedUpstream } from './shared-upstream.ts'
+import { StderrTail } from './stderr-tail.ts'
+import { stdioConfig } from './stdio/stdio.test-kit.ts'
+
+const EVERY = 1_000
+
+async function bench(script: ServerScript, timeouts: Partial<Timeouts> = {}) {
+  const events: SallyportEvent[] = []
+  const opened: MemoryTransport[] = []
+  const all = { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined, health: EVERY, ...timeouts }
+  const era = script.era ?? 'legacy'
+  const upstream = new SharedUpstream({
+    config: stdioConfig({ id: 'memory', era, timeouts: all }),
+    createTransport: () => {
+      opened.push(new MemoryTransport({ serve: serverOf(script) }))
+      return opened.at(-1) as MemoryTransport
+    },
+    messages: new StderrTail(),
+    dropped: new DroppedMessages({ server: 'memory', onEvent: () => {} }),
+    listener: { onCatalogue: () => {}, onEvent: (event) => void events.push(event) },
+    speaker: { clientInfo: { name: 'test' }, capabilities: {} },
+    onAsked: () => {},
+    policy: DEFAULT_RESTART_POLICY,
+    now: () => Date.now(),
+    random: () => 0.5,
+    knownEra: undefined,
+  })
+  upstream.start()
+  await vi.advanceTimersByTimeAsync(0)
+  const heard = (method: string): number =>
+    opened.flatMap((transport) => transport.heard).filter((message) => message.method === method).length
+  return { upstream, opened, heard, types: () => events.map(({ type }) => type) }
+}
+
+const replied = ({ id }: Heard, server: MemoryTransport): void => server.answer(id)
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] })
+})
+afterEach(() => {
+  expect(vi.getTimerCount(), 'timers that were left').toBe(0)
+  vi.useRealTimers()
+})
+
+describe(`the health check of a server (${promise('GOV-24')})`, () => {
+  it.each([
+    ['legacy', 'ping'],
+    ['modern', 'server/discover'],
+  ] as const)('asks an idle %s server with %s', async (era, method) => {
+    const { upstream, heard } = await bench({ era })
+    const before = heard(method)
+    await vi.advanceTimersByTimeAsync(3 * EVERY)
+    // The first time it may have been used a moment ago.
+    expect(heard(method) - before).toBeGreaterThanOrEqual(2)
+    expect(upstream.status().health).toMatchObject({ isHealthy: true })
+    await upstream.close()
+  })
+
+  it('is an event only when it finds another thing than before', async () => {
+    let isSilent = false
+    const answers = {
+      ping: (message: Heard, server: MemoryTransport) => (isSilent ? undefined : replied(message, server)),
+    }
+    const { upstream, types } = await bench({ answers })
+    await vi.advanceTimersByTimeAsync(3 * EVERY)
+    expect(types()).toEqual(['UPSTREAM_CONNECTED'])
+    isSilent = true
+    await vi.advanceTimersByTimeAsync(5 * EVERY)
+    expect(types()).toEqual(['UPSTREAM_CONNECTED', 'UPSTREAM_UNHEALTHY'])
+    expect(upstream.status()).toMatchObject({ state: 'ready', health: { isHealthy: false } })
+    expect(upstream.status().messages.join()).toContain('the health check failed: No answer to ping')
+    isSilent = false
+    await vi.advanceTimersByTimeAsync(3 * EVERY)
+    expect(types()).toEqual(['UPSTREAM_CONNECTED', 'UPSTREAM_UNHEALTHY', 'UPSTREAM_HEALTHY'])
+    await upstream.close()
+  })
+
+  it('asks nothing of a server that is in use', async () => {
+    const { upstream, heard } = await bench({})
+    for (let call = 0; call < 5; call++) {
+      await upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's' })
+      await vi.advanceTimersByTimeAsync(EVERY * 0.9)
+    }
+    expect(heard('ping')).toBe(0)
+    await upstream.close()
+  })
+
+  it('keeps no server from resting, and starts none', async () => {
+    const { upstream, opened } = await bench({ answers: { ping: replied } }, { idle: 3.5 * EVERY })
+    await vi.advanceTimersByTimeAsync(10 * EVERY)
+    expect(upstream.status().state).toBe('stopped')
+    expect(opened).toHaveLength(1)
+    await upstream.close()
+  })
+
+  it('is left out where the entry says so', async () => {
+    const { upstream, heard } = await bench({}, { health: undefined })
+    await vi.advanceTimersByTimeAsync(100 * EVERY)
+    expect(heard('ping')).toBe(0)
+    await upstream.close()
+  })
+})

@@ -1,0 +1,81 @@
+import { type Era, messageOf, type SallyportError } from '@sallyport/core'
+import type { Link } from './link.ts'
+
+/** What the last checks found. */
+export interface Health {
+  readonly isHealthy: boolean
+  /** When that was found out, and when it was looked at last, in milliseconds since 1970. */
+  readonly since: number
+  readonly checkedAt: number
+  /** Why it is not healthy. */
+  readonly reason?: string | undefined
+}
+
+export interface HealthCheckOptions {
+  /** Between two checks, in milliseconds; undefined: there are none. */
+  readonly every: number | undefined
+  readonly now: () => number
+  readonly onChange: (health: Health) => void
+}
+
+/** An idle server that takes longer for the cheapest question has no time for a call. */
+const MAX_WAIT = 10_000
+/** The cheapest question of each era. An error is an answer too: somebody is there. */
+const QUESTION: Readonly<Record<Era, string>> = { legacy: 'ping', modern: 'server/discover' }
+
+/** Asks a server that nobody uses, from time to time, whether it is still there. It is no use of the server: one that may rest does. */
+export class HealthCheck {
+  readonly #options: HealthCheckOptions
+  #timer: NodeJS.Timeout | undefined
+  #health: Health | undefined
+  #isAsking = false
+
+  constructor(options: HealthCheckOptions) {
+    this.#options = options
+  }
+
+  get health(): Health | undefined {
+    return this.#health
+  }
+
+  /** A new connection: what was found of an earlier one is settled by that it could be made. */
+  start(link: Link, era: Era): void {
+    const { every } = this.#options
+    if (every === undefined) return
+    this.stop()
+    if (this.#health?.isHealthy === false) this.#found(undefined)
+    this.#timer = setInterval(() => void this.#check(link, era), every)
+    this.#timer.unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  async #check(link: Link, era: Era): Promise<void> {
+    const { every = 0 } = this.#options
+    if (this.#isAsking) return
+    const timer = this.#timer
+    // Whoever used it lately knows more than a question would tell.
+    if (link.idleFor < every && this.#health?.isHealthy !== false) return this.#found(undefined)
+    const timeout = Math.min(every, MAX_WAIT)
+    const times = { timeout, maximum: timeout, isBackground: true }
+    this.#isAsking = true
+    const problem = await link.request({ method: QUESTION[era], params: {}, ...times }).then(
+      () => undefined,
+      (error: SallyportError) => messageOf(error),
+    )
+    this.#isAsking = false
+    if (this.#timer === timer && link.closedBecause === undefined) this.#found(problem)
+  }
+
+  #found(reason: string | undefined): void {
+    const { now, onChange } = this.#options
+    const before = this.#health
+    const isHealthy = reason === undefined
+    const isChange = before === undefined ? !isHealthy : before.isHealthy !== isHealthy
+    const checkedAt = now()
+    this.#health = { isHealthy, since: isChange || !before ? checkedAt : before.since, checkedAt, reason }
+    if (isChange) onChange(this.#health)
+  }
+}
