@@ -35,6 +35,7 @@ import { presetFlaw, returnRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import {
   ClientRoots,
+  findUnmatchedPatterns,
   OfferInspection,
   RuleBook,
   renamesIn,
@@ -192,6 +193,7 @@ export class Governing {
       path: this.tools.file.path,
       append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
       flawOf: (id, tools) => this.#serverFlaw(id, tools),
+      unmatched: () => this.#unmatched(),
       onWarning,
       onWritten: (offers) => this.#tellWritten(offers),
       onBug: (error) => onBug(error, 'discovery'),
@@ -210,6 +212,11 @@ export class Governing {
     this.#options.onNotice(`${tools} written to ${this.tools.file.path}${high === 0 ? '' : ` (${high} high risk)`}`)
   }
 
+  #unmatched(): ReturnType<typeof findUnmatchedPatterns> {
+    const { catalog, settings } = this.#options
+    return findUnmatchedPatterns({ catalog, settings: settings(), file: this.tools.file, namesOf: this.rules.namesOf })
+  }
+
   #createReview(): ToolReview {
     const { catalog, store, settings } = this.#options
     return new ToolReview({
@@ -222,6 +229,7 @@ export class Governing {
       onRemembered: () => this.#changed('lists'),
       pinned: this.pinned,
       flawOf: (id, tools) => this.#serverFlaw(id, tools),
+      unmatched: () => this.#unmatched(),
       presetFlaw: (wanted) => presetFlaw(wanted, settings().context.presets),
       record: (event) => this.#recordSynced(event),
       now: () => new Date(),

@@ -12,6 +12,8 @@ export interface IdleQuestion {
 export interface IdleEntry {
   readonly entry: ToolEntry
   readonly problem: string
+  /** A tool is there that it was probably meant for. */
+  readonly isSlip: boolean
 }
 
 /** To compare thousands of entries with thousands of names would take minutes, in which nobody is served. */
@@ -38,7 +40,7 @@ export function idleEntries({ catalog, entries, entriesOf }: IdleQuestion): read
       guess !== '' ||
       catalog.servers.some((server) => key.startsWith(`mcp__${server}__`) || key.startsWith(`${server}/`))
     if (!isOurs || methods.includes(key)) return []
-    return [{ entry, problem: `no tool is called ${quoteText(key, 60)}.${guess}` }]
+    return [{ entry, problem: `no tool is called ${quoteText(key, 60)}.${guess}`, isSlip: guess !== '' }]
   })
 }
 

@@ -57,6 +57,7 @@ export { type DefinitionReview, ToolReview } from './tool-review.ts'
 export type { ToolRules } from './tool-rules.ts'
 export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
 export { unknownIsolated } from './unknown-isolated.ts'
+export { findUnmatchedPatterns } from './unmatched-patterns.ts'
 
 export interface PipelineOptions
   extends Omit<JudgeOptions, 'steps'>,

@@ -43,6 +43,9 @@ export class RuleBook {
   readonly isWritten = (offer: Offer): boolean => this.#policies.isWritten(offer)
 
   /** Every entry of tools.yaml that is about it, also by a pattern. */
+  /** Every way in which people may write what it is called. */
+  readonly namesOf = (offer: Offer): readonly string[] => this.#policies.namesOf(offer)
+
   readonly entriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.entriesOf(offer)
 
   /** Those that are about nothing else. */

@@ -41,6 +41,7 @@ function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string
     },
     path: 'tools.yaml',
     append: async () => undefined,
+    unmatched: () => [],
     flawOf: (id, tools) => unknownIsolated({ id, isolatedTools, place: { file: 'config.yaml', line: 3 } }, tools),
     onWarning: (text) => warnings.push(text),
     onWritten: () => undefined,

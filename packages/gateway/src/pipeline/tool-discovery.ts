@@ -5,6 +5,7 @@ import type { DefinitionShelf } from '../store/store.ts'
 import type { Discovered, OfferInspection } from './offer-inspection.ts'
 import { brokenPin } from './pin-state.ts'
 import type { RuleBook } from './rule-book.ts'
+import type { UnmatchedPattern } from './unmatched-patterns.ts'
 
 export interface ToolDiscoveryOptions {
   readonly catalog: Catalog
@@ -21,6 +22,8 @@ export interface ToolDiscoveryOptions {
   readonly record: (event: SallyportEvent) => void
   /** What is wrong with the entry of a server that has these tools, if anything. */
   readonly flawOf: (server: string, tools: readonly string[]) => string | undefined
+  /** Patterns of the operator's that fit no tool. */
+  readonly unmatched: () => readonly UnmatchedPattern[]
   readonly onWarning: (text: string) => void
   /** What is remembered of offers changed. */
   readonly onRemembered: () => void
@@ -50,6 +53,7 @@ export class ToolDiscovery {
   readonly #flaws = new Map<string, string>()
   /** Servers that were said to be beyond their share. */
   readonly #beyond = new Set<string>()
+  readonly #unmatched = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
 
@@ -92,6 +96,7 @@ export class ToolDiscovery {
     for (const server of seen) isNew = this.#remember(server, { beyond, written }) || isNew
     if (isNew) onRemembered()
     this.#tellWritten([...written])
+    this.#tellUnmatched()
   }
 
   /** Writes what the shares of the servers have room for, and gives the rest. */
@@ -173,6 +178,15 @@ export class ToolDiscovery {
     if (flaw !== undefined && flaw !== this.#flaws.get(server)) this.#options.onWarning(flaw)
     if (flaw === undefined) this.#flaws.delete(server)
     else this.#flaws.set(server, flaw)
+  }
+
+  #tellUnmatched(): void {
+    for (const { place, pattern, problem } of this.#options.unmatched()) {
+      const where = `${place.file}:${place.line}: `
+      // Not by the problem, in which servers have a say.
+      if (!this.#unmatched.has(where + pattern)) this.#options.onWarning(where + problem)
+      this.#unmatched.add(where + pattern)
+    }
   }
 
   #entryOf(offer: Offer): NewEntry {

@@ -17,6 +17,7 @@ it('tools that cannot be written down are told each with its own reason, or with
       flawsOf: () => [],
       idle: [],
       serverFlaws: [],
+      unmatched: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
         ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [], doubts: [] },

@@ -4,6 +4,7 @@ import type { ToolsKeeper } from '../governance/governance.ts'
 import type { IdleEntry } from './idle-entries.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
 import { UNENFORCED_FIELDS } from './unenforced-fields.ts'
+import { isRestricting, type UnmatchedPattern } from './unmatched-patterns.ts'
 import { voidRules } from './void-rules.ts'
 
 export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
@@ -34,10 +35,12 @@ export interface ProblemSources {
   readonly serverFlaws: readonly string[]
   /** Entries that are about nothing. */
   readonly idle: readonly IdleEntry[]
+  /** Patterns that fit nothing. */
+  readonly unmatched: readonly UnmatchedPattern[]
 }
 
 export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
-  const { keeper, tools, others, reviewOf, flawsOf, presetFlaw, idle, serverFlaws } = sources
+  const { keeper, tools, others, reviewOf, flawsOf, presetFlaw, idle, unmatched, serverFlaws } = sources
   // Whatever else could be said of tools would be said of a file that nobody can read.
   if (keeper.flaw !== undefined) return aboutFile(keeper)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
@@ -51,6 +54,7 @@ export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
     ...aboutRules(tools.flatMap(flawsOf)),
     ...aboutServers(serverFlaws),
     ...aboutIdle(keeper.file, idle),
+    ...aboutUnmatched(unmatched),
     ...aboutShares(
       [...beyond].map(({ offer }) => offer),
       keeper.file,
@@ -95,14 +99,22 @@ function aboutFindings(name: string, findings: readonly string[], doubts: readon
 
 function aboutIdle({ path }: ToolsFile, idle: readonly IdleEntry[]): readonly ToolProblem[] {
   const fix = 'Correct the name, or remove the entry: nothing follows from it.'
-  return idle.map(({ entry, problem }) => ({
-    ...{ kind: 'odd', level: 'warning', fix },
+  return idle.map(({ entry, problem, isSlip }) => ({
+    ...{ kind: 'odd', level: isSlip && isRestricting(entry.fields) ? 'wrong' : 'warning', fix },
     problem: `${path}:${entry.line}: ${problem}`,
   }))
 }
 
 const aboutServers = (flaws: readonly string[]): readonly ToolProblem[] =>
   flaws.map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct it in config.yaml.' }))
+
+function aboutUnmatched(unmatched: readonly UnmatchedPattern[]): readonly ToolProblem[] {
+  return unmatched.map(({ place, problem, opens }) => ({
+    ...{ kind: 'odd', level: opens ? 'wrong' : 'warning' },
+    problem: `${place.file}:${place.line}: ${problem}`,
+    fix: opens ? 'Correct it: what it was to restrict is open.' : 'Correct it, or remove it.',
+  }))
+}
 
 /** An entry for several tools has the same flaw for each of them. */
 const aboutRules = (flaws: readonly string[]): readonly ToolProblem[] =>

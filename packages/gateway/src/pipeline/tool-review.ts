@@ -16,6 +16,7 @@ import type { ReviewedTool } from './reviewed-tool.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { ToolDiscovery, ToolDiscoveryOptions } from './tool-discovery.ts'
 import { type ProblemSources, type ToolProblem, toolProblems } from './tool-problems.ts'
+import type { UnmatchedPattern } from './unmatched-patterns.ts'
 
 export interface ToolReviewOptions {
   readonly catalog: Catalog
@@ -31,6 +32,8 @@ export interface ToolReviewOptions {
   readonly presetFlaw: ProblemSources['presetFlaw']
   /** What is wrong with the entry of a server that has these tools, if anything. */
   readonly flawOf: ToolDiscoveryOptions['flawOf']
+  /** Patterns of the operator's that fit no tool. */
+  readonly unmatched: () => readonly UnmatchedPattern[]
   /** It is on disk when this resolves. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly now: () => Date
@@ -119,9 +122,11 @@ export class ToolReview {
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
     const others = this.others()
     const idle = idleEntries({ catalog, entries: keeper.file.entries, entriesOf: rules.entriesOf })
+    const unmatched = this.#options.unmatched()
     const reviewOf = (offer: Offer): ReviewedTool => this.of(offer)
     const serverFlaws = serversOf(tools).flatMap(([server, names]) => this.#options.flawOf(server, names) ?? [])
-    return toolProblems({ keeper, tools, others, presetFlaw, idle, reviewOf, serverFlaws, flawsOf: rules.flawsOf })
+    const problems = { serverFlaws, unmatched, idle, presetFlaw, flawsOf: rules.flawsOf }
+    return toolProblems({ keeper, tools, others, reviewOf, ...problems })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */

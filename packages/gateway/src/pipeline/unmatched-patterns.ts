@@ -1,0 +1,163 @@
+import {
+  closest,
+  compileSelectors,
+  isNameGlob,
+  nameGlob,
+  type PolicyFields,
+  quoteText,
+  type RuleSource,
+  type ToolRef,
+  type ToolsFile,
+} from '@sallyport/core'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
+import type { Settings } from '../config/config.ts'
+
+/** A pattern of the operator's that fits no tool. */
+export interface UnmatchedPattern {
+  readonly place: RuleSource
+  readonly pattern: string
+  readonly problem: string
+  /** It was to restrict a tool that is there, and that is therefore open. */
+  readonly opens: boolean
+}
+
+export interface PatternSources {
+  readonly catalog: Pick<Catalog, 'servers' | 'knows' | 'snapshot'>
+  readonly settings: Pick<Settings, 'servers' | 'governance' | 'profiles'>
+  readonly file: ToolsFile
+  /** Every form in which a tool may be written. */
+  readonly namesOf: (offer: Offer) => readonly string[]
+}
+
+interface WrittenPattern {
+  /** What it belongs to: `excludeTools of github`. */
+  readonly where: string
+  readonly pattern: string
+  readonly place: RuleSource
+  readonly restricts: boolean
+}
+
+/** To compare thousands of patterns with thousands of names would hold up everybody who is served. */
+const MAX_COMPARED = 1_000_000
+
+/** While a server is not known, nobody can tell what fits its tools. */
+export function findUnmatchedPatterns(sources: PatternSources): readonly UnmatchedPattern[] {
+  const { catalog, settings } = sources
+  const ofServers = settings.servers.flatMap((server) => unmatchedOfServer(server, catalog))
+  if (!catalog.servers.every((server) => catalog.knows(server))) return ofServers
+  const tools = catalog.snapshot.tools
+  const names = tools.map(sources.namesOf)
+  const patterns = [...patternsOfFile(sources.file), ...patternsOfSettings(settings)]
+  const known = patterns.length * tools.length > MAX_COMPARED ? [] : patterns
+  const ofAll = known.filter(({ pattern }) => {
+    const matches = nameGlob(pattern)
+    return !names.some((forms) => forms.some(matches)) && !isOfOthers(pattern, catalog.servers)
+  })
+  return [
+    ...ofServers,
+    ...ofAll.map((one) => describe(one, names.flat())),
+    ...unmatchedOfProfiles(sources, names.flat()),
+  ]
+}
+
+type ServerEntry = Settings['servers'][number]
+
+/** `includeTools` and `excludeTools`: names that the server itself gives its tools. */
+function unmatchedOfServer(
+  { id, place, includeTools = [], excludeTools }: ServerEntry,
+  catalog: PatternSources['catalog'],
+): readonly UnmatchedPattern[] {
+  const offers = catalog.snapshot.tools.filter(({ server }) => server === id)
+  // A server that offers nothing may only not have started well.
+  if (offers.length === 0 || !catalog.knows(id)) return []
+  const names = offers.map(({ name }) => name)
+  const written = [
+    ...includeTools.map((pattern) => ({ where: `includeTools of ${id}`, pattern, place, restricts: false })),
+    ...excludeTools.map((pattern) => ({ where: `excludeTools of ${id}`, pattern, place, restricts: true })),
+  ]
+  return written.filter(({ pattern }) => !names.some(nameGlob(pattern))).map((one) => describe(one, names))
+}
+
+const patternsOfFile = ({ path, entries }: ToolsFile): readonly WrittenPattern[] =>
+  entries
+    .filter(({ key }) => isNameGlob(key))
+    .map(({ key, line, fields }) => ({
+      ...{ where: 'tools.yaml', pattern: key, place: { file: path, line } },
+      restricts: isRestricting(fields),
+    }))
+
+const patternsOfSettings = ({ governance }: PatternSources['settings']): readonly WrittenPattern[] => [
+  ...governance.patterns.map(({ tool, fields, place }) => ({
+    ...{ where: 'governance.patterns', pattern: tool, place },
+    restricts: isRestricting(fields),
+  })),
+  ...governance.autoApprove.map(({ tool, place }) => ({
+    ...{ where: 'governance.auto_approve', pattern: tool, place, restricts: false },
+  })),
+]
+
+function unmatchedOfProfiles(
+  { catalog, settings }: PatternSources,
+  names: readonly string[],
+): readonly UnmatchedPattern[] {
+  const offers = catalog.snapshot.tools
+  const refs = offers.map(({ server, name }) => ({ server, tool: name }))
+  const wires = new Map(refs.map((ref, at) => [ref, offers[at]?.wire]))
+  const world = { servers: catalog.servers, wireName: (ref: ToolRef) => wires.get(ref) }
+  return [...settings.profiles.values()].flatMap(({ agent, variant, selectedMcpTools, place }) =>
+    compileSelectors(selectedMcpTools, refs, world)
+      .unmatched.map((selector) => ({ selector, pattern: selector.replace(/^!/, '') }))
+      .filter(({ pattern }) => !isOfOthers(pattern, catalog.servers))
+      .map(({ selector, pattern }) => {
+        const where = `the profile ${agent}.${variant}`
+        return describe({ where, pattern, place, restricts: selector !== pattern }, [...names, ...catalog.servers])
+      }),
+  )
+}
+
+function describe({ where, pattern, place, restricts }: WrittenPattern, names: readonly string[]): UnmatchedPattern {
+  const meant = guessName(pattern, names)
+  const hint = isNameGlob(pattern) ? 'a name such as ' : ''
+  const guess = meant === undefined ? '' : ` Did you mean ${hint}${quoteText(meant, 80)}?`
+  return {
+    place,
+    pattern,
+    problem: `${where}: no tool is called ${quoteText(pattern, 60)}.${guess}`,
+    opens: restricts && meant !== undefined,
+  }
+}
+
+/** A tool that the pattern would fit if it were spelt as tools are. */
+function guessName(pattern: string, names: readonly string[]): string | undefined {
+  const matches = nameGlob(fold(pattern))
+  const sameLetters = names.find((name) => matches(fold(name)))
+  if (sameLetters !== undefined) return sameLetters
+  const [head = ''] = pattern.split(/[*?]/)
+  // Then the slip is further on, where nothing tells what was meant.
+  if (isNameGlob(pattern) && names.some((name) => name.startsWith(head))) return undefined
+  const like = closest(head, new Set(names.map((name) => (isNameGlob(pattern) ? name.slice(0, head.length) : name))))
+  return like === undefined ? undefined : names.find((name) => name.startsWith(like))
+}
+
+/** Without what people write one way or another: case, separators, the prefix of canonical names. */
+const fold = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/^mcp_+/, '')
+    .replaceAll(/[-_\s/]/g, '')
+
+/** One file may be shared by people who have different servers: it names one that is not here, and none that is like it. */
+function isOfOthers(pattern: string, servers: readonly string[]): boolean {
+  const [, server = ''] = /^mcp__([^*?]+?)__/.exec(pattern) ?? /^([^*?/]+)\//.exec(pattern) ?? []
+  return server !== '' && !servers.includes(server) && closest(server, servers) === undefined
+}
+
+/** Fields that take nothing away from a tool, whatever they say. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...['category', 'unattendedPaths', 'descriptionOverride', 'rename', 'essential', 'result', 'note'],
+])
+const LOOSE: readonly unknown[] = [false, 'low', 'allow']
+
+/** Whether an entry takes something away from the tools that it fits. */
+export const isRestricting = (fields: PolicyFields): boolean =>
+  Object.entries(fields).some(([field, value]) => !HARMLESS.has(field) && !LOOSE.includes(value))
