@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ORACLES, yaml12 } from '../packages/gateway/src/governance/tools-file/yaml-oracle.test-kit.ts'
@@ -135,6 +135,23 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
     const { tools } = JSON.parse((await sallyport(place, 'tools', 'write_a', '--json')).stdout)
     expect(tools).toMatchObject([{ risk: 'high', requiresApproval: true, written: false, source: 'inferred' }])
   })
+
+  it('is left alone where it is read-only, and that is told wherever people look', async () => {
+    const place = placeWith({ wiki: createChangingTools({ name: 'write_a' }).entry })
+    const mine = 'tools:\n  mcp__x__y:\n    hidden: true\n'
+    writeFileSync(fileOf(place), mine, { mode: 0o444 })
+    const before = statSync(fileOf(place))
+    const gateway = await run(place)
+    await eventually(
+      () => gateway.stderr(),
+      (text) => text.includes('New tools are not written down') && text.includes('it is read-only'),
+    )
+    const [doctor, check] = [await sallyport(place, 'doctor'), await sallyport(place, 'tools', 'check')]
+    expect(doctor.stdout).toContain(`${fileOf(place)}: it is read-only.`)
+    expect(check).toMatchObject({ code: 6, stdout: expect.stringContaining('it is read-only') })
+    const { ino, mode, uid } = statSync(fileOf(place))
+    expect([yamlOf(place), ino, mode, uid]).toEqual([mine, before.ino, before.mode, before.uid])
+  })
 })
 
 describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
@@ -216,7 +233,33 @@ describe(`${promise('GOV-4')} an entry with a slip in its name`, () => {
     writeFileSync(fileOf(place), 'tools:\n  wiki/drop_pgae: { hidden: true }\n  wiki/drop_page: {}\n')
     const { code, stdout } = await sallyport(place, 'tools', 'check')
     expect(stdout).toContain(`${fileOf(place)}:2: no tool is called "wiki/drop_pgae". Did you mean "wiki/drop_page"?`)
-    expect(code).toBe(0)
+    // It was to hide a tool, which is open.
+    expect(code).toBe(6)
+  })
+
+  it('that stands for several is told by the start and the check, and fails the check where it leaves a tool open', async () => {
+    const { entry } = createChangingTools({ name: 'drop_page' })
+    const place = makePlace({
+      governance: { patterns: { 'mcp_wiki_*': { requires_approval: true } }, auto_approve: [{ tool: 'wikki/read_*' }] },
+      mcp_servers: { wiki: { ...entry, excludeTools: ['drop-*'] } },
+    })
+    onTestFinished(() => place.remove())
+    const gateway = await run(place)
+    const open = [
+      'governance.patterns: no tool is called "mcp_wiki_*". Did you mean a name such as "mcp__wiki__drop_page"?',
+      'excludeTools of wiki: no tool is called "drop-*". Did you mean a name such as "drop_page"?',
+    ]
+    const harmless = 'governance.auto_approve: no tool is called "wikki/read_*".'
+    for (const text of [...open, harmless])
+      await eventually(
+        () => gateway.stderr(),
+        (said) => said.includes(text),
+      )
+    const { code, stdout } = await sallyport(place, 'tools', 'check', '--json')
+    const problems: readonly { level: string; problem: string }[] = JSON.parse(stdout).problems
+    const levelOf = (text: string): unknown => problems.find(({ problem }) => problem.includes(text))?.level
+    expect([...open, harmless].map(levelOf)).toEqual(['wrong', 'wrong', 'warning'])
+    expect(code).toBe(6)
   })
 })
 

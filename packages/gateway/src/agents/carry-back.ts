@@ -1,5 +1,6 @@
-import { cpSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { findWriteProtection } from '../disk/disk.ts'
 import type { Mirror, Overlay } from './agent-overlay.ts'
 
 /**
@@ -25,6 +26,8 @@ function isMade({ path, except }: Mirror, name: string, folder: string): boolean
 
 function moved(from: string, to: string): boolean {
   try {
+    const there = statSync(to, { throwIfNoEntry: false })
+    if (there && findWriteProtection(there) !== undefined) return false
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
     renameSync(from, to)
     return true

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -10,10 +12,11 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { scratchFolder } from '../store/scratch.test-kit.ts'
-import { removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts'
+import { findWriteProtection, removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
@@ -51,6 +54,48 @@ describe('replacing a file', () => {
       ['missing', 'real'],
       ['missing', 'real'],
     ])
+  })
+
+  const isRoot = process.geteuid?.() === 0
+
+  test('leaves one that is read-only as it is, and says so', async () => {
+    const path = join(scratchFolder(), 'a')
+    writeFileSync(path, 'old', { mode: 0o444 })
+    await expect(replaceFile(path, 'new')).rejects.toMatchObject({
+      code: 'STATE_UNUSABLE',
+      message: expect.stringContaining('it is read-only'),
+    })
+    expect([readFileSync(path, 'utf8'), modeOf(path), readdirSync(dirname(path))]).toEqual(['old', 0o444, ['a']])
+  })
+
+  test('keeps owner, group and mode of another user’s where it may, as root', async () => {
+    if (!isRoot) return
+    const path = join(scratchFolder(), 'a')
+    writeFileSync(path, 'old')
+    chmodSync(path, 0o664)
+    chownSync(path, 65_534, 65_533)
+    await replaceFile(path, 'new')
+    const { uid, gid } = statSync(path)
+    expect([readFileSync(path, 'utf8'), uid, gid, modeOf(path)]).toEqual(['new', 65_534, 65_533, 0o664])
+  })
+
+  test('leaves another user’s as it is where it cannot, though the folder would allow it', async () => {
+    expect(findWriteProtection({ uid: 4_711, mode: 0o100_666 })).toBe(
+      isRoot ? undefined : 'it belongs to another user (uid 4711)',
+    )
+    if (!isRoot) return
+    const folder = scratchFolder()
+    chmodSync(folder, 0o777)
+    const path = join(folder, 'a')
+    writeFileSync(path, 'old', { mode: 0o666 })
+    const program = `
+      process.setgid(65534); process.setuid(65534)
+      const { replaceFile } = await import(${JSON.stringify(join(import.meta.dirname, '../../dist/disk/atomic-file.js'))})
+      console.log(await replaceFile(${JSON.stringify(path)}, 'new').catch((error) => error.message))
+    `
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
+    expect(stdout).toContain('it belongs to another user (uid 0)')
+    expect([readFileSync(path, 'utf8'), statSync(path).uid, readdirSync(folder)]).toEqual(['old', 0, ['a']])
   })
 
   test('that fails says why and leaves nothing behind', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, statSync, unlinkSync } from 'node:fs'
-import { chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { existsSync, readdirSync, rmSync, type Stats, statSync, unlinkSync } from 'node:fs'
+import { chmod, chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, diskFix, diskReason } from './disk-trouble.ts'
@@ -21,7 +21,8 @@ export interface ReplaceOptions {
 
 /**
  * Replaces a file whole or not at all, and durably unless told otherwise. A symbolic link stays one: the file it leads to
- * is replaced. False when it was no longer wanted.
+ * is replaced, and keeps its owner and group. One that is read-only or another user's is left as it is. False when it was
+ * no longer wanted.
  */
 export async function replaceFile(
   path: string,
@@ -77,6 +78,8 @@ interface Content extends ReplaceOptions {
 
 async function writeBeside(temporary: string, target: string, { data, mode, durability }: Content): Promise<void> {
   const before = await stat(target).catch(() => undefined)
+  const closed = before && findWriteProtection(before)
+  if (closed !== undefined) throw new WriteProtected(closed)
   const file = await open(temporary, 'wx', 0o600)
   try {
     await file.writeFile(data)
@@ -86,8 +89,27 @@ async function writeBeside(temporary: string, target: string, { data, mode, dura
     await file.close()
   }
   if (before === undefined) return
-  // Only root can give a file away; for anybody else the owner is the same already.
-  await chown(temporary, before.uid, before.gid).catch(() => undefined)
+  await chown(temporary, before.uid, before.gid).catch(() => {
+    throw new WriteProtected('its owner and group could not be kept')
+  })
+  // To give a file away takes these bits from it.
+  if (mode === undefined) await chmod(temporary, before.mode & 0o7777)
+}
+
+/** Worded and coded as the system would: a rename needs no right to the file itself, so the system does not say it. */
+class WriteProtected extends Error {
+  readonly code = 'EACCES'
+
+  constructor(why: string) {
+    super(`EACCES: ${why}`)
+  }
+}
+
+/** Why a file must not be replaced though its folder would allow it; undefined where it may be. */
+export function findWriteProtection({ uid, mode }: Pick<Stats, 'uid' | 'mode'>): string | undefined {
+  const user = process.geteuid?.()
+  if (user !== undefined && user !== 0 && uid !== user) return `it belongs to another user (uid ${uid})`
+  return (mode & 0o200) === 0 ? 'it is read-only' : undefined
 }
 
 /** A name beside the target that tells whose it is: what a killed writer leaves is swept at the next start. */

@@ -5,7 +5,7 @@ const FIXES: Readonly<Record<string, string>> = {
   EDQUOT: 'Make room, have your disk quota raised, or choose another folder with --state.',
   EFBIG: 'Raise the limit on file sizes (`ulimit -f`), or move old log files away.',
   EROFS: 'That file system is mounted read-only: mount it writable, or choose another folder with --state.',
-  EACCES: 'Give the user who runs Sallyport the right to write there, or choose another folder with --state.',
+  EACCES: 'Give the user who runs Sallyport the right to write it, or choose another folder with --state.',
   EPERM: 'Give the user who runs Sallyport the right to write there, or choose another folder with --state.',
   ENOTDIR: 'A part of that path is a file: remove it, or choose another folder with --state.',
   EEXIST: 'There is a file where a folder is needed: remove it, or choose another folder with --state.',

@@ -1,4 +1,4 @@
-export { removeFile, replaceFile, sweepLeftovers, temporaryName } from './atomic-file.ts'
+export { findWriteProtection, removeFile, replaceFile, sweepLeftovers, temporaryName } from './atomic-file.ts'
 export { causeCode, diskFix, diskReason, stateUnusable } from './disk-trouble.ts'
 export { lockOf, removeLeftovers } from './file-lock.ts'
 export { FileWatch } from './file-watch.ts'

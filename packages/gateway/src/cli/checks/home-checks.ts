@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { describeIssue, type Home, loadSettings, type Settings, trustOf } from '../../config/config.ts'
+import { findWriteProtection } from '../../disk/disk.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
@@ -41,7 +42,7 @@ export async function checkHome(context: CliContext, flags: GlobalFlags): Promis
     warnings.length === 0
       ? [ok('config', `The config is valid: ${counted(settings.servers.length, 'server')}`)]
       : warnings.map((issue) => warning('config', describeIssue(issue)))
-  return { checks: [...location, ...config], path, tools, settings }
+  return { checks: [...location, ...config, ...protectionChecks(path)], path, tools, settings }
 }
 
 function locationOf({ home }: FoundHome): Check {
@@ -52,6 +53,19 @@ function locationOf({ home }: FoundHome): Check {
     `${finding} does not exist yet`,
     'Make it and write a config.yaml, or name another with --home.',
   )
+}
+
+/** Files that the gateway and its commands write, and would leave as they are. */
+function protectionChecks(home: string): readonly Check[] {
+  return ['tools.yaml', 'profiles.json'].flatMap((name) => {
+    const stats = statSync(join(home, name), { throwIfNoEntry: false })
+    const why = stats && findWriteProtection(stats)
+    if (why === undefined) return []
+    const fix = 'Nothing is written to it. New tools have no entry in tools.yaml until somebody adds one.'
+    return [
+      warning(name, `${join(home, name)}: ${why}.`, name === 'tools.yaml' ? fix : 'Profiles are changed by hand only.'),
+    ]
+  })
 }
 
 async function trustCheck(found: FoundHome): Promise<Check> {

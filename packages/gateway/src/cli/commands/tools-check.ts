@@ -12,9 +12,10 @@ const EXIT_UNAVAILABLE = 5
 export const checkCommand = defineCommand<object>({
   brief: 'Check that every tool is reviewed and is what was reviewed',
   description:
-    'Exits with 6 when tools.yaml has a mistake, when a tool has no entry in it, or when a definition is not the one\n' +
-    'that was reviewed, else with 5 when a server cannot be asked. Where no gateway runs, the servers are started for it,\n' +
-    'and tools.yaml is left as it is.',
+    'Exits with 6 when tools.yaml has a mistake, when a tool has no entry in it, when a definition is not the one that\n' +
+    'was reviewed, or when a pattern fits no tool and leaves open what it was to restrict;\n' +
+    'else with 5 when a server cannot be asked. Where no gateway runs, the servers are started for it, and tools.yaml is\n' +
+    'left as it is.',
   examples: [
     ['tools check', 'Each problem, and what to do about it'],
     ['tools check --json', 'The same for a program'],
