@@ -92,6 +92,7 @@ describe(promise('KIT-18'), () => {
     [{ content: 'text' }, 'expected an array'],
     [{ content: [], isError: 'true' }, 'isError'],
     [{ content: [{ text: 'a' }] }, 'content[0]'],
+    [{ content: [{ type: '' }] }, 'content[0]'],
     [{ content: [textContent('a'), { type: 'text' }] }, 'content[1].text'],
     [{ content: [{ type: 'image', data: Buffer.from('a'), mimeType: 'image/png' }] }, 'class Buffer at data'],
     [{ content: [{ type: 'resource', resource: { uri: 'a:b' } }] }, 'content[0].resource'],

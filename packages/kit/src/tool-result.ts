@@ -95,7 +95,7 @@ const REQUIRED_FIELDS: Readonly<Record<string, readonly string[]>> = {
 /** One block as JSON. Throws where a client could not show it. */
 export function readContent(block: unknown, where: string): Content {
   const json = toJson(block)
-  if (!isJsonObject(json) || typeof json.type !== 'string')
+  if (!isJsonObject(json) || typeof json.type !== 'string' || json.type === '')
     throw new TypeError(`${where} is ${kindOf(block)}; expected a block with a type, such as textContent('…').`)
   const required = Object.hasOwn(REQUIRED_FIELDS, json.type) ? REQUIRED_FIELDS[json.type] : []
   for (const field of required ?? [])
