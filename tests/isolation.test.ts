@@ -108,6 +108,14 @@ describe(`${promise('ISO-1')} ${promise('ISO-2')} an isolated tool`, () => {
     expect(marks).toEqual(expected)
   })
 
+  it.each(['json', 'ndjson', 'csv', 'log'])('shows its caller far less than the cap does of %s', async (kind) => {
+    const { client } = await openFlood({ entry: { isolatedTools: ['flood'] } })
+    const isolated = textOf(await client.call('db_flood', { kind }))
+    const capped = textOf(await client.call('db_other', { kind }))
+    expect(isolated.length).toBeLessThan(capped.length / 2)
+    expect(capped.length).toBeGreaterThan(4_000)
+  })
+
   it('is isolated on every way in', async () => {
     const { gateway, client } = await openFlood({ entry: { isolated: true } })
     const marked = (result: Message): boolean => result._meta['sallyport/isolation'].strategy === 'bounded'

@@ -45,4 +45,5 @@ export const anyPreset: fc.Arbitrary<Preset> = fc.record({
   items: ends,
   keys: fc.integer({ min: 1, max: 40 }),
   mediaBytes: fc.constant(1_000),
+  fills: fc.boolean(),
 })

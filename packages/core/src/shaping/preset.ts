@@ -23,6 +23,8 @@ export interface Preset {
   readonly keys: number
   /** Images, audio and other bytes of no more pass as they are. */
   readonly mediaBytes: number
+  /** As many rows, lines, items and keys are shown as the threshold has room for; what is said of them is the least. */
+  readonly fills?: boolean
 }
 
 export type Presets = Readonly<Record<string, Preset>>

@@ -266,3 +266,27 @@ function isTrueObject(preview: any, whole: any): boolean {
     shown.every((key) => !Object.hasOwn(whole, key) || isTrue(preview[key], whole[key]))
   )
 }
+
+describe('a preset that fills its threshold', () => {
+  const KINDS: Readonly<Record<string, (id: number) => string>> = {
+    csv: (id) => `${id},row ${id},"some words"`,
+    ndjson: (id) => JSON.stringify({ id, name: `row ${id}` }),
+    log: (id) => `[INFO] 2026-01-01T00:00:00Z request ${id} took ${id % 97} ms`,
+    json: (id) => JSON.stringify({ id, name: `row ${id}` }),
+  }
+  const textOf = (kind: string): string => {
+    const parts = Array.from({ length: 3_000 }, (_, id) => KINDS[kind]?.(id) ?? '')
+    if (kind === 'json') return `[${parts.join(',')}]`
+    return kind === 'csv' ? `id,name,note\n${parts.join('\n')}` : parts.join('\n')
+  }
+
+  it.each(Object.keys(KINDS))('shows most of what it may of %s, and never more', (kind) => {
+    const text = textOf(kind)
+    for (const threshold of [2_000, 8_000, 25_000]) {
+      const preset = { ...DEFAULT, threshold, previewTokens: threshold }
+      const filled = shapeText(text, { ...preset, fills: true }).text.length
+      expect(filled).toBeLessThanOrEqual(threshold)
+      expect(filled).toBeGreaterThan(threshold / 2)
+    }
+  })
+})

@@ -6,7 +6,7 @@ import { linePreviews, markdownHeadings, noLandmarks, yamlTopKeys } from './line
 import { markupPreviews } from './markup-preview.ts'
 import { ndjsonPreviews } from './ndjson-preview.ts'
 import { sayNotice } from './notice.ts'
-import type { Preset } from './preset.ts'
+import type { Ends, Preset } from './preset.ts'
 import type { Omission, Preview } from './preview.ts'
 import { cutBefore, cutOut } from './safe-cut.ts'
 
@@ -37,11 +37,37 @@ export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}
   const kind = hints.kind ?? detectKind(text, hints)
   if (text.length <= preset.threshold)
     return { text, kind, isWhole: true, preview: text, notice: '', omission: undefined }
-  for (const preview of previewsOf(text, kind, preset)) {
+  for (const preview of allPreviews(text, kind, preset)) {
     const shaped = preview && composed(text, { kind, preview, hints })
     if (shaped !== undefined && fits(shaped.text, preset)) return shaped
   }
   return cutDown(text, { kind, preset, hints })
+}
+
+/** Later ones of a filled preset would cut each part to a few letters, where fewer parts can be shown whole. */
+const FILLED_TRIES = 5
+
+function* allPreviews(text: string, kind: ContentKind, preset: Preset): Generator<Preview | undefined> {
+  let tries = 0
+  if (preset.fills)
+    for (const preview of previewsOf(text, kind, filled(preset))) {
+      yield preview
+      if (++tries === FILLED_TRIES) break
+    }
+  yield* previewsOf(text, kind, preset)
+}
+
+/** Shorter rows, lines and items are rare: with so many of them the threshold is reached. */
+const LEAST_PART = 27
+
+function filled(preset: Preset): Preset {
+  const parts = Math.ceil(preset.threshold / LEAST_PART)
+  const more = ({ head, tail }: Ends): Ends => {
+    const factor = Math.max(1, parts / Math.max(1, head + tail))
+    return { head: Math.ceil(head * factor), tail: Math.ceil(tail * factor) }
+  }
+  const { rows, lines, items, keys } = preset
+  return { ...preset, rows: more(rows), lines: more(lines), items: more(items), keys: Math.max(keys, parts) }
 }
 
 function previewsOf(text: string, kind: ContentKind, preset: Preset): Iterable<Preview | undefined> {

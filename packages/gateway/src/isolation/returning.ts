@@ -273,7 +273,7 @@ const sayKept = (call: ReturnedCall, handle: string | undefined): string =>
 function cappedOnly(cap: number | undefined, presets: Settings['context']['presets']): Preset {
   const base = findPreset('default', presets)
   const threshold = cap ?? Number.MAX_SAFE_INTEGER
-  return { ...base, threshold, previewTokens: Math.ceil(threshold / 2) }
+  return { ...base, threshold, previewTokens: Math.ceil(threshold / 2), fills: true }
 }
 
 type TextReply = Extract<IsolatedReply, { readonly kind: 'text' }>
