@@ -47,7 +47,10 @@ function schemas(turns: boolean): fc.Arbitrary<JsonObject> {
       allOf: several,
       anyOf: several,
     }
-    if (turns) Object.assign(parts, { not: inner, oneOf: several, if: inner, then: inner, else: inner })
+    if (turns) {
+      parts.oneOf = several
+      for (const keyword of ['not', 'if', 'then', 'else']) parts[keyword] = inner
+    }
     const nested = fc
       .tuple(plain, fc.record(parts, { requiredKeys: [] }))
       .map(([own, more]) => ({ ...own, ...more }) as JsonObject)

@@ -171,8 +171,16 @@ describe('a key that is not known', () => {
     })
     expect(reading.ok && reading.warnings).toEqual([
       { line: 5, column: 1, problem: '"tool_categorys" is not known and is ignored. Did you mean "tool_categories"?' },
-      { line: 3, column: 5, problem: 'risk_lvl: this key is not known. Did you mean "risk_level"? Calls are refused until it is corrected.' },
-      { line: 4, column: 7, problem: 'hiden: this key is not known. Did you mean "hidden"? Calls are refused until it is corrected.' },
+      {
+        line: 3,
+        column: 5,
+        problem: 'risk_lvl: this key is not known. Did you mean "risk_level"? Calls are refused until it is corrected.',
+      },
+      {
+        line: 4,
+        column: 7,
+        problem: 'hiden: this key is not known. Did you mean "hidden"? Calls are refused until it is corrected.',
+      },
     ])
   })
 
