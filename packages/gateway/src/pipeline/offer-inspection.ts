@@ -47,7 +47,7 @@ export class OfferInspection {
       }
       const before = known.find(offer)
       const inspected = inspectionOf(offer)
-      if (before?.inspected === inspected || brokenPin(offer, rules.policyOf(offer)) !== undefined) continue
+      if (before?.inspected === inspected || this.#hasChanged(offer, before)) continue
       const findings = [...inspect(offer), ...(await this.#schemaFindings(offer, budget))]
       records.push({ ...(before ?? newRecord(offer)), inspected, findings })
       const all = [...findings, ...rules.neighbourFindingsOf(offer)]
@@ -56,6 +56,13 @@ export class OfferInspection {
     }
     known.save(server, records)
     return records.length > 0
+  }
+
+  /** What is quite new is held to nothing yet: its policy, which takes longer, is not asked for. */
+  #hasChanged(offer: Offer, before: OfferRecord | undefined): boolean {
+    const { rules } = this.#options
+    const isNew = before === undefined && (offer.kind !== 'tool' || !rules.isWritten(offer))
+    return !isNew && brokenPin(offer, rules.policyOf(offer)) !== undefined
   }
 
   async #schemaFindings(offer: Offer, budget: { left: number }): Promise<readonly Finding[]> {
@@ -85,10 +92,11 @@ export class OfferInspection {
     const own = before.findings.filter(({ kind }) => kind !== 'share')
     const findings = beyond.has(offer) ? [...own, BEYOND_SHARE] : own
     if (offer.kind !== 'tool' || !rules.isWritten(offer)) return { ...before, pin: before.pin || now, findings }
-    if (brokenPin(offer, rules.policyOf(offer)) !== undefined) return before
+    const isKnown = before.pin === now && !written.has(offer)
+    if (isKnown || brokenPin(offer, rules.policyOf(offer)) !== undefined)
+      return isKnown ? { ...before, findings } : before
     // An entry that came with the definition, or was changed for it, knows what was found.
-    const isNoted = (before.pin !== now || written.has(offer)) && rules.approvalInEntry(offer) !== undefined
-    if (!isNoted) return { ...before, pin: now, findings }
+    if (rules.approvalInEntry(offer) === undefined) return { ...before, pin: now, findings }
     const all = [...findings, ...rules.neighbourFindingsOf(offer)]
     const kept = before.accepted.filter((text) => all.some((finding) => findingText(finding) === text))
     return { ...before, pin: now, findings, accepted: [...kept, ...all.map(notedText)] }

@@ -130,7 +130,7 @@ export class ToolDiscovery {
   #shelve(server: string, offers: readonly Offer[]): void {
     const { rules, known, definitions } = this.#options
     const isPinned = (offer: Offer): boolean =>
-      rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer)) || known.find(offer)?.pin === pinOf(offer)
+      known.find(offer)?.pin === pinOf(offer) || rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer))
     const kept = offers.filter(isPinned).map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
     definitions.save(server, kept, () => new Set([...rules.pins(), ...known.pins]))
   }

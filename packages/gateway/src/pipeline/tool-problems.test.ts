@@ -5,7 +5,7 @@ import { toolProblems } from './tool-problems.ts'
 
 it('tools that cannot be written down are told each with its own reason, or with the one that all have', () => {
   const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['one', 'two', 'three']) } })
-  const told = (notWritten: readonly string[]): readonly string[] =>
+  const told = (notWritten: readonly string[], findings: readonly string[] = []): readonly string[] =>
     toolProblems({
       keeper: {
         file: { path: 'tools.yaml', entries: [], categories: new Map(), modePolicies: new Map() },
@@ -20,7 +20,7 @@ it('tools that cannot be written down are told each with its own reason, or with
       unmatched: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
-        ...{ entries: [], isWritten: false, pin: 'unpinned', findings: [], doubts: [] },
+        ...{ entries: [], isWritten: false, pin: 'unpinned', findings, doubts: findings },
       }),
     }).map(({ problem }) => problem)
   const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)
@@ -29,4 +29,7 @@ it('tools that cannot be written down are told each with its own reason, or with
   expect(told(['The disk is full.'])).toEqual(
     names.map((name) => `${name} has no entry in tools.yaml. The disk is full.`),
   )
+  expect(told([], ['share in tools.yaml: too many'])).toEqual([
+    '3 tools of files have no entry in tools.yaml: their server has used up its share, or adds them too fast. Each of their calls asks a person.',
+  ])
 })
