@@ -89,7 +89,8 @@ describe(`${promise('GW-4')} a server that goes away`, () => {
     expect(first?.isError ? errorCode(first) : textOf(first as Json)).toBe(outcomes[way])
     expect(new Set(waited.map(errorCode))).toEqual(new Set(['UPSTREAM_DIED']))
     expect(back.pid).not.toBe(before.pid)
-    for (const refusal of back.refusals) expect(['UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(errorCode(refusal))
+    for (const refusal of back.refusals)
+      expect(['UPSTREAM_GONE', 'UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(errorCode(refusal))
   })
 
   it('is noticed without a call, refused by name meanwhile, and back within 1.5 s', async () => {

@@ -146,7 +146,12 @@ describe(`${promise('GW-27')} several windows`, () => {
     const changes = both.map((client) => client.next(isToolChange))
     const killed = await killGateway(at)
     for (const answer of await Promise.all(hanging))
-      expect(answer).toMatchObject({ error: { message: expect.stringContaining('GATEWAY_UNREACHABLE') } })
+      expect(answer).toMatchObject({
+        error: {
+          message: expect.stringMatching(/GATEWAY_UNREACHABLE.*check what it did before you make it again/),
+          data: { code: 'GATEWAY_UNREACHABLE', retryable: false },
+        },
+      })
     await Promise.all(changes)
     const after = await Promise.all(both.map((client, index) => client.call('two_echo', { index })))
     expect(after).toMatchObject([{ content: [{ text: '{"index":0}' }] }, { content: [{ text: '{"index":1}' }] }])

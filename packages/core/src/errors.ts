@@ -114,13 +114,15 @@ export const ERRORS = {
   UPSTREAM_UNAVAILABLE: kind([503, -32000, 5], passing),
   UPSTREAM_DISABLED: kind([503, -32000, 5], final),
   UPSTREAM_NEEDS_LOGIN: kind([503, -32000, 5], final),
-  UPSTREAM_DIED: kind([502, -32000, 5], passing),
-  UPSTREAM_TIMEOUT: kind([504, -32000, 5], passing),
+  // Not sent: it can be made again. The two below it were sent, and may have been carried out.
+  UPSTREAM_GONE: kind([503, -32000, 5], passing),
+  UPSTREAM_DIED: kind([502, -32000, 5], final),
+  UPSTREAM_TIMEOUT: kind([504, -32000, 5], final),
   UPSTREAM_TOO_LARGE: kind([502, -32000, 1], final),
   UPSTREAM_FAILED: kind([502, -32000, 5], final),
   UPSTREAM_PROTOCOL: kind([502, -32000, 1], final),
   SUBSCRIPTION_REFUSED: kind([403, -32602, 4]),
-  CALL_CANCELLED: kind([499, -32000, 130], { retryable: true }),
+  CALL_CANCELLED: kind([499, -32000, 130]),
 
   // A bug of ours
   INTERNAL: kind([500, -32603, 1]),

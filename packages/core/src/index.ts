@@ -1,5 +1,5 @@
 export { type ArgumentRuleOptions, compileArgumentRules } from './argument-rules.ts'
-export { Cancellation, callCancelled } from './cancellation.ts'
+export { Cancellation, callCancelled, MAY_BE_DONE } from './cancellation.ts'
 export { canonicalJson } from './canonical-json.ts'
 export { closest, didYouMean } from './closest.ts'
 export {

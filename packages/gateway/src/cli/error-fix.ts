@@ -28,6 +28,7 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   UPSTREAM_UNAVAILABLE: 'See `sallyport servers <name>` for why its server cannot be reached.',
   UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
   UPSTREAM_NEEDS_LOGIN: 'Its server wants a login: see `sallyport servers <name>`.',
+  UPSTREAM_GONE: 'Its server had ended before the call was sent: try again.',
   UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last words.',
   UPSTREAM_TIMEOUT:
     'It took too long: raise timeout_seconds of its entry or the timeout of its server, whichever it ran into, or ask for less.',
@@ -37,7 +38,7 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   ISOLATION_LIMIT: 'It used up its turns, tokens or time: raise isolation.max_turns, max_tokens or max_time.',
   MODEL_UNAVAILABLE: 'Set isolation.model to one that can be reached, or use the strategy bounded.',
   EXECUTOR_MISSING: 'Switch agents.mcp-executor on in config.yaml, or use another strategy.',
-  CALL_CANCELLED: 'The client stopped waiting; call again if the result is still wanted.',
+  CALL_CANCELLED: 'The client stopped waiting, or the gateway ended: check what it did before you make it again.',
   INTERNAL: 'This is a bug of Sallyport: please report it.',
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { type Principal, SallyportError } from '@sallyport/core'
+import { MAY_BE_DONE, type Principal, SallyportError } from '@sallyport/core'
 import { connectSocket } from '../serve/gateway-socket.ts'
 import { SILENCE, silentGateway } from './silent-gateway.ts'
 
@@ -57,9 +57,9 @@ export function createSocketExchange(options: SocketExchangeOptions): Exchange {
       if (signal?.aborted) stop()
       signal?.addEventListener('abort', stop, { once: true })
       request.once('close', () => signal?.removeEventListener('abort', stop))
-      request.once('error', (error) => reject(signal?.aborted ? signal.reason : unreachable(error)))
+      request.once('error', (error) => reject(signal?.aborted ? signal.reason : unreachable(error, method)))
       request.once('response', (response) =>
-        resolve({ status: response.statusCode ?? 500, body: readBody(response, signal) }),
+        resolve({ status: response.statusCode ?? 500, body: readBody(response, { signal, method }) }),
       )
       const unwatch = watchSilence(state, patience, () => {
         void silentGateway(state, patience).then((error) => request.destroy(error))
@@ -94,11 +94,14 @@ function watchSilence(state: string, patience: number, onSilence: () => void): (
   }
 }
 
-async function* readBody(response: IncomingMessage, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+async function* readBody(
+  response: IncomingMessage,
+  { signal, method }: Pick<ApiRequest, 'signal' | 'method'>,
+): AsyncGenerator<Uint8Array> {
   try {
     yield* response
   } catch (error) {
-    throw signal?.aborted ? signal.reason : unreachable(error)
+    throw signal?.aborted ? signal.reason : unreachable(error, method)
   }
 }
 
@@ -150,10 +153,15 @@ const typeOf = (body: string | undefined) => (body === undefined ? {} : { 'conte
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-function unreachable(cause: unknown): SallyportError {
+/** Nobody listened: nothing was sent. */
+const UNSENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT'])
+
+/** Who only reads can ask again; anything else that was sent may have been done. */
+function unreachable(cause: unknown, method: string): SallyportError {
   if (cause instanceof SallyportError) return cause
+  const isSafe = method === 'GET' || UNSENT.has((cause as NodeJS.ErrnoException).code)
   return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
-    hint: 'Try again: the next command starts what is needed.',
+    hint: isSafe ? 'Try again: the next command starts what is needed.' : MAY_BE_DONE,
     cause,
   })
 }

@@ -48,6 +48,16 @@ describe(`answers that are still to come (${promise('GW-27')})`, () => {
     expect(givenUp(pending)).toEqual([])
   })
 
+  it('are not asked for again where a call may have been made, and are where nothing can have happened', () => {
+    const pending = new PendingAnswers()
+    pending.sent(Buffer.concat([asked(1), asked(2, 'tools/list'), asked(3, 'resources/read')]))
+    const errors = pending.giveUp().map((text) => JSON.parse(text).error)
+    expect(errors.map(({ data }) => data.retryable)).toEqual([false, true, true])
+    expect(errors[0].message).not.toContain('Try again')
+    expect(errors[0].message).toContain('check what it did before you make it again')
+    expect(errors[1].message).toContain('Try again')
+  })
+
   it('include listening, though nobody waits for its end', () => {
     const pending = new PendingAnswers()
     let done = 0

@@ -1,5 +1,5 @@
 import type { Duplex, Writable } from 'node:stream'
-import { isJsonObject, JsonScanner } from '@sallyport/core'
+import { isJsonObject, JsonScanner, MAY_BE_DONE } from '@sallyport/core'
 import { LineReader } from '@sallyport/kit/line-reader'
 
 type Id = string | number
@@ -13,7 +13,8 @@ const PLAIN = /^[\x20-\x7e]*$/
 export class PendingAnswers {
   /** The lines that opened a legacy conversation: they have to be said again to another gateway. */
   readonly handshake: Buffer[] = []
-  readonly #open = new Set<Id>()
+  /** With the method of each. */
+  readonly #open = new Map<Id, string>()
   /** Nobody waits for these to be answered; but who listened to a gateway that is gone has to listen anew. */
   readonly #listening = new Set<Id>()
   /** The id of the agent's `initialize`. */
@@ -53,12 +54,8 @@ export class PendingAnswers {
 
   /** Lines that answer everything that will get no other answer any more. The next gateway answers the greeting. */
   giveUp(): readonly string[] {
-    const error = {
-      code: -32000,
-      message: '[GATEWAY_UNREACHABLE] The gateway went away before it answered. Try again.',
-    }
-    const lost = [...this.#open, ...this.#listening].filter((id) => id !== this.#greeting)
-    const lines = lost.map((id) => `${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`)
+    const lost = [...this.#open.keys(), ...this.#listening].filter((id) => id !== this.#greeting)
+    const lines = lost.map((id) => `${JSON.stringify({ jsonrpc: '2.0', id, error: lossOf(this.#open.get(id)) })}\n`)
     const cutOff = this.#midLine ? ['\n'] : []
     for (const id of lost) this.#close(id)
     this.#scanner = new JsonScanner()
@@ -89,7 +86,7 @@ export class PendingAnswers {
     const id = idOf(message)
     if (message.method === undefined || id === undefined) return
     if (message.method === 'subscriptions/listen') this.#listening.add(id)
-    else this.#open.add(id)
+    else this.#open.set(id, String(message.method))
   }
 
   #noteReceived(): void {
@@ -103,6 +100,14 @@ export class PendingAnswers {
     this.#listening.delete(id as Id)
     if (this.#open.delete(id as Id) && this.#open.size === 0) this.#onAnswered?.()
   }
+}
+
+/** A call may have reached its server before the gateway went: what cannot be undone must not be made twice. */
+function lossOf(method: string | undefined): object {
+  const retryable = method !== 'tools/call'
+  const advice = retryable ? 'Try again.' : MAY_BE_DONE
+  const message = `[GATEWAY_UNREACHABLE] The gateway went away before it answered. ${advice}`
+  return { code: -32000, message, data: { code: 'GATEWAY_UNREACHABLE', retryable } }
 }
 
 function idOf({ id }: Readonly<Record<string, unknown>>): Id | undefined {

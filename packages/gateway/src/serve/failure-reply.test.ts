@@ -19,7 +19,7 @@ describe('the answer to what failed', () => {
       result: {
         content: [{ type: 'text', text: '[UPSTREAM_TIMEOUT] So it is. Try.' }],
         isError: true,
-        _meta: { 'sallyport/error': { code: 'UPSTREAM_TIMEOUT', retryable: true } },
+        _meta: { 'sallyport/error': { code: 'UPSTREAM_TIMEOUT', retryable: false } },
       },
     })
     expect(reply('UPSTREAM_TIMEOUT', 'tools/call', 'modern').result).toMatchObject({ resultType: 'complete' })
@@ -28,7 +28,7 @@ describe('the answer to what failed', () => {
   it('is a protocol error everywhere else', () => {
     expect(reply('UPSTREAM_TIMEOUT', 'resources/read', 'modern')).toMatchObject({
       status: 200,
-      error: { code: -32000, message: 'So it is. Try.', data: { code: 'UPSTREAM_TIMEOUT', retryable: true } },
+      error: { code: -32000, message: 'So it is. Try.', data: { code: 'UPSTREAM_TIMEOUT', retryable: false } },
     })
     expect(reply('TOOL_UNKNOWN', 'tools/call', 'legacy')).toMatchObject({ error: { code: -32602 } })
   })

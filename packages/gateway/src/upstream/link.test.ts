@@ -343,7 +343,7 @@ describe('the end of a link', () => {
   it('answers calls that come after it at once, and does not send them', async () => {
     const { transport, link, ask } = await openLink()
     await link.close()
-    expect(await codeOf(ask())).toBe('UPSTREAM_DIED')
+    expect(await codeOf(ask())).toBe('UPSTREAM_GONE')
     expect(transport.heard).toEqual([])
   })
 

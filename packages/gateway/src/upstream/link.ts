@@ -17,7 +17,7 @@ import type { DropReason } from './dropped-messages.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
 import { mayNotify } from './extensions.ts'
-import { gone, timedOut } from './link-failure.ts'
+import { died, gone, timedOut } from './link-failure.ts'
 import type { LinkRequest } from './link-request.ts'
 import { wantsToHear } from './log-level.ts'
 import { OpenedPages } from './opened-pages.ts'
@@ -363,7 +363,7 @@ export class Link {
   }
 
   #cancel(id: number, reason: string): void {
-    this.#abandon(id, reason)?.reject(callCancelled(reason))
+    this.#abandon(id, reason)?.reject(callCancelled(reason, 'sent'))
   }
 
   /** Stops waiting, and tells the server unless closing its stream already did. */
@@ -393,7 +393,7 @@ export class Link {
     if (this.#closedBecause !== undefined) return
     this.#closedBecause = reason
     this.#deadlines.stop()
-    for (const { id } of this.#exchanges.values()) this.#settle(id)?.reject(gone(reason))
+    for (const { id } of this.#exchanges.values()) this.#settle(id)?.reject(died(reason))
     this.#early.stop()
     this.#questions.endAll()
     this.#events.onClose(reason)

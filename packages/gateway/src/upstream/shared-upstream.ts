@@ -1,4 +1,4 @@
-import { type JsonObject, messageOf, SallyportError } from '@sallyport/core'
+import { type ErrorCode, type JsonObject, messageOf, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { Condition } from './condition.ts'
 import type { DroppedMessages, DropReason } from './dropped-messages.ts'
@@ -38,6 +38,9 @@ export interface SharedUpstreamOptions {
   /** The era that it spoke last time: spares the probe. */
   readonly knownEra: 'legacy' | 'modern' | undefined
 }
+
+/** How a server that exits shows, by when it does. */
+const LEFT: ReadonlySet<ErrorCode> = new Set(['UPSTREAM_DIED', 'UPSTREAM_GONE'])
 
 /** One connection to a server, for all or for those who must not share, brought back when it dies. */
 export class SharedUpstream implements Upstream {
@@ -235,7 +238,7 @@ export class SharedUpstream implements Upstream {
       error instanceof SallyportError
         ? error
         : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
-    const probing = this.config.era === 'auto' && this.#era === undefined && failure.code === 'UPSTREAM_DIED'
+    const probing = this.config.era === 'auto' && this.#era === undefined && LEFT.has(failure.code)
     if (probing) {
       // Some servers exit when they are asked for a method that they do not know.
       this.#dropLink()

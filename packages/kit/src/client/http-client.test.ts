@@ -61,7 +61,7 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
   test.each([
     [401, 'UNAUTHENTICATED', false],
     [403, 'FORBIDDEN', false],
-    [404, 'UPSTREAM_DIED', true],
+    [404, 'UPSTREAM_GONE', true],
     [429, 'UPSTREAM_UNAVAILABLE', true],
     [500, 'UPSTREAM_FAILED', false],
     [503, 'UPSTREAM_UNAVAILABLE', true],

@@ -90,7 +90,7 @@ function httpError(status: number, said: string, peer: string): SallyportError {
     })
   if (status === 403) return new SallyportError('FORBIDDEN', message)
   if (status === 404)
-    return new SallyportError('UPSTREAM_DIED', message, {
+    return new SallyportError('UPSTREAM_GONE', message, {
       hint: 'The session has ended there, or the address is wrong. Open a new client.',
     })
   if (status === 429 || status === 503) return new SallyportError('UPSTREAM_UNAVAILABLE', message)

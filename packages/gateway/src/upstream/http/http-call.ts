@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { MAY_BE_DONE, SallyportError } from '@sallyport/core'
 import type { Frame, OutgoingRequest } from '../transport.ts'
 import { addressedError } from './addressed-error.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
@@ -151,7 +151,7 @@ export class HttpCall implements ReplyListener, Placed {
     if (end.status >= 500 && this.#resumeLater()) return
     const { origin } = this.#port.endpoint.peer
     const message = `${origin} lost its stream before the answer, and does not resume it (HTTP ${end.status}).`
-    this.#over({ kind: 'broken', error: new SallyportError('UPSTREAM_DIED', message) })
+    this.#over({ kind: 'broken', error: new SallyportError('UPSTREAM_DIED', message, { hint: MAY_BE_DONE }) })
   }
 
   #over(end: ReplyEnd): void {
@@ -162,7 +162,7 @@ export class HttpCall implements ReplyListener, Placed {
   #unanswered(): SallyportError {
     const { origin } = this.#port.endpoint.peer
     return this.#reply.isStream
-      ? new SallyportError('UPSTREAM_DIED', `${origin} ended its stream before the answer.`)
+      ? new SallyportError('UPSTREAM_DIED', `${origin} ended its stream before the answer.`, { hint: MAY_BE_DONE })
       : new SallyportError('UPSTREAM_PROTOCOL', `${origin} sent no answer to ${this.request.method} in its response.`)
   }
 

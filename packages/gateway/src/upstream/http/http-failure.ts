@@ -1,4 +1,4 @@
-import { cutText, maskSecrets, SallyportError, visibleText } from '@sallyport/core'
+import { cutText, MAY_BE_DONE, maskSecrets, SallyportError, visibleText } from '@sallyport/core'
 import { isBrokenHttp } from './connection-failure.ts'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
@@ -35,7 +35,7 @@ export function networkFailure(cause: Error, peer: Peer, reach: 'sent' | 'unsent
     })
   }
   return new SallyportError('UPSTREAM_DIED', `${peer.origin} closed the connection before its answer (${code}).`, {
-    hint: 'The request may have been carried out all the same.',
+    hint: MAY_BE_DONE,
     cause,
   })
 }
@@ -65,7 +65,17 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
       },
     )
   }
-  if (status === 429 || (status >= 502 && status <= 504)) {
+  // Whoever stands before the server gave up on it: that it was not asked is nowhere said.
+  if (status === 502 || status === 504) {
+    return new SallyportError(
+      'UPSTREAM_FAILED',
+      `${origin} did not answer whom it was asked by (HTTP ${status}).${quote}`,
+      {
+        hint: MAY_BE_DONE,
+      },
+    )
+  }
+  if (status === 429 || status === 503) {
     return new SallyportError('UPSTREAM_UNAVAILABLE', `${origin} is not able to answer now (HTTP ${status}).${quote}`, {
       hint: 'Try again later.',
     })

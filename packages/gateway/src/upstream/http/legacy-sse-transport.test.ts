@@ -136,7 +136,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
     const transport = unopened(server)
     const opening = transport.open(NOBODY)
     const closing = transport.close()
-    await expect(opening).rejects.toMatchObject({ code: 'UPSTREAM_DIED' })
+    await expect(opening).rejects.toMatchObject({ code: 'UPSTREAM_GONE' })
     await closing
   })
 })

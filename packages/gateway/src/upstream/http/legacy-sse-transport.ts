@@ -219,6 +219,6 @@ export class LegacySseTransport implements Transport, ExchangeListener {
   }
 
   #closedError(): SallyportError {
-    return new SallyportError('UPSTREAM_DIED', `The connection to "${this.#config.id}" is closed.`)
+    return new SallyportError('UPSTREAM_GONE', `The connection to "${this.#config.id}" is closed.`)
   }
 }

@@ -82,7 +82,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     const transport = new StreamableHttpTransport({ config: httpConfig('http://127.0.0.1:1/') })
     const opening = transport.open({ onFrame() {}, onFailure() {}, onTrouble() {}, onClose() {} })
     const closing = transport.close()
-    await expect(opening).rejects.toMatchObject({ code: 'UPSTREAM_DIED' })
+    await expect(opening).rejects.toMatchObject({ code: 'UPSTREAM_GONE' })
     await closing
   })
 

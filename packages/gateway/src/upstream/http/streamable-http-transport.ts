@@ -254,7 +254,7 @@ function withinGrace(begin: (done: () => void) => void): Promise<void> {
 }
 
 const closedError = ({ peer }: HttpEndpoint): SallyportError =>
-  new SallyportError('UPSTREAM_DIED', `The connection to ${peer.origin} is closed.`)
+  new SallyportError('UPSTREAM_GONE', `The connection to ${peer.origin} is closed.`)
 
 /** Empty for an answer, which has none. */
 function methodOf(text: string): string {

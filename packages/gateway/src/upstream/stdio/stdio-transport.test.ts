@@ -220,7 +220,7 @@ describe('StdioTransport notices', () => {
     subject.call('kill-self')
     await subject.heard.closed()
     const late = subject.call('echo')
-    expect(await subject.heard.failure(late)).toMatchObject({ code: 'UPSTREAM_DIED' })
+    expect(await subject.heard.failure(late)).toMatchObject({ code: 'UPSTREAM_GONE' })
     await subject.transport.close()
     expect(subject.heard.reasons).toHaveLength(1)
   })

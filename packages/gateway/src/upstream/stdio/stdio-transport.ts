@@ -144,7 +144,7 @@ export class StdioTransport implements Transport {
 
   #write(text: string): SallyportError | undefined {
     const stdin = this.#group?.stdin
-    if (!stdin?.writable) return new SallyportError('UPSTREAM_DIED', `The server "${this.#options.config.id}" is gone.`)
+    if (!stdin?.writable) return new SallyportError('UPSTREAM_GONE', `The server "${this.#options.config.id}" is gone.`)
     const limit = this.#options.maxQueuedBytes ?? MAX_QUEUED_BYTES
     const waiting = stdin.writableLength + this.#outbox.length
     if (waiting <= limit) {
