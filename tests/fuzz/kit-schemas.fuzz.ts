@@ -49,8 +49,11 @@ const { schema } = fc.letrec<{ schema: unknown; some: unknown[]; named: object }
       minItems: count,
       uniqueItems: fc.boolean(),
     }),
-    // Apart from prefixItems: beside it AJV accepts [] whatever an array must contain.
-    part({ contains: tie('schema'), minContains: count, maxContains: count }),
+    // With maxContains always: without it AJV forgets to start anew, and takes what the array before it contained.
+    fc.record(
+      { contains: tie('schema'), minContains: count, maxContains: count },
+      { requiredKeys: ['contains', 'maxContains'] },
+    ),
     part({ allOf: tie('some'), anyOf: tie('some'), oneOf: tie('some') }),
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     part({ if: tie('schema'), then: tie('schema'), else: tie('schema') }),
