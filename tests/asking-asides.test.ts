@@ -136,7 +136,8 @@ describe(`${promise('GW-17')} what a server says beside its answers`, () => {
       log('error', name),
       { say: { method: 'notifications/of-its-own', params: { name } } },
     ]
-    const sessions = await Promise.all(Array.from({ length: 10 }, () => HttpSession.open(bench.gateway.mcp, {})))
+    const able = { extensions: { 'com.example/own': {} } }
+    const sessions = await Promise.all(Array.from({ length: 10 }, () => HttpSession.open(bench.gateway.mcp, able)))
     const seen = await Promise.all(
       sessions.map((session, index) => session.converse(runOf('http', ...own(`c${index}`)), () => ({}))),
     )
