@@ -213,8 +213,24 @@ describe('a finding of poisoning', () => {
     ['get_x', 'remote-ref', 'medium: "get", but a remote $ref'],
     ['thing', 'other-tool', 'high: no telling word, but another server’s tool in its text'],
     ['delete_x', 'remote-ref', 'high: "delete", and a remote $ref'],
+    ['get_x', 'padding', 'high: "get", but text pushed out of view'],
+    ['get_x', 'comment', 'high: "get", but text in hidden markup'],
+    ['get_x', 'encoded', 'high: "get", but encoded text'],
+    ['get_x', 'exfiltration', 'high: "get", but an address that carries data away'],
+    ['get_x', 'parameter', 'high: "get", but a parameter that asks for secrets'],
+    ['get_x', 'preference', 'medium: "get", but praise of itself over other tools'],
+    ['get_x', 'other-tool', 'medium: "get", but another server’s tool in its text'],
   ])('raises %s for %s: %s', (name, kind, expected) => {
     expect(told({ name, findings: [finding(kind), finding('hidden')] })).toBe(expected)
+  })
+
+  it('that says nothing about what the tool does raises nothing, and hides no other', () => {
+    for (const kind of ['schema', 'share'] as const) {
+      expect(told({ name: 'get_x', findings: [finding(kind)] })).toBe('low: "get"')
+      expect(told({ name: 'get_x', findings: [finding(kind), finding('hidden')] })).toBe(
+        'high: "get", but hidden characters',
+      )
+    }
   })
 
   it('raises what the schema has raised', () => {
