@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { AGENT_NAMES, shownBy } from './agent-names.test-kit.ts'
-import { foldName, NameTable, type Naming } from './names.ts'
+import { foldName, hashedNames, NameTable, type Naming, plainName, renamed } from './names.ts'
 import { canonicalName, type ToolRef } from './tool.ts'
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -191,6 +191,97 @@ describe(`wire names (${promise('GW-14')})`, () => {
   })
 })
 
+describe('the forms of a name', () => {
+  it.each([
+    ['read_file', 'read_file'],
+    ['Read.File', 'read_file'],
+    ['read__file', 'read_file'],
+    ['read-', 'read_'],
+    ['_read', '_read'],
+    ['日本', '_'],
+    ['a1', 'a1'],
+    ['a_b_', 'a_b_'],
+    ['', ''],
+  ])('fold: %j is the same as %j', (name, folded) => {
+    expect(foldName(name)).toBe(folded)
+  })
+
+  it.each([
+    ['a', 'b', 'a_b'],
+    ['a.b', '.c.', 'a_b_c'],
+    ['1', '2', 's1_2'],
+    ['a_', '_b', 'a_b'],
+    ['_a', 'b', 'a_b'],
+    ['日本', 'x', 'x'],
+    ['日本', '1', 's1'],
+  ])('plain: %s and %s are %s', (server, tool, name) => {
+    expect(plainName({ server, tool })).toBe(name)
+  })
+
+  it('hashed: short and long, within fifty characters, with no underscore more', () => {
+    const [short = '', long = ''] = hashedNames(ref(`a/${'b'.repeat(80)}`), digest)
+    const hash = hashOf(ref(`a/${'b'.repeat(80)}`))
+    expect(short).toBe(`a_${'b'.repeat(39)}_${hash.slice(0, 8)}`)
+    expect(long).toBe(`a_${'b'.repeat(31)}_${hash.slice(0, 16)}`)
+    expect(hashedNames(ref(`a/${'b'.repeat(38)}_c`), digest)[0]).toMatch(/^a_b{38}_[0-9a-f]{8}$/)
+    expect(hashedNames(ref('a/b'), digest)).toHaveLength(2)
+  })
+
+  it('chosen: by the rules of all names, and none where nothing is left or it is too long', () => {
+    expect(renamed('My Tool!')).toBe('My_Tool')
+    expect(renamed('9 lives')).toBe('s9_lives')
+    expect([renamed(''), renamed('日本'), renamed('x'.repeat(51))]).toEqual([undefined, undefined, undefined])
+    expect(renamed('x'.repeat(50))).toBe('x'.repeat(50))
+  })
+
+  it('of exactly fifty characters needs no hash, of one more it does', () => {
+    expect(wires([ref(`a/${'b'.repeat(48)}`)])).toEqual([`a_${'b'.repeat(48)}`])
+    expect(wires([ref(`a/${'b'.repeat(49)}`)])[0]).toMatch(/_[0-9a-f]{8}$/)
+  })
+})
+
+describe('names that people choose', () => {
+  const renames = (wishes: Readonly<Record<string, string>>, refs: readonly ToolRef[]): NameTable => {
+    const byName = Object.entries(wishes).map(([path, wish]) => [canonicalName(ref(path)), wish] as const)
+    return new NameTable(refs, { naming: 'prefixed', digest, renames: new Map(byName) })
+  }
+  const [read, write, other] = ['files/read', 'files/write', 'x/get'].map(ref) as [ToolRef, ToolRef, ToolRef]
+
+  it('are those on the wire', () => {
+    const table = renames({ 'files/read': 'Open it' }, [read, write])
+    expect([table.wireName(read), table.wireName(write)]).toEqual(['Open_it', 'files_write'])
+    expect(table.resolve('Open_it')).toEqual(read)
+    expect(table.resolve('files_read')).toBeUndefined()
+  })
+
+  it('do not free the own name for another tool', () => {
+    const thief = ref('files-read/x')
+    const heir = ref('fil/es_read')
+    const table = renames({ 'files/read': 'open' }, [read, thief, heir, ref('files_/read')])
+    expect(table.resolve('files_read')).toBeUndefined()
+    expect(table.wireName(read)).toBe('open')
+  })
+
+  it('are lost by both where two tools would have the same, and each has its own again', () => {
+    const table = renames({ 'files/read': 'open', 'files/write': 'Open' }, [read, write])
+    expect([table.wireName(read), table.wireName(write)]).toEqual(['files_read', 'files_write'])
+    const taken = renames({ 'files/read': 'x_get' }, [read, other])
+    expect(taken.wireName(read)).toBe('files_read')
+    expect(taken.wireName(other)).toBe(`x_get_${hashOf(other).slice(0, 8)}`)
+  })
+
+  it('are none where nothing of them is left', () => {
+    expect(renames({ 'files/read': '日本' }, [read]).wireName(read)).toBe('files_read')
+  })
+
+  it('never take the name of a built-in tool, and give it none', () => {
+    const own = ref('sallyport/read_file')
+    const table = renames({ 'files/read': 'sallyport_read_file' }, [read, own])
+    expect(table.resolve('sallyport_read_file')).toEqual(own)
+    expect(table.wireName(read)).toBe('files_read')
+  })
+})
+
 describe(`bare names (${promise('GW-14')})`, () => {
   it('are the own names of the one server, untouched, beside the built-in tools under their prefix', () => {
     const refs = ['sallyport/read_file', 'x/Read.File', 'x/read-file', 'x/日本'].map(ref)
@@ -236,12 +327,21 @@ describe(`names that people type (${promise('GW-15')})`, () => {
 
   it('that mean several tools are refused with the ways to write each', () => {
     expect(() => table.findOne('read')).toThrow('"read" names 2 tools: files/read, db/read.')
-    expect(() => table.findOne('*')).toThrow(/names 6 tools: .*, …\.$/)
+    expect(() => table.findOne('*')).toThrow(/names 6 tools: (?:[^,]+, ){5}…\.$/)
+    const five = tableOf(refs.slice(0, 5))
+    expect(() => five.findOne('*')).toThrow(/names 5 tools: (?:[^,]+, ){4}db\/what\?\.$/)
+    expect(() => table.findOne('read')).toThrow(
+      expect.objectContaining({ code: 'NAME_AMBIGUOUS', hint: 'Write it as server/tool.' }),
+    )
   })
 
   it('that mean none are refused with the nearest that does', () => {
     expect(() => table.findOne('files/raed')).toThrow('There is no tool "files/raed". Did you mean "files/read"?')
-    expect(() => table.findOne('db/*nothing')).toThrow('There is no tool')
+    expect(() => table.findOne('db/*nothing')).toThrow(
+      expect.objectContaining({ code: 'TOOL_UNKNOWN', hint: 'See `sallyport tools` for all of them.' }),
+    )
+    expect(() => table.findOne('raed')).toThrow('Did you mean "read"?')
+    expect(() => table.findOne('db_run_al')).toThrow('Did you mean "db_run_all"?')
     expect(table.findOne('write')).toEqual(ref('files/write'))
   })
 })
