@@ -50,7 +50,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-13': {
-    text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched',
+    text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched, and what is cut by the cap fills it',
     state: 'built',
   },
   'ISO-14': {
