@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { refusalOf } from './approvals-bench.ts'
@@ -130,29 +130,35 @@ describe(`${promise('GOV-32')} a server that renames its tools at each change of
 })
 
 describe(`${promise('GOV-32')} a tools.yaml that cannot be appended to`, () => {
-  it('leaves tools open, held to what they were first, until somebody accepts another', async () => {
-    const file = 'tools: {mcp__x__y: {hidden: true}}\n'
-    const wiki = createOfferingServer({ tools: toolsNamed('page', 2) })
-    const place = placeWith({ wiki }, file)
-    const gateway = await run(place)
-    const client = await LegacyClient.open(gateway.mcp)
-    await sallyport(gateway, 'tools')
-    expect(await client.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
-    const changed = toolsNamed('page', 2).map((tool) => ({ ...tool, description: 'Gets all of them.' }))
-    wiki.offer({ tools: changed })
-    await recorded(gateway, 'DEFINITION_DRIFTED')
-    expect(refusalOf(await client.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
-    await endProcess(gateway.child)
-    const again = await run(place)
-    const next = await LegacyClient.open(again.mcp)
-    expect(refusalOf(await next.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
-    const { message } = await next.request('tools/list')
-    expect(message.result.tools.find(({ name }: { name: string }) => name === 'wiki_get_page_0').description).toBe(
-      'Gets it.',
-    )
-    expect(await sallyport(again, 'tools', 'accept', 'wiki/get_page_0', '--yes')).toMatchObject({ code: 0 })
-    expect(await next.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
-    expect(refusalOf(await next.call('wiki_get_page_1', {}))).toBe('DEFINITION_CHANGED')
-    expect(readFileSync(join(place.home, 'tools.yaml'), 'utf8')).toBe(file)
-  })
+  it.each([
+    ['in flow style', 'tools: {mcp__x__y: {hidden: true}}\n', 0o600],
+    ['read-only', 'tools:\n  mcp__x__y: {hidden: true}\n', 0o444],
+  ])(
+    'since it is %s leaves tools open, held to what they were first, until another is accepted',
+    async (_, file, mode) => {
+      const wiki = createOfferingServer({ tools: toolsNamed('page', 2) })
+      const place = placeWith({ wiki }, file)
+      chmodSync(join(place.home, 'tools.yaml'), mode)
+      const gateway = await run(place)
+      const client = await LegacyClient.open(gateway.mcp)
+      await sallyport(gateway, 'tools')
+      expect(await client.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
+      const changed = toolsNamed('page', 2).map((tool) => ({ ...tool, description: 'Gets all of them.' }))
+      wiki.offer({ tools: changed })
+      await recorded(gateway, 'DEFINITION_DRIFTED')
+      expect(refusalOf(await client.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
+      await endProcess(gateway.child)
+      const again = await run(place)
+      const next = await LegacyClient.open(again.mcp)
+      expect(refusalOf(await next.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
+      const { message } = await next.request('tools/list')
+      expect(message.result.tools.find(({ name }: { name: string }) => name === 'wiki_get_page_0').description).toBe(
+        'Gets it.',
+      )
+      expect(await sallyport(again, 'tools', 'accept', 'wiki/get_page_0', '--yes')).toMatchObject({ code: 0 })
+      expect(await next.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
+      expect(refusalOf(await next.call('wiki_get_page_1', {}))).toBe('DEFINITION_CHANGED')
+      expect(readFileSync(join(place.home, 'tools.yaml'), 'utf8')).toBe(file)
+    },
+  )
 })
