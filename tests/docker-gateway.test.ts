@@ -269,7 +269,7 @@ describe('a Docker MCP Gateway over HTTP', () => {
     )
     expect(token).toMatch(/^[0-9a-f]{64}$/)
     const shown = JSON.stringify([await bench.server('web'), bench.gateway.records(), bench.gateway.stderr()])
-    expect(shown).toContain('with the token •••')
+    expect(shown).toContain('with the token [redacted: credential of the server]')
     expect(shown).not.toContain(token)
     expect(processesWith(token)).toHaveLength(1)
   })
