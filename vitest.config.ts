@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
 /** Needs agent CLIs that are too large for every run: `npm run test:agents`. */
-const AGENT_TESTS = 'tests/agents/{real-agents,hooks,large-results}.test.ts'
+const AGENT_TESTS = 'tests/agents/{real-agents,planted-servers,hooks,large-results}.test.ts'
 /** Each takes a minute or more, and a shorter test holds the part that breaks most easily. */
 const LONG_TESTS = 'tests/full/**'
 

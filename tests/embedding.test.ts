@@ -152,7 +152,7 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     }
     const { gateway, state } = await open({ late })
     const result = await gateway.executeTool('late/hang', {})
-    expect(result).toMatchObject({ success: false, error: { code: 'UPSTREAM_TIMEOUT', retryable: true } })
+    expect(result).toMatchObject({ success: false, error: { code: 'UPSTREAM_TIMEOUT', retryable: false } })
     expect(readRecords(state)).toContainEqual(
       expect.objectContaining({
         type: 'TOOL_CALL_FAILED',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -60,7 +60,8 @@ describe('the page on embedding', () => {
     const folder = mkdtempSync(join(ROOT, 'packages/gateway/.embedding-'))
     try {
       const [, program = ''] = /```ts\n([\s\S]*?)```/.exec(textOf('docs/embedding.md')) ?? []
-      cpSync(join(ROOT, 'packages/gateway/demo/servers/clock.mjs'), join(folder, 'clock.mjs'))
+      const clock = textOf('packages/gateway/demo/servers/clock.mjs')
+      writeFileSync(join(folder, 'clock.mjs'), clock.replace('../../dist/packages/kit/index.js', '@sallyport/kit'))
       writeFileSync(join(folder, 'program.mjs'), program)
       const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder })
       expect(stdout).toBe('true 0\ntrue 32\n')

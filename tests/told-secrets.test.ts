@@ -12,7 +12,8 @@ const META = { progressToken: 'mine', 'io.modelcontextprotocol/logLevel': 'info'
 const STEPS = [
   { progress: 1, message: 'signing in with KEY' },
   { say: { method: 'notifications/message', params: { level: 'info', data: { steps: ['none', 'used KEY'] } } } },
-  { say: { method: 'notifications/of-its-own', params: { KEY: 'a name' } } },
+  { say: { method: 'notifications/message', params: { level: 'info', data: { KEY: 'a name' } } } },
+  { say: { method: 'notifications/of-its-own', params: { KEY: 'in a method that nobody declared' } } },
 ]
 
 /** What a client hears while a call runs. */
@@ -66,7 +67,7 @@ describe(`${promise('GOV-18')} what servers tell while they run`, () => {
       params: { progressToken: 'mine', progress: 1, message: `signing in with ${key}` },
     },
     { method: 'notifications/message', params: { level: 'info', data: { steps: ['none', `used ${key}`] } } },
-    { method: 'notifications/of-its-own', params: { [key]: 'a name' } },
+    { method: 'notifications/message', params: { level: 'info', data: { [key]: 'a name' } } },
   ]
 
   it.each(CASES)('carries no key to %s of server "%s"', async (way, server) => {
