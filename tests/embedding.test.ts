@@ -236,7 +236,34 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     const late = expect.objectContaining({ code: 'USAGE' })
     expect(() => gateway.registerMcpTool({ server: 'late', name: 'x', permission }, () => 'never')).toThrow(late)
     expect(() => gateway.registerTool('late', { description: '', permission }, () => 'never')).toThrow(late)
-    expect(await gateway.executeTool('late/x', {})).toMatchObject({ success: false })
+    for (const tool of ['late/x', 'mirror/mirror', 'sallyport_read_file'])
+      expect(await gateway.executeTool(tool, {})).toMatchObject({
+        success: false,
+        error: { code: 'USAGE', message: expect.stringContaining('The gateway is closed') },
+      })
+  })
+
+  it('ends a call that waits for its server when the gateway is closed', async () => {
+    const silent = { command: 'node', args: [fixture('hostile-server.mjs'), 'never-initialize'] }
+    const { gateway } = await open({ silent })
+    const calling = gateway.executeTool('silent/anything', {})
+    await gateway.close()
+    expect(await calling).toMatchObject({ success: false, error: { code: 'USAGE' } })
+  })
+
+  it('names the server that has not come up, and why, for a tool of it', async () => {
+    const { gateway } = await open({
+      dead: { command: 'node', args: ['-e', 'console.error("no key"), process.exit(3)'] },
+    })
+    for (const tool of ['dead/read', 'mcp__dead__read', 'dead_read'])
+      expect(await gateway.executeTool(tool, {})).toMatchObject({
+        success: false,
+        error: {
+          code: expect.stringMatching(/^UPSTREAM_(RESTARTING|STARTING|BROKEN)$/),
+          message: expect.stringMatching(/^Server dead is \w+: .*exited with code 3: no key\.( Next attempt .*)?$/),
+        },
+      })
+    expect(await gateway.executeTool('deaf_read', {})).toMatchObject({ error: { code: 'TOOL_UNKNOWN' } })
   })
 
   it('reaches the server when the caller aborts', async () => {

@@ -132,6 +132,9 @@ function requireServerId(id: unknown): void {
   })
 }
 
+const closedError = (): SallyportError =>
+  new SallyportError('USAGE', 'The gateway is closed: it takes no more tools and no more calls.')
+
 export class EmbeddedGateway {
   readonly #gateway: Gateway
   readonly #hooks: { readonly onWarning: (text: string) => void; readonly release: () => void }
@@ -157,7 +160,7 @@ export class EmbeddedGateway {
   }
 
   async #execute(call: AskedCall, marks: Pick<Call, 'id' | 'traceId'>): Promise<Executed> {
-    const read = readCall(call)
+    const read = this.#closed ? closedError() : readCall(call)
     if (read instanceof SallyportError) return { server: undefined, told: failedWith(read) }
     const { tool: name, args, principal = standingPrincipal('agent'), signal } = read
     const cancellation = new Cancellation()
@@ -220,7 +223,7 @@ export class EmbeddedGateway {
   }
 
   #requireOpen(): void {
-    if (this.#closed) throw new SallyportError('USAGE', 'The gateway is closed; it takes no more tools.')
+    if (this.#closed) throw closedError()
   }
 
   #serverFor(id: string): McpServer {
@@ -259,8 +262,8 @@ export class EmbeddedGateway {
   /** A tool that is named in full is called at once; any other name may yet turn out to mean two. */
   async #find(tool: string, cancellation: Cancellation): Promise<Offer | SallyportError> {
     if (!this.#knowsInFull(tool)) await this.#untilNamed(tool, cancellation)
-    if (cancellation.reason === undefined) return this.#look(tool)
-    return callCancelled(cancellation.reason)
+    if (cancellation.reason !== undefined) return callCancelled(cancellation.reason)
+    return this.#closed ? closedError() : this.#look(tool)
   }
 
   async #untilNamed(tool: string, cancellation: Cancellation): Promise<void> {
@@ -280,8 +283,11 @@ export class EmbeddedGateway {
   }
 
   #look(tool: string): Offer | SallyportError {
-    const { snapshot } = this.#gateway.catalog
+    const { catalog, fleet } = this.#gateway
+    const { snapshot } = catalog
     try {
+      const absence = snapshot.toolNames.find(tool).length === 0 ? fleet.absenceBehind(tool) : undefined
+      if (absence) return absence.refusal
       return (
         snapshot.toolOf(snapshot.toolNames.findOne(tool)) ??
         new SallyportError('TOOL_UNKNOWN', `There is no tool "${tool}".`)

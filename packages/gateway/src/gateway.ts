@@ -313,6 +313,7 @@ export class Gateway {
     return new Fleet({
       open: (config, listener) => openUpstream(config, listener, this.#context),
       isKnown: (server) => this.catalog.knows(server),
+      now: this.#context.now,
       listener: {
         onCatalogue: (server, catalogue) => this.#discovered(server, catalogue),
         onEvent: (event) => this.#happened(event),

@@ -38,6 +38,7 @@ export function createServing({ settings, fleet, onConversation, ...parts }: Ser
     version: VERSION,
     maxListeners: most,
     untilKnown: () => fleet.untilKnown(settings().gateway.startupWait),
+    absenceBehind: (tool) => fleet.absenceBehind(tool),
   })
   const now = (): number => performance.now()
   const onEnd = (conversation: string): void => onConversation(conversation, 'over')

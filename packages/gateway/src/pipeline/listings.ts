@@ -170,6 +170,11 @@ export class Listings {
     return new Set(methods.flatMap((method) => this.offers(method, principal).map((offer) => offer.server)))
   }
 
+  /** Whether this caller may use anything of a server, also of one that lists no tools yet. */
+  includesServer(principal: Principal, server: string): boolean {
+    return this.#leavesTools(this.#view(principal), server, this.#governedBy(server))
+  }
+
   /** What the servers of which this caller sees anything want its model to know, each under its name. */
   instructions(principal: Principal): string | undefined {
     const view = this.#view(principal)

@@ -14,6 +14,7 @@ import {
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
+import type { Absence } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import { ClientCalls } from './client-calls.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
@@ -39,6 +40,8 @@ export interface MethodsOptions {
   readonly onBug: (error: unknown, where: string) => string
   /** Resolves when the servers that are not known yet have had their chance; undefined when there are none. */
   readonly untilKnown: () => Promise<void> | undefined
+  /** The server that a name means and that has not come up yet. */
+  readonly absenceBehind: (name: string) => Absence | undefined
 }
 
 type Handler = (request: ClientRequest) => Reply | Promise<Reply>
@@ -244,8 +247,13 @@ export class Methods {
   }
 
   #unknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
+    const { listings, absenceBehind } = this.#options
+    const absence = absenceBehind(name)
+    // Who may not use a server is not told about it.
+    if (absence && listings.includesServer(request.principal, absence.server))
+      throw this.#unknown(request, name, absence.refusal)
     const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
-    const known = this.#options.listings.offers(method, request.principal).map((offer) => offer.wire)
+    const known = listings.offers(method, request.principal).map((offer) => offer.wire)
     const shown = name.slice(0, 200)
     const message = `Unknown ${kind} ${JSON.stringify(shown)}.${didYouMean(shown, known)}`
     throw this.#unknown(request, name, new SallyportError(kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN', message))

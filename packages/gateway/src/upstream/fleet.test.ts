@@ -26,6 +26,7 @@ function openFleet(known: readonly string[] = []) {
       return {
         config,
         start: () => void one.started++,
+        status: () => ({ id: config.id, state: 'restarting', reason: 'it exited with 1' }),
         close: async () => {
           one.closed++
           await Promise.all(closing)
@@ -37,6 +38,7 @@ function openFleet(known: readonly string[] = []) {
       onEvent: (event) => void events.push(event),
     },
     isKnown: (server) => known.includes(server),
+    now: () => Date.now(),
   })
   const of = (id: string): Opened => opened.findLast(({ config }) => config.id === id) as Opened
   return { fleet, opened, catalogues, events, closing, of }
@@ -190,6 +192,31 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     const waiting = fleet.untilKnown(60_000)
     await fleet.close()
     await waiting
+  })
+
+  it('ends when everything is closed before the servers were opened', async () => {
+    const { fleet } = openFleet()
+    fleet.expect(['silent', 'slow'])
+    const waiting = fleet.untilKnown(60_000)
+    await fleet.close()
+    await waiting
+    expect(fleet.untilKnown(60_000)).toBeUndefined()
+  })
+})
+
+describe(`a tool of a server that has not come up (${promise('GW-4')})`, () => {
+  it('is told by its name, in any form, and by the longest name of a server that fits', async () => {
+    const { fleet } = openFleet(['known'])
+    fleet.arrange(configs('a', 'a-b', 'known'), NONE)
+    for (const name of ['a-b/read', 'mcp__a-b__read', 'a_b_read'])
+      expect(fleet.absenceBehind(name)).toMatchObject({
+        server: 'a-b',
+        refusal: { code: 'UPSTREAM_RESTARTING', message: 'Server a-b is restarting: it exited with 1.' },
+      })
+    expect(fleet.absenceBehind('a_read')).toMatchObject({ server: 'a' })
+    for (const name of ['read', 'ab_read', 'known_read', 'a', '']) expect(fleet.absenceBehind(name)).toBeUndefined()
+    await fleet.close()
+    expect(fleet.absenceBehind('a_read')).toBeUndefined()
   })
 })
 

@@ -1,8 +1,9 @@
-import type { SallyportEvent } from '@sallyport/core'
+import { canonicalName, plainName, type SallyportError, type SallyportEvent } from '@sallyport/core'
 import { type ServerConfig, sameServer } from '../config/config.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import { StartSignal } from './start-signal.ts'
+import { stateRefusal } from './state-refusal.ts'
 
 export interface FleetListener {
   onCatalogue(server: string, catalogue: ServerCatalogue): void
@@ -13,6 +14,13 @@ export interface FleetOptions {
   readonly open: (config: ServerConfig, listener: UpstreamListener) => Upstream
   readonly listener: FleetListener
   readonly isKnown: (server: string) => boolean
+  readonly now: () => number
+}
+
+/** Why a server of which nothing is known cannot be called. */
+export interface Absence {
+  readonly server: string
+  readonly refusal: SallyportError
 }
 
 /** `calm`: who comes in first gets a list, if what the servers offer is known from before. */
@@ -121,9 +129,21 @@ export class Fleet {
     })
   }
 
+  /** Why there is no tool of this name: it names a server that has not come up, so that nobody knows what it offers. */
+  absenceBehind(tool: string): Absence | undefined {
+    const absent = this.all()
+      .map((upstream) => upstream.status())
+      .filter(({ id, state }) => state !== 'ready' && !this.#options.isKnown(id) && isNamedIn(tool, id))
+    // `a_b_read` is rather a tool of `a-b` than of `a`.
+    const status = absent.sort((one, other) => other.id.length - one.id.length)[0]
+    return status && { server: status.id, refusal: stateRefusal(status, this.#options.now()) }
+  }
+
   async close(): Promise<void> {
     this.#endWaiting()
     for (const [id, upstream] of [...this.#upstreams]) this.#drop(id, upstream)
+    // Servers that were expected and have not been opened will not come any more.
+    for (const id of [...this.#unknown.keys()]) this.#heard(id)
     await Promise.all(this.#leaving)
   }
 
@@ -163,4 +183,10 @@ export class Fleet {
       },
     }
   }
+}
+
+/** Whether a name, in any form that people and agents write, begins with this server. */
+function isNamedIn(tool: string, server: string): boolean {
+  const ref = { server, tool: 'x' }
+  return [`${server}/x`, canonicalName(ref), plainName(ref)].some((name) => tool.startsWith(name.slice(0, -1)))
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, type JsonObject, messageOf, SallyportError } from '@sallyport/core'
+import { type ErrorCode, type JsonObject, MAY_BE_DONE, messageOf, SallyportError } from '@sallyport/core'
 import { CatalogueRefresh } from './catalogue-refresh.ts'
 import { Condition } from './condition.ts'
 import type { DroppedMessages, DropReason } from './dropped-messages.ts'
@@ -247,8 +247,9 @@ export class SharedUpstream implements Upstream {
       return
     }
     if (this.config.era === 'auto') this.#era = undefined
-    // It may quote what the server said.
-    const reason = this.#options.messages.mask(failure.text)
+    // It may quote what the server said. A greeting has no effects, and is made again by itself.
+    const { message, text, hint } = failure
+    const reason = this.#options.messages.mask(hint?.includes(MAY_BE_DONE) ? message : text)
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
       this.#dropLink()
       const isNews = this.#state !== 'needs-login'

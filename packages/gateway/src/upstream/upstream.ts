@@ -29,7 +29,7 @@ export {
   type QuestionAnswer,
   type StandingClient,
 } from './client.ts'
-export { Fleet, type StartTime } from './fleet.ts'
+export { type Absence, Fleet, type StartTime } from './fleet.ts'
 export { frameOf } from './frame-of.ts'
 export type { CallLimit } from './link-request.ts'
 export { pagesIn } from './opened-pages.ts'

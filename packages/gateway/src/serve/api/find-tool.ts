@@ -7,11 +7,13 @@ export async function untilKnown({ fleet, settings, review }: AdminContext): Pro
   await review.settle()
 }
 
-/** The one tool that a name in any form stands for. Throws TOOL_UNKNOWN or NAME_AMBIGUOUS. */
+/** The one tool that a name in any form stands for. Throws TOOL_UNKNOWN, NAME_AMBIGUOUS, or why its server is not there. */
 export async function findTool(context: AdminContext, name: string): Promise<Offer> {
   const isKnown = context.catalog.snapshot.toolNames.find(name).length === 1
   await (isKnown ? context.review.settle() : untilKnown(context))
   const { snapshot } = context.catalog
+  const absence = snapshot.toolNames.find(name).length === 0 ? context.fleet.absenceBehind(name) : undefined
+  if (absence) throw absence.refusal
   const ref = snapshot.toolNames.findOne(name)
   return snapshot.toolOf(ref) as Offer
 }
