@@ -8,7 +8,7 @@ import { ClientApproval } from './client-approval.ts'
 const PRINCIPAL = { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' } as const
 
 /** What the form of a client shows of these arguments, and what counts of the answer that it gives. */
-async function ask(args: JsonObject, answer = 'once') {
+async function ask(args: JsonObject, answer = 'once', tool = 'mcp__x__run') {
   const questions: Question[] = []
   const answers: ApprovalAnswer[] = []
   const client = {
@@ -18,7 +18,7 @@ async function ask(args: JsonObject, answer = 'once') {
       return { result: { action: 'accept', content: { answer } } }
     },
   } as unknown as Client
-  const approval = { id: 'a1', tool: 'mcp__x__run', server: 'x', risk: 'high', reason: 'high risk', arguments: args }
+  const approval = { id: 'a1', tool, server: 'x', risk: 'high', reason: 'high risk', arguments: args }
   const clients = new ClientApproval({
     approvals: {
       onChange: () => () => true,
@@ -36,10 +36,13 @@ async function ask(args: JsonObject, answer = 'once') {
   return { message, choices, answers }
 }
 
-const padding = tuple(constantFrom(' ', '\u3164', '\n', 'x', '\u202e', '\u2800', '\t'), nat(4_000)).map(
+const padding = tuple(constantFrom(' ', '\u3164', '\n', 'x', '\u202e', '\u2800', '\t', '\u3000', '\u6f22', '\u{1f600}'), nat(4_000)).map(
   ([char, count]) => char.repeat(count),
 )
 const value = oneof(string({ unit: 'binary', maxLength: 200 }), padding)
+
+/** As a terminal draws it that gives two columns to whatever it may. */
+const columnsOf = (line: string): number => [...line].reduce((sum, char) => sum + (/[ -~]/.test(char) ? 1 : 2), 0)
 
 describe('the form in which a client asks its user', () => {
   it('shows all that would be sent, or cannot be used to approve it', async () => {
@@ -52,13 +55,7 @@ describe('the form in which a client asks its user', () => {
         whole++
         const expected = printForPerson(args).split('\n').map(visibleText).join('')
         expect(shown?.replaceAll('\n', '')).toBe(expected)
-        expect(
-          Math.max(
-            ...String(message)
-              .split('\n')
-              .map((line) => [...line].length),
-          ),
-        ).toBeLessThan(120)
+        for (const line of String(message).split('\n')) expect(columnsOf(line)).toBeLessThanOrEqual(80)
         expect(answers).toMatchObject([{ answer: 'once' }])
       } else {
         refused++
@@ -77,5 +74,11 @@ describe('the form in which a client asks its user', () => {
     expect((await ask({ command: `ls ${' '.repeat(1_990)}` }, 'deny')).answers).toMatchObject([{ answer: 'deny' }])
     const deep = JSON.parse(`${'{"a":'.repeat(900)}"rm -rf /"${'}'.repeat(900)}`)
     expect((await ask(deep)).choices).toEqual(['deny'])
+  })
+  it('cannot be used to approve a call of a tool whose name fills it', async () => {
+    const name = `run?${' '.repeat(3_000)}`
+    expect(await ask({ command: 'rm -rf /' }, 'once', name)).toMatchObject({ choices: ['deny'], answers: [] })
+    const { message } = await ask({}, 'once', name)
+    expect(message.length).toBeLessThan(1_500)
   })
 })

@@ -15,6 +15,8 @@ import type { Call } from './call.ts'
 /** Agents cut a line that is longer than their window, and a form that is higher than it scrolls out of view. */
 const MAX_COLUMNS = 76
 const MAX_LINES = 24
+/** Of the tool's name, which its server chose, and the reason. */
+const MAX_LINES_ABOVE = 6
 
 /** A client does not get to change the rules: `always` is not for it to say. */
 const CHOICES = [
@@ -104,7 +106,7 @@ function whyIn({ why }: JsonObject): Pick<ApprovalAnswer, 'why'> {
 }
 
 function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: string | undefined): string {
-  const asked = `of ${visibleText(tool)} on server ${server}`
+  const asked = `of ${cutText(visibleText(tool), MAX_COLUMNS * MAX_LINES_ABOVE)} on server ${server}`
   if (shown !== undefined) return `Approve a call ${asked}?\n\nRisk: ${risk}.\n${reason}\n\nArguments:\n${shown}`
   return [
     `A call ${asked} waits for approval. Its arguments are too long for this form, so it cannot be approved here.`,
@@ -113,16 +115,31 @@ function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: s
   ].join('\n\n')
 }
 
-/** The arguments in short lines, as a person can read them; undefined where that takes more room than a form has. */
-function showArguments({ arguments: args }: PendingApproval): string | undefined {
-  const lines = visibleLines(printForPerson(args)).flatMap((line) => splitLine(line))
-  return lines.length > MAX_LINES ? undefined : lines.join('\n')
+/**
+ * The arguments in short lines, as a person can read them; undefined where a form has no room for them, or for what is
+ * written above them.
+ */
+function showArguments({ arguments: args, tool, reason }: PendingApproval): string | undefined {
+  const lines = visibleLines(printForPerson(args)).flatMap(splitLine)
+  const above = [visibleText(tool), ...visibleLines(reason)].flatMap(splitLine)
+  return lines.length > MAX_LINES || above.length > MAX_LINES_ABOVE ? undefined : lines.join('\n')
 }
 
 const visibleLines = (text: string): readonly string[] => text.split('\n').map((line) => visibleText(line))
 
 function splitLine(line: string): readonly string[] {
-  const letters = [...line]
-  const count = Math.max(1, Math.ceil(letters.length / MAX_COLUMNS))
-  return Array.from({ length: count }, (_, at) => letters.slice(at * MAX_COLUMNS, (at + 1) * MAX_COLUMNS).join(''))
+  const parts = ['']
+  let columns = 0
+  for (const letter of line) {
+    columns += columnsOf(letter)
+    if (columns > MAX_COLUMNS) {
+      parts.push('')
+      columns = columnsOf(letter)
+    }
+    parts[parts.length - 1] += letter
+  }
+  return parts
 }
+
+/** Whatever is not ASCII may be drawn wide: a blank of Chinese would push the rest of a line out of view. */
+const columnsOf = (letter: string): number => (letter >= ' ' && letter <= '~' ? 1 : 2)
