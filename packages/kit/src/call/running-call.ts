@@ -25,8 +25,10 @@ export interface RunningCallOptions {
   readonly logger: string
   readonly parked: ParkedCalls
   readonly claim: () => Claim
-  /** Nothing that the handler says may reach the client any more. */
+  /** Nothing that the handler says may reach the client: it may be private, and nothing durable says so. */
   readonly isHeld: () => boolean
+  /** Waits until what the handler said of private data is durable, or has failed. */
+  readonly settle: () => Promise<void>
 }
 
 /**
@@ -38,6 +40,7 @@ export class RunningCall implements CallChannel {
   readonly #parked: ParkedCalls
   readonly #claim: () => Claim
   readonly #isHeld: () => boolean
+  readonly #settle: () => Promise<void>
   readonly #abort = new AbortController()
   readonly #open = new Map<string, OpenQuestion>()
   #round: Round | undefined
@@ -46,11 +49,12 @@ export class RunningCall implements CallChannel {
   #asked = 0
   #outcome: Answer | undefined
 
-  constructor({ round, logger, parked, claim, isHeld }: RunningCallOptions) {
+  constructor({ round, logger, parked, claim, isHeld, settle }: RunningCallOptions) {
     this.logger = logger
     this.#parked = parked
     this.#claim = claim
     this.#isHeld = isHeld
+    this.#settle = settle
     this.#round = round
     this.#capabilities = round.capabilities
     this.#responses = round.responses
@@ -98,11 +102,18 @@ export class RunningCall implements CallChannel {
 
   async ask(question: Question): Promise<JsonObject> {
     this.signal.throwIfAborted()
-    if (this.#isHeld()) throw new WithheldError('A statement about private data failed, so nothing more is asked.')
+    if (this.#isHeld()) await this.#awaitStatements()
     requireAskable(question, this.#capabilities)
     if (this.#round?.push !== undefined) return this.#round.push(question, this.signal)
     const key = this.#keyOf(question)
     return this.#take(key) ?? this.#wait(key, question)
+  }
+
+  /** The words of a question may be private as well. */
+  async #awaitStatements(): Promise<void> {
+    await this.#settle().catch(() => undefined)
+    this.signal.throwIfAborted()
+    if (this.#isHeld()) throw new WithheldError('A statement about private data failed, so nothing more is asked.')
   }
 
   #wait(key: string, question: Question): Promise<JsonObject> {

@@ -5,7 +5,9 @@ import type { RequestScope } from '../identity/identity.ts'
 interface CallStatements {
   readonly pending: Set<Promise<unknown>>
   /** Why one of them could not be understood. The result of the call is then withheld, whoever caught the error. */
-  failure?: unknown
+  failure?: { readonly error: unknown }
+  /** One of them could not be stored at once. That is tried again before the result leaves. */
+  isUnstored?: true
   /** Set once the result has left: told of every statement that comes too late for it. */
   reportLate?: (error: unknown) => void
 }
@@ -37,12 +39,16 @@ export function findUnowned(): () => unknown {
 }
 
 export function addStatement(scope: RequestScope, statement: Promise<unknown>): void {
-  const { pending, reportLate } = statementsOf(scope)
-  pending.add(statement)
-  const settled = (): void => void pending.delete(statement)
+  const stated = statementsOf(scope)
+  stated.pending.add(statement)
+  const settled = (): void => void stated.pending.delete(statement)
+  const failed = (): void => {
+    settled()
+    stated.isUnstored = true
+  }
   // Nobody may await it: the release of the result does, and reports a failure.
-  statement.then(settled, settled)
-  reportLate?.(
+  statement.then(settled, failed)
+  stated.reportLate?.(
     new SallyportError('USAGE', 'Private data was stated after the result of the call had left.', {
       hint: 'Await addPrivateDataset() before the handler returns. The session carries the label from now on.',
     }),
@@ -52,26 +58,30 @@ export function addStatement(scope: RequestScope, statement: Promise<unknown>): 
 /** The statement could not be understood. */
 export function failStatement(scope: RequestScope, error: unknown): void {
   const stated = statementsOf(scope)
-  stated.failure ??= error
+  stated.failure ??= { error }
   stated.reportLate?.(error)
 }
 
-/** Nothing may leave the call any more. */
-export const hasFailedStatement = (scope: RequestScope): boolean => statements.get(scope)?.failure !== undefined
-
-export const hasPendingStatement = (scope: RequestScope): boolean => (statements.get(scope)?.pending.size ?? 0) > 0
+/** Whether what the handler says now could be private data of which nothing durable says so. */
+export function hasOpenStatement(scope: RequestScope): boolean {
+  const stated = statements.get(scope)
+  return stated !== undefined && (stated.pending.size > 0 || stated.isUnstored === true || stated.failure !== undefined)
+}
 
 /** Resolves once nothing of the call is pending. Throws if one of its statements could not be understood. */
 export async function settleStatements(scope: RequestScope): Promise<void> {
   const stated = statements.get(scope)
   if (stated === undefined) return
   while (stated.pending.size > 0) await Promise.allSettled(stated.pending)
-  if (stated.failure !== undefined) throw stated.failure
+  if (stated.failure !== undefined) throw stated.failure.error
 }
 
-/** From now on a statement is too late for the result of the call. */
-export function closeStatements(scope: RequestScope, reportLate: (error: unknown) => void): void {
-  statementsOf(scope).reportLate = reportLate
+/** From now on a statement is too late for the result of the call. False if one was made that is not settled yet. */
+export function closeStatements(scope: RequestScope, reportLate: (error: unknown) => void): boolean {
+  const stated = statementsOf(scope)
+  if (stated.pending.size > 0 || stated.failure !== undefined) return false
+  stated.reportLate = reportLate
+  return true
 }
 
 function statementsOf(scope: RequestScope): CallStatements {

@@ -1,6 +1,6 @@
 import { cutText, isAtLeast, type JsonObject } from '@sallyport/core'
 import type { RequestScope } from '../identity/identity.ts'
-import { hasPendingStatement, settleStatements } from './call-statements.ts'
+import { closeStatements, settleStatements } from './call-statements.ts'
 import type { Label } from './label.ts'
 import type { LabelSettings } from './label-settings.ts'
 import { labelStoreBelow } from './session-data.ts'
@@ -16,17 +16,21 @@ const LONGEST_NAME = 200
 /**
  * The `_meta` entry for whatever is about to be released: the label of the session at this moment, once all of it is
  * durable. Throws if it cannot be made so, or if the call made a statement that cannot be understood; then nothing may
- * be released. Undefined where nothing is to be said.
+ * be released. Undefined where nothing is to be said. A statement that is made afterwards goes to `reportLate`.
  */
-export async function releaseLabel(scope: RequestScope, { secret }: LabelSettings): Promise<JsonObject | undefined> {
+export async function releaseLabel(
+  scope: RequestScope,
+  { secret }: LabelSettings,
+  reportLate: (error: unknown) => void,
+): Promise<JsonObject | undefined> {
   const store = labelStoreBelow(scope.dataFolder)
   let label: Label
   do {
     await settleStatements(scope)
     await store.settle(scope)
     label = await store.read(scope)
-    // A statement that was made meanwhile is waited for as well.
-  } while (hasPendingStatement(scope))
+    // A statement that was made meanwhile is waited for as well. Asked and closed in one turn, so that none is missed.
+  } while (!closeStatements(scope, reportLate))
   // With a secret every result has its label, so that one without can be told from one that was stripped of it.
   if (secret === undefined) return isSilent(label) ? undefined : plain(label)
   const said = plain(label)

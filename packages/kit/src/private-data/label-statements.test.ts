@@ -13,7 +13,7 @@ import { RawClient } from '../raw-client.test-kit.ts'
 import { connectInMemory } from '../testing/testing.ts'
 import { ToolRetryError } from '../tool-error.ts'
 import { openLabelStore } from './label-store.ts'
-import { privateData } from './session-data.ts'
+import { type PrivateData, privateData } from './session-data.ts'
 
 const ADA = { userId: 'ada', sessionId: 'one' }
 const DATA = 'what the salaries are'
@@ -39,6 +39,17 @@ const INVALID: readonly (readonly [unknown, unknown])[] = [
   ['a', 3],
   ['a', Symbol('x')],
   ['a', { toString: () => 'SECRET' }],
+  ['a', new String('SECRET')],
+  ['a', Object.create(null)],
+  [
+    'a',
+    {
+      toString() {
+        // biome-ignore lint/style/useThrowOnlyError: what an author's object does is not ours to choose
+        throw undefined
+      },
+    },
+  ],
   ['', 'SECRET'],
   [null, 'SECRET'],
   [7, 'SECRET'],
@@ -156,6 +167,99 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
       expect(JSON.stringify(client.notifications)).toContain('before')
       expect(JSON.stringify(client.notifications)).not.toContain('salaries')
     }
+  })
+
+  test('holds back what else the call would tell until it is durable, and then asks', async () => {
+    const server = createServer()
+    const schema = { type: 'object', properties: {} } as const
+    server.tool('load', { description: '', permission: READ }, async (_, context) => {
+      void state('pay' as never, 'SECRET' as never)
+      context.log('info', DATA)
+      context.progress(1, 2, DATA)
+      const { action } = await context.elicit({ message: 'May I?', schema })
+      context.log('info', 'after')
+      return action
+    })
+    for (const era of ['legacy', 'modern'] as const) {
+      const session = { userId: 'ada', sessionId: era }
+      const known: unknown[] = []
+      const onElicit = async () => {
+        known.push((await elsewhere().read(session)).sensitivity)
+        return { action: 'cancel' } as const
+      }
+      const client = await connectInMemory(server, { ...session, era, onElicit })
+      expect(await client.callTool('load', {}, { onProgress: (told) => known.push(told) })).toMatchObject({
+        content: [{ text: 'cancel' }],
+      })
+      expect(known).toEqual(['SECRET'])
+      expect(JSON.stringify(client.notifications)).toContain('after')
+      expect(JSON.stringify(client.notifications)).not.toContain('salaries')
+    }
+  })
+
+  test('tells and asks nothing more once it could not be stored', async () => {
+    await elsewhere().raise({ userId: 'x', sessionId: 'x' }, 'x', 'PUBLIC')
+    await writeFile(ownerFolder(join(dataFolder, 'labels'), ADA.userId, ADA.sessionId), 'in the way')
+    const server = createServer()
+    server.tool('load', { description: '', permission: READ }, async (_, context) => {
+      await privateData()
+        .addPrivateDataset('pay', 'SECRET')
+        .catch(() => undefined)
+      context.log('info', DATA)
+      return context.elicit({ message: DATA, schema: { type: 'object', properties: {} } })
+    })
+    const asked: unknown[] = []
+    const onElicit = (form: unknown) => {
+      asked.push(form)
+      return { action: 'cancel' } as const
+    }
+    const client = await connectInMemory(server, { ...ADA, onElicit })
+    expect(await client.callTool('load')).toMatchObject({ isError: true })
+    expect([asked, client.notifications]).toEqual([[], []])
+  })
+
+  test.each(['SECRET', 'secret'])(
+    'is part of the result or is reported, in whichever turn it is made: %s',
+    async (word) => {
+      const server = createServer()
+      let turns = 0
+      let stating: Promise<unknown> | undefined
+      server.tool('load', { description: '', permission: READ }, () => {
+        stating = (async () => {
+          for (let turn = 0; turn < turns; turn++) await undefined
+          await state('pay' as never, word as never)
+        })().catch(() => undefined)
+        return DATA
+      })
+      for (turns = 0; turns < 30; turns++) {
+        bugs = []
+        const client = await connectInMemory(server, { userId: 'ada', sessionId: `after ${turns}` })
+        const result = await client.callTool('load')
+        await stating
+        const isLabelled = result._meta?.['sallyport/private_data'] !== undefined
+        expect(isLabelled || bugs.length > 0, `after ${turns} turns`).toBe(true)
+      }
+    },
+  )
+
+  test('by a privateData() that was kept from a call of another session withholds the result, and names nothing', async () => {
+    const server = createServer()
+    let kept: PrivateData | undefined
+    server.tool('load', { description: '', permission: READ }, () => {
+      kept ??= privateData()
+      void kept.addPrivateDataset('pay', 'SECRET')
+      return DATA
+    })
+    server.tool('ask', { description: '', permission: READ }, () => kept?.isPrivate())
+    server.tool('note', { description: '', permission: READ }, () => 'noted')
+    const ada = await connectInMemory(server, ADA)
+    const bob = await connectInMemory(server, { userId: 'bob', sessionId: 'two' })
+    expect(await ada.callTool('load')).toMatchObject({ content: [{ text: DATA }] })
+    expect(await ada.callTool('load')).toMatchObject({ _meta: { 'sallyport/private_data': { sensitivity: 'SECRET' } } })
+    const answers = [await bob.callTool('load'), await bob.callTool('ask'), await bob.callTool('note')]
+    expect(answers).toMatchObject([{ isError: true }, { isError: true }, { content: [{ text: 'noted' }] }])
+    expect(answers[2]?._meta).toMatchObject({ 'sallyport/private_data': { sensitivity: 'SECRET' } })
+    expect(JSON.stringify(answers)).not.toMatch(/salaries|"pay"/)
   })
 
   test('refuses a tool that reaches out from the same turn on, durable or not', async () => {

@@ -92,7 +92,7 @@ test('a dataset without a name, or with a sensitivity that is none, is refused a
   await expect(store.raise(ADA, '', 'SECRET')).rejects.toThrow('has no name')
   await expect(store.raise(ADA, 'x'.repeat(16_385), 'SECRET')).rejects.toThrow('has 16385 characters')
   // @ts-expect-error: not a sensitivity
-  await expect(store.raise(ADA, 'x', 'secret')).rejects.toThrow('has the sensitivity secret')
+  await expect(store.raise(ADA, 'x', 'secret')).rejects.toThrow('has the sensitivity "secret"')
   expect(await readdir(folder)).toEqual([])
 })
 

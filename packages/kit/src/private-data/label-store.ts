@@ -1,5 +1,12 @@
 import { resolve } from 'node:path'
-import { HIGHEST_SENSITIVITY, isSensitivity, SallyportError, SENSITIVITIES, type Sensitivity } from '@sallyport/core'
+import {
+  HIGHEST_SENSITIVITY,
+  isSensitivity,
+  quoteText,
+  SallyportError,
+  SENSITIVITIES,
+  type Sensitivity,
+} from '@sallyport/core'
 import { ownerFolder } from '../identity/identity.ts'
 import type { Label } from './label.ts'
 import { MAX_NAME_LENGTH } from './label-record.ts'
@@ -95,10 +102,14 @@ export function checkDataset(dataset: unknown, sensitivity: unknown): void {
       hint: `Expected at most ${MAX_NAME_LENGTH}.`,
     })
   if (!isSensitivity(sensitivity))
-    throw new SallyportError('USAGE', `A private dataset has the sensitivity ${String(sensitivity)}.`, {
+    throw new SallyportError('USAGE', `A private dataset has the sensitivity ${describeLevel(sensitivity)}.`, {
       hint: `Expected one of ${SENSITIVITIES.join(', ')}.`,
     })
 }
+
+/** Anything may have been given: an object may throw when it is made a text. */
+const describeLevel = (given: unknown): string =>
+  typeof given === 'string' ? quoteText(given, 40) : given === null ? 'null' : `of type ${typeof given}`
 
 function printDoubt(doubt: string): void {
   console.error(doubt)

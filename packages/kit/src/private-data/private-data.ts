@@ -1,4 +1,4 @@
-export { closeStatements, findUnowned, hasFailedStatement } from './call-statements.ts'
+export { findUnowned, hasOpenStatement, settleStatements } from './call-statements.ts'
 export { findConnectRefusal } from './connect-refusal.ts'
 export type { Label, PrivateDataset } from './label.ts'
 export { type LabelClaim, readLabelClaim } from './label-claim.ts'

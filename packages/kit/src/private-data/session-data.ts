@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { HIGHEST_SENSITIVITY, isPrivate, type Sensitivity } from '@sallyport/core'
+import { HIGHEST_SENSITIVITY, isPrivate, SallyportError, type Sensitivity } from '@sallyport/core'
 import { currentScope, findScope, type RequestScope } from '../identity/identity.ts'
 import { addStatement, failStatement, noteUnowned } from './call-statements.ts'
 import type { Label } from './label.ts'
@@ -33,34 +33,54 @@ export function privateData(): PrivateData {
   // Whoever catches the error below may go on to return the data.
   if (findScope() === undefined) noteUnowned()
   const scope = currentScope()
-  const store = labelStoreBelow(scope.dataFolder)
+  const read = async (): Promise<Label> => {
+    const here = findScope() ?? scope
+    requireOneOwner([scope, here])
+    return labelStoreBelow(here.dataFolder).read(here)
+  }
   return {
     addPrivateDataset(name, sensitivity) {
-      const raised = raise(store, scope, { name, sensitivity })
-      addStatement(scope, raised)
+      // Another call than this was asked in, if somebody kept the object: it counts for both.
+      const scopes = new Set([scope, findScope() ?? scope])
+      const raised = raise([...scopes], { name, sensitivity })
+      for (const each of scopes) addStatement(each, raised)
       return raised
     },
-    label: () => store.read(scope),
-    sensitivity: async () => (await store.read(scope)).sensitivity,
-    isPrivate: async (from) => isPrivate((await store.read(scope)).sensitivity, from),
+    label: read,
+    sensitivity: async () => (await read()).sensitivity,
+    isPrivate: async (from) => isPrivate((await read()).sensitivity, from),
   }
 }
 
 /** The name under which a statement is kept that could not be understood. */
 const INVALID = 'invalid statement (the log of the server has it)'
 
+interface Statement {
+  readonly name: string
+  readonly sensitivity: Sensitivity
+}
+
 /** What cannot be understood counts as the strictest, for the session, and fails the call that said it. */
-async function raise(
-  store: LabelStore,
-  scope: RequestScope,
-  { name, sensitivity }: { readonly name: string; readonly sensitivity: Sensitivity },
-): Promise<Label> {
+async function raise(scopes: readonly RequestScope[], { name, sensitivity }: Statement): Promise<Label> {
   try {
     checkDataset(name, sensitivity)
+    requireOneOwner(scopes)
   } catch (error) {
-    failStatement(scope, error)
-    await store.raise(scope, INVALID, HIGHEST_SENSITIVITY)
+    for (const scope of scopes) failStatement(scope, error)
+    await Promise.all(scopes.map((scope) => raiseFor(scope, INVALID, HIGHEST_SENSITIVITY)))
     throw error
   }
-  return store.raise(scope, name, sensitivity)
+  return raiseFor(scopes[0] as RequestScope, name, sensitivity)
+}
+
+const raiseFor = (scope: RequestScope, name: string, sensitivity: Sensitivity): Promise<Label> =>
+  labelStoreBelow(scope.dataFolder).raise(scope, name, sensitivity)
+
+/** Nobody can tell which of two sessions is meant, and neither may learn what the other one holds. */
+function requireOneOwner(scopes: readonly RequestScope[]): void {
+  const owners = scopes.map(({ dataFolder, userId, sessionId }) => JSON.stringify([dataFolder, userId, sessionId]))
+  if (new Set(owners).size === 1) return
+  throw new SallyportError('USAGE', 'privateData() was asked in a call of another session than it is used in.', {
+    hint: 'Call privateData() anew in every handler, and keep its result no longer than the call.',
+  })
 }

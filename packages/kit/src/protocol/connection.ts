@@ -16,7 +16,7 @@ import {
   refuse,
 } from '../json-rpc.ts'
 import type { Definitions } from '../offers/offers.ts'
-import { hasFailedStatement } from '../private-data/private-data.ts'
+import { hasOpenStatement, settleStatements } from '../private-data/private-data.ts'
 import { openRelease } from './label-steps.ts'
 import { findMethod, introduce, type Method, unknownMethod } from './methods.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -161,8 +161,10 @@ export class ServerConnection implements Connection {
     }
     // An object of its own for each call: what its handler says of private data belongs to this call.
     const own = scope && Object.freeze({ ...scope })
-    const isHeld = (): boolean => own !== undefined && hasFailedStatement(own)
-    const call = new RunningCall({ round, logger: String(this.#definitions.info.name), parked, claim, isHeld })
+    const isHeld = (): boolean => own !== undefined && hasOpenStatement(own)
+    const settle = async (): Promise<void> => own && settleStatements(own)
+    const logger = String(this.#definitions.info.name)
+    const call = new RunningCall({ round, logger, parked, claim, isHeld, settle })
     this.#calls.set(id, call)
     this.#run(call, method, { era: meta.era, params, scope: own })
     return undefined

@@ -3,13 +3,7 @@ import type { CallContext } from '../call/call.ts'
 import { findScope } from '../identity/identity.ts'
 import type { Answer } from '../json-rpc.ts'
 import type { Definitions, Tool } from '../offers/offers.ts'
-import {
-  closeStatements,
-  findConnectRefusal,
-  findUnowned,
-  PRIVATE_DATA_META,
-  releaseLabel,
-} from '../private-data/private-data.ts'
+import { findConnectRefusal, findUnowned, PRIVATE_DATA_META, releaseLabel } from '../private-data/private-data.ts'
 import { ToolRefusedError, WithheldError } from '../tool-error.ts'
 
 /** Is the label asked before the tool is run? Only a tool that reaches out has to wait for that. */
@@ -56,10 +50,10 @@ export function openRelease(where: string, definitions: Definitions): Release {
   return {
     async label(answer) {
       try {
-        const label = scope && (await releaseLabel(scope, definitions.labels))
+        const reportLate = (late: unknown) => definitions.reportBug(`a label after ${where}`, late)
+        const label = scope && (await releaseLabel(scope, definitions.labels, reportLate))
         const error = findError()
         if (error !== undefined) throw error
-        if (scope !== undefined) closeStatements(scope, (late) => definitions.reportBug(`a label after ${where}`, late))
         return label === undefined ? answer : labelAnswer(answer, label)
       } catch (cause) {
         throw new WithheldError('The sensitivity of the result could not be recorded.', { cause })
