@@ -24,7 +24,9 @@ test('a name that no agent would accept, or one that is taken, is refused', () =
 
 test('a tool is listed with the hints that follow from its permission', async () => {
   const server = createMcpServer('sample', OPTIONS)
-  server.tool('send', { title: 'Send', description: 'Sends', permission: [CONNECT, WRITE] }, () => '')
+  // The compiler refuses the hint, and JavaScript does not.
+  const annotations = { destructiveHint: false, readOnlyHint: true, openWorldHint: false }
+  server.tool('send', { title: 'Send', description: 'Sends', permission: [CONNECT, WRITE], annotations }, () => '')
   const client = new RawClient(server)
   await client.initialize()
   expect((await client.request('tools/list')).result.tools).toEqual([
@@ -33,7 +35,7 @@ test('a tool is listed with the hints that follow from its permission', async ()
       title: 'Send',
       description: 'Sends',
       inputSchema: { type: 'object', properties: {}, additionalProperties: false },
-      annotations: { readOnlyHint: false, openWorldHint: true },
+      annotations: { destructiveHint: false, readOnlyHint: false, openWorldHint: true },
       _meta: { 'sallyport/permission': ['WRITE', 'CONNECT'] },
     },
   ])

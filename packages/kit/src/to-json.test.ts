@@ -69,6 +69,8 @@ describe(promise('KIT-18'), () => {
     ['symbol', Symbol('x')],
     ['cycle', cyclic],
     ['instance without members', new Hidden()],
+    ['object with members under symbols only', { [Symbol('x')]: 1 }],
+    ['object with hidden members only', Object.defineProperty({}, 'x', { value: 1 })],
   ])('a %s is refused, alone and inside other values', (_, value) => {
     expect(() => toJson(value)).toThrow('which JSON cannot carry')
     expect(() => toJson({ rows: [{ value }] })).toThrow('which JSON cannot carry')

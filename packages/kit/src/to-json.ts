@@ -63,6 +63,9 @@ function askToJson(value: unknown, key: string, path: readonly string[]): unknow
 
 /** An object with members of its own, that are all there is to it. */
 function requireMembers(value: object, path: readonly string[]): void {
+  const hasNone = Object.keys(value).length === 0
+  // Under symbols, or not enumerable.
+  if (hasNone && Reflect.ownKeys(value).length > 0) return refuse('an object without visible members', path)
   const prototype: unknown = Object.getPrototypeOf(value)
   // A plain object, also one of another realm.
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return
@@ -71,7 +74,7 @@ function requireMembers(value: object, path: readonly string[]): void {
   if (Symbol.asyncIterator in value)
     return refuse(nameOf(value), path, 'Collect what it yields, and report progress with context.progress().')
   if (Symbol.iterator in value) return refuse(nameOf(value), path, 'Use [...it], or Object.fromEntries() for a Map.')
-  if (Object.keys(value).length === 0) refuse(nameOf(value), path, 'It has no members that JSON could carry.')
+  if (hasNone) refuse(nameOf(value), path, 'It has no members that JSON could carry.')
 }
 
 function nameOf(value: object): string {

@@ -96,6 +96,9 @@ describe(promise('KIT-18'), () => {
     [{ content: [textContent('a'), { type: 'text' }] }, 'content[1].text'],
     [{ content: [{ type: 'image', data: Buffer.from('a'), mimeType: 'image/png' }] }, 'class Buffer at data'],
     [{ content: [{ type: 'resource', resource: { uri: 'a:b' } }] }, 'content[0].resource'],
+    [{ content: [{ type: 'image', data: 'data:image/png;base64,AA==', mimeType: 'image/png' }] }, 'is not base64'],
+    [{ content: [{ type: 'resource', resource: { uri: 'a:b', blob: 'AAAAA' } }] }, 'resource.blob is not base64'],
+    [{ content: Array(1) }, 'holds undefined'],
     [{ content: [], _meta: [] }, '_meta'],
   ])('what a client could not show is refused where it is made: %j', (given, named) => {
     expect(() => toolResult(given as ToolResult)).toThrow(named)

@@ -33,7 +33,8 @@ export function toolResult({ content, structuredContent, isError, _meta }: ToolR
   if (!Array.isArray(content)) throw new TypeError(`toolResult() got ${kindOf(content)} as content; expected an array.`)
   if (isError !== undefined && typeof isError !== 'boolean')
     throw new TypeError(`toolResult() got ${kindOf(isError)} as isError; expected true or false.`)
-  const blocks = content.map((block, index) => readContent(block, `content[${index}]`))
+  // Not with map(), which passes over holes.
+  const blocks = Array.from(content, (block, index) => readContent(block, `content[${index}]`))
   const meta = _meta === undefined ? undefined : ownMeta(toJson(_meta))
   return markWhole({
     content: isError ? blocks.map(withoutClaim) : blocks,
@@ -79,7 +80,7 @@ export function createErrorResult(failure: ToolFailure): ToolResult {
 }
 
 /** Before 2026-07-28 structured content had to be an object; a client of that era refuses anything else. */
-function withoutLooseStructure(result: ToolResult): ToolResult {
+export function withoutLooseStructure(result: ToolResult): ToolResult {
   if (result.structuredContent === undefined || isJsonObject(result.structuredContent)) return result
   const { structuredContent: _, ...rest } = result
   return rest
@@ -102,6 +103,7 @@ export function readContent(block: unknown, where: string): Content {
     if (typeof json[field] !== 'string')
       throw new TypeError(`${where}.${field} of type ${json.type} is ${kindOf(json[field])}; expected a string.`)
   const { resource } = json
+  if (json.type === 'image' || json.type === 'audio') requireBase64(json.data, `${where}.data`)
   if (json.type === 'resource') requireResource(resource, where)
   const cleaned = isJsonObject(resource) ? { ...json, resource: withOwnMeta(resource) } : json
   return withOwnMeta(cleaned) as JsonObject & Content
@@ -113,6 +115,14 @@ function requireResource(resource: Json | undefined, where: string): void {
     typeof resource.uri === 'string' &&
     (typeof resource.text === 'string' || typeof resource.blob === 'string')
   if (!isWhole) throw new TypeError(`${where}.resource must have a uri, and a text or a blob; all of them strings.`)
+  requireBase64(resource.blob, `${where}.resource.blob`)
+}
+
+/** A client throws the whole result away if one block of it cannot be decoded. */
+function requireBase64(data: Json | undefined, where: string): void {
+  if (typeof data !== 'string') return
+  const isDecodable = !/[^A-Za-z0-9+/=]|=[^=]|===/.test(data) && data.replace(/=+$/, '').length % 4 !== 1
+  if (!isDecodable) throw new TypeError(`${where} is not base64. Give buffer.toString('base64').`)
 }
 
 function withOwnMeta(carrier: JsonObject): JsonObject {

@@ -2,7 +2,7 @@ import { type Era, type Json, type JsonObject, wrappedOutputSchema } from '@sall
 import { type CheckedSchema, type PlainSchema, readSchema, type Schema } from '../schema/schema.ts'
 import { toJson } from '../to-json.ts'
 import { OutputMismatchError } from '../tool-error.ts'
-import { isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
+import { isWholeResult, type ToolResult, textContent, withoutLooseStructure } from '../tool-result.ts'
 
 /** What the results of a tool are. */
 export interface ToolOutput extends CheckedSchema {
@@ -18,7 +18,7 @@ export function readOutput(tool: string, schema: Schema | PlainSchema): ToolOutp
 /** What a handler returned, as a result that keeps its schema: clients rely on it, so nothing else may reach them. */
 export async function createCheckedResult(returned: unknown, output: ToolOutput, era: Era): Promise<ToolResult> {
   const whole = isWholeResult(returned) ? returned : undefined
-  if (whole?.isError === true) return whole
+  if (whole?.isError === true) return era === 'legacy' ? withoutLooseStructure(whole) : whole
   const structured = whole === undefined ? returned : whole.structuredContent
   if (structured === undefined) throw new OutputMismatchError('The tool has an output schema and returned no value.')
   const checked = await output.check(toJson(structured))

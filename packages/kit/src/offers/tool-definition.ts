@@ -86,9 +86,9 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
     inputSchema: input.json,
     ...(output === undefined ? {} : { outputSchema: output.json }),
     annotations: {
+      ...options.annotations,
       readOnlyHint: !permissions.includes('WRITE'),
       openWorldHint: permissions.includes('CONNECT'),
-      ...options.annotations,
     },
     ...iconsField(options.icons),
     _meta: { 'sallyport/permission': permissions },

@@ -92,6 +92,16 @@ test('a server that stands for another takes its tools as they are', async () =>
   expect(result.content[0].text).toBe('U1 is out')
 })
 
+test.each([
+  { schema: { patternProperties: { '^x-': {} }, additionalProperties: false }, args: { 'x-a': 1 } },
+  { schema: { properties: { at: { enum: [{ x: 1 }] } } }, args: { at: { x: 1 } } },
+])('and refuses no arguments that they take: $schema', async ({ schema, args }) => {
+  const server = createMcpServer('other', { version: '1', toolsOfOthers: true })
+  server.tool('kick', { ...base, input: { type: 'object', ...schema } }, () => 'kicked')
+  const { result } = await new RawClient(server).modern('tools/call', { name: 'kick', arguments: args })
+  expect(result.content[0].text).toBe('kicked')
+})
+
 test('ids of other things, and of things within things, are arguments like any other', () => {
   const { server } = serve()
   const input = { type: 'object', properties: { userIdea: {}, filter: { properties: { user_id: {} } } } } as const
@@ -128,6 +138,16 @@ describe('an output schema', () => {
     const { server, call } = serve()
     server.tool('weather', { ...base, output }, () => toolResult({ content: [], isError: true }))
     expect(await call('weather', {})).toMatchObject({ isError: true })
+  })
+
+  test('lets no error result say what a client of the legacy era cannot read', async () => {
+    const { server, client, call } = serve()
+    const failed = { content: [], isError: true, structuredContent: ['no sun'] }
+    server.tool('weather', { ...base, output }, () => toolResult(failed))
+    expect(await call('weather', {})).toMatchObject(failed)
+    await client.initialize()
+    const { result } = await client.request('tools/call', { name: 'weather', arguments: {} })
+    expect(result).toEqual({ content: [], isError: true })
   })
 
   test('of no object is wrapped for clients of the legacy era, which know objects only', async () => {

@@ -55,14 +55,7 @@ export function readSchema(schema: Schema | PlainSchema, direction: Direction, w
 export function readForeignSchema(schema: InputSchema): CheckedSchema {
   const json = schema as JsonObject
   const compiled = compilePlain(json)
-  return {
-    json,
-    check: (value) => {
-      const wrong = isJsonObject(value) ? checkArguments(schema, value) : undefined
-      if (wrong !== undefined) return { wrong }
-      return compiled?.accepts(value) === false ? checkPlain(json, compiled, value) : { value }
-    },
-  }
+  return { json, check: (value) => (compiled?.accepts(value) === false ? checkPlain(json, compiled, value) : { value }) }
 }
 
 function checkPlain(schema: JsonObject, compiled: Compiled, value: Json): Checked {
