@@ -86,8 +86,9 @@ export const suite: FuzzSuite = {
               if (client === legacy && hasKnownBlocks(result)) CallToolResultSchema.parse(result)
               requireOurs(result)
               const hasFailed = result._meta?.['sallyport/error'] !== undefined
-              if (tool === 'plain' && !hasFailed && result.isError !== undefined) throw new Error('It set isError.')
               if (hasFailed && result._meta['sallyport/error'].kind !== 'bug') throw new Error('It set the error.')
+              if (tool === 'plain' && !hasFailed && result.isError !== undefined) throw new Error('It set isError.')
+              if (tool === 'plain') requireWhole(await made, result, hasFailed)
             }
           },
         ),
@@ -102,6 +103,35 @@ const BLOCKS = ['text', 'image', 'audio', 'resource', 'resource_link']
 /** A type of the future is an author's choice, and not for the SDK of the legacy era. */
 const hasKnownBlocks = ({ content }: Record<string, any>): boolean =>
   content.every(({ type }: { readonly type: string }) => BLOCKS.includes(type))
+
+/** What JSON can carry arrives as it is, and the rest is refused. */
+function requireWhole(made: unknown, { content }: Record<string, any>, hasFailed: boolean): void {
+  if (hasFailed !== holdsLossy(made)) throw new Error(hasFailed ? 'It is refused.' : 'Something of it is lost.')
+  if (hasFailed || made === undefined) return
+  const expected = typeof made === 'string' ? made : JSON.stringify(made)
+  if (content.length !== 1 || content[0].text !== expected) throw new Error(`It became ${JSON.stringify(content)}.`)
+}
+
+const LOSSY_TYPES = ['function', 'symbol', 'bigint']
+const LOSSY_CLASSES = [Map, Set, Buffer, RegExp, Error]
+
+/** Whether JSON.stringify would leave something out, or write something else. */
+function holdsLossy(made: unknown): boolean {
+  let isLossy = false
+  const look = (value: unknown): void => {
+    if (LOSSY_TYPES.includes(typeof value) || LOSSY_CLASSES.some((kind) => value instanceof kind)) isLossy = true
+    if (value instanceof Date && Number.isNaN(value.getTime())) isLossy = true
+  }
+  try {
+    JSON.stringify(made, function (this: Record<string, unknown>, name, value) {
+      look(this[name])
+      return value
+    })
+  } catch {
+    return true
+  }
+  return isLossy
+}
 
 function requireOurs(result: Record<string, any>): void {
   if (!['complete', undefined].includes(result.resultType)) throw new Error(`The result is ${result.resultType}.`)

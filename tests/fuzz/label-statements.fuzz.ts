@@ -34,23 +34,41 @@ async function make({ name: said, level: of, way: how }: Statement): Promise<voi
   else await stated().catch(() => undefined)
 }
 
+/** How many turns a statement comes after the result was returned, and how it is meant for its call. */
+const late = fc.record({ statement, turns: fc.nat({ max: 40 }), isKept: fc.boolean() })
+type Late = typeof late extends fc.Arbitrary<infer Made> ? Made : never
+
+async function makeLate({ statement: { name: said, level: of }, turns, isKept }: Late): Promise<void> {
+  const kept = privateData()
+  for (let turn = 0; turn < turns; turn++) await undefined
+  await (isKept ? kept : privateData()).addPrivateDataset(said as never, of as never).catch(() => undefined)
+}
+
 export const suite: FuzzSuite = {
   open: () => {
     const dataFolder = mkdtempSync(join(MEMORY, 'sallyport-fuzz-labels-'))
     let statements: readonly Statement[] = []
+    let afterwards: Late | undefined
+    let stating: Promise<unknown> | undefined
     let session = 0
-    const server = createMcpServer('fuzzed', { dataFolder, onBug: () => undefined })
+    let bugs = 0
+    const server = createMcpServer('fuzzed', { dataFolder, onBug: () => void bugs++ })
     server.tool('load', { description: '', permission: READ }, async () => {
       for (const each of statements) await make(each)
       return 'the data'
     })
+    server.tool('leave', { description: '', permission: READ }, () => {
+      if (afterwards !== undefined) stating = makeLate(afterwards)
+      return 'the data'
+    })
+    const connect = () => connectInMemory(server, { userId: 'ada', sessionId: `s${session++}` })
     return {
       properties: {
         'A result leaves only with the label of every statement': fc.asyncProperty(
           fc.array(statement, { maxLength: 4 }),
           async (made) => {
             statements = made
-            const client = await connectInMemory(server, { userId: 'ada', sessionId: `s${session++}` })
+            const client = await connect()
             const result = (await client.callTool('load')) as Record<string, any>
             await client.close()
             const isReleased = JSON.stringify(result.content).includes('the data')
@@ -62,6 +80,22 @@ export const suite: FuzzSuite = {
             if (said !== LEVELS[expected]) throw new Error(`The label is ${said}.`)
           },
         ),
+        'A statement in any turn is part of the result, or is reported': fc.asyncProperty(late, async (made) => {
+          statements = []
+          afterwards = made
+          bugs = 0
+          const client = await connect()
+          const result = (await client.callTool('leave')) as Record<string, any>
+          await stating
+          const next = (await client.callTool('load')) as Record<string, any>
+          await client.close()
+          const isReleased = JSON.stringify(result.content).includes('the data')
+          if (isReleased && result._meta?.['sallyport/private_data'] === undefined && bugs === 0)
+            throw new Error('It was lost.')
+          const expected = isValid(made.statement) ? made.statement.level : 'SECRET'
+          const said = next._meta?.['sallyport/private_data']?.sensitivity
+          if (said !== expected) throw new Error(`The label is ${said} afterwards.`)
+        }),
       },
       close: () => rmSync(dataFolder, { recursive: true, force: true }),
     }
