@@ -110,7 +110,7 @@ const INSTRUCTIONS: readonly PhraseGroup[] = [
 /** Words that want this tool used whatever was asked for. */
 const PREFERENCES: readonly PhraseGroup[] = [
   group(
-    'always|prefer|priorit|best tool|most |only |superior|deprecated|unreliable|unsafe|insecure|outdated|obsolete|inferior|must be|must always|default to|other tool|instead of',
+    'always|prefer|priorit|best tool|most |only |superior|deprecated|unreliable|unsafe|insecure|outdated|obsolete|inferior|must |default to|other tool|instead of|whenever|never|even if|first',
     String.raw`\balways ${USE} (?:this|it)(?: ${TOOL})?,? ?(?:first\b|instead\b|for (?:all|any|every)\b|regardless\b|no matter\b|[.!]|$)`,
     String.raw`\b(?:should|must) always (?:default to|prefer|use|choose|call) (?:this|the [\w-]{1,40}) ${TOOL}\b`,
     String.raw`\b${USE} this (?:${TOOL} )?(?:over|instead of|rather than|ahead of|in place of) (?:any|all|every|other|the other|another|built-?in|native|default|standard|similar|alternative|competing|existing)\b`,
@@ -121,6 +121,13 @@ const PREFERENCES: readonly PhraseGroup[] = [
     String.raw`\b(?:do not|don't|never|avoid) (?:use|using|call|calling|rely on|trust|trusting) ${UP_TO_3}(?:other|built-?in|native|alternative|competing) ${TOOL}\b`,
     String.raw`\bmust (?:always )?be (?:called|used|invoked|run|executed) ${UP_TO_3}before (?:any|all|every|each|other|anything)\b`,
     String.raw`\bmust (?:always )?${USE} this ${TOOL} (?:first|before (?:any|all|every|each|other|anything))\b`,
+    String.raw`\bmust (?:always )?${USE} this ${TOOL} for (?:all|any|every|each)\b`,
+    String.raw`\b${USE} this ${TOOL} (?:whenever|wherever|if at all) (?:possible|you can)\b`,
+    String.raw`\b(?:should|must|is to) be preferred (?:to|over) (?:all|any|every|each|other)\b`,
+    String.raw`\busers? (?:always )?(?:prefers?|wants?|trusts?) this (?:tool|server)\b`,
+    String.raw`\b(?:call|use|run|invoke) (?:this|it)(?: ${TOOL})? first,? before (?:anything|any|all|every|each|doing)\b`,
+    String.raw`\bnever ${USE} (?:another|any other|a different) (?:one|${TOOL})\b`,
+    String.raw`\beven if (?:another|other|a different) (?:one|${TOOL})?s? ?(?:fits?|is|are|seems?|works?|suits?)\b`,
     String.raw`\b(?:only|exclusively) ${USE} this (?:tool|server) (?:for (?:all|any|every)|and (?:no|never))\b`,
   ),
 ]

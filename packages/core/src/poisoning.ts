@@ -21,7 +21,7 @@ export interface NeighbourOptions extends Neighbours {
 }
 
 /** Of the rules below: what was inspected by others has to be inspected again. */
-export const INSPECTION_VERSION = 2
+export const INSPECTION_VERSION = 3
 
 /** So many tell enough, and bound what a hostile definition can make us write. */
 const MAX_FINDINGS = 20

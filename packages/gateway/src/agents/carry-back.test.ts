@@ -1,10 +1,12 @@
 import {
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -36,6 +38,17 @@ it('a login that the agent renewed by putting a new file in its place is the use
   renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
   expect(carryBack(overlay, folder)).toEqual([])
   expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
+})
+
+it('a file of another user stays that user’s, for whom root ran the agent', () => {
+  if (process.geteuid?.() !== 0) return
+  const { user, folder, home, overlay } = opened()
+  chownSync(join(user, 'auth.json'), 65_534, 65_534)
+  writeFileSync(join(home, 'auth.json.new'), 'renewed')
+  renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
+  expect(carryBack(overlay, folder)).toEqual([])
+  expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
+  expect(statSync(join(user, 'auth.json')).uid).toBe(65_534)
 })
 
 it('what the agent made new is the user’s too, files and folders', () => {

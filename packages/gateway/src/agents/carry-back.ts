@@ -1,4 +1,4 @@
-import { cpSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chownSync, cpSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { findWriteProtection } from '../disk/disk.ts'
 import type { Mirror, Overlay } from './agent-overlay.ts'
@@ -27,13 +27,21 @@ function isMade({ path, except }: Mirror, name: string, folder: string): boolean
 function moved(from: string, to: string): boolean {
   try {
     const there = statSync(to, { throwIfNoEntry: false })
-    if (there && findWriteProtection(there) !== undefined) return false
+    if (there && !keepsOwner(from, there)) return false
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
     renameSync(from, to)
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EXDEV' && copied(from, to)
   }
+}
+
+/** Root's agent would write into the file of another user: what takes its place stays that user's. */
+function keepsOwner(from: string, there: Stats): boolean {
+  const isRoot = process.geteuid?.() === 0
+  if (findWriteProtection({ uid: isRoot ? 0 : there.uid, mode: there.mode }) !== undefined) return false
+  if (isRoot) chownSync(from, there.uid, there.gid)
+  return true
 }
 
 /** From another disk: beside the place first, so that nobody finds half of it. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { isJsonObject, jsonIn } from '@sallyport/core'
-import { keptPins, readPins } from '../governance/governance.ts'
+import { printDigests, readDigests } from '../governance/governance.ts'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { KeptTools } from './kept-tools.ts'
 
@@ -19,7 +19,7 @@ export const toolNamesOf = (catalogue: ServerCatalogue): readonly string[] =>
  */
 export function printCatalogue({ tools, ...rest }: ServerCatalogue): string {
   const names = tools.map(({ name }) => name)
-  const lines = [{ ...rest, names, pins: keptPins(tools) }, ...tools].map((part) => JSON.stringify(part))
+  const lines = [{ ...rest, names, pins: printDigests(tools) }, ...tools].map((part) => JSON.stringify(part))
   const body = lines.join('\n')
   return `${hash('sha256', body)}\n${body}`
 }
@@ -44,8 +44,8 @@ export function readCatalogue(text: string): ReadCatalogue | undefined {
   if (!LISTS.every((list) => Array.isArray(known[list]))) return undefined
   const { names, pins: kept, ...rest } = known as unknown as Omit<ServerCatalogue, 'tools'> & Head
   if (names.length !== texts.length) return undefined
-  const pins = readPins(kept, names.length)
-  const tools = new KeptTools({ names, texts, pins })
+  const digests = readDigests(kept, names.length)
+  const tools = new KeptTools({ names, texts, digests })
   const catalogue = {
     ...rest,
     get tools() {
@@ -53,7 +53,7 @@ export function readCatalogue(text: string): ReadCatalogue | undefined {
     },
   }
   keptTools.set(catalogue, tools)
-  return { catalogue, hasPins: pins !== undefined }
+  return { catalogue, hasPins: digests !== undefined }
 }
 
 interface Head {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
+import type { KeptDigests } from '../governance/governance.ts'
 import type { KeptTools } from './kept-tools.ts'
 import type { Offer } from './offer.ts'
 
@@ -37,7 +38,7 @@ export class KeptOffer implements Offer {
     return this.#tools.printed(this.#at, this.wire)
   }
 
-  get keptPin(): string | undefined {
-    return this.#tools.pin(this.#at)
+  get kept(): KeptDigests | undefined {
+    return this.#tools.digests(this.#at)
   }
 }

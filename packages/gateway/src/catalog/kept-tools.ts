@@ -1,11 +1,11 @@
 import type { ToolDefinition } from '@sallyport/core'
-import { recallPin } from '../governance/governance.ts'
+import { type KeptDigests, recallPin } from '../governance/governance.ts'
 
-/** What was kept of a server's tools: their names, a text for each, and the pin of each where that is known. */
+/** What was kept of a server's tools: their names, a text for each, and the digests of each where these are known. */
 export interface KeptTexts {
   readonly names: readonly string[]
   readonly texts: readonly string[]
-  readonly pins: readonly string[] | undefined
+  readonly digests: readonly KeptDigests[] | undefined
 }
 
 /** Texts are our own print, without escapes for what needs none. */
@@ -14,16 +14,16 @@ const NOT_FOR_ALL = /"outputSchema"|"sallyport\/|\/serverInfo"/
 /** Tools as they were kept, each parsed when somebody looks into it: a start lists thousands and looks into none. */
 export class KeptTools {
   readonly names: readonly string[]
-  readonly #pins: readonly string[] | undefined
+  readonly #digests: readonly KeptDigests[] | undefined
   /** Let go of once all are parsed. */
   #texts: readonly string[]
   readonly #parsed = new Map<number, ToolDefinition>()
   #all: readonly ToolDefinition[] | undefined
 
-  constructor({ names, texts, pins }: KeptTexts) {
+  constructor({ names, texts, digests }: KeptTexts) {
     this.names = names
     this.#texts = texts
-    this.#pins = pins
+    this.#digests = digests
   }
 
   /** The same objects each time: what is known of definitions hangs on them. */
@@ -37,14 +37,14 @@ export class KeptTools {
     const known = this.#parsed.get(at)
     if (known !== undefined) return known
     const tool = JSON.parse(this.#texts[at] ?? 'null') as ToolDefinition
-    const pin = this.#pins?.[at]
+    const pin = this.#digests?.[at]?.pin
     if (pin !== undefined) recallPin(tool, pin)
     this.#parsed.set(at, tool)
     return tool
   }
 
-  pin(at: number): string | undefined {
-    return this.#pins?.[at]
+  digests(at: number): KeptDigests | undefined {
+    return this.#digests?.[at]
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
+import type { KeptDigests } from '../governance/governance.ts'
 
 /** One thing that a server offers and a client may ask for, or its instructions; or, of the kind `question`, what the server asks of clients. */
 export interface Offer {
@@ -18,8 +19,8 @@ export interface Offer {
   readonly definition: JsonObject
   /** `definition` as it stands in lists, where that is known without looking into it. */
   readonly printed?: string | undefined
-  /** The pin of `original`, where it was kept. */
-  readonly keptPin?: string | undefined
+  /** The digests of `original`, where they were kept. */
+  readonly kept?: KeptDigests | undefined
   /** The output schema that legacy clients are shown in place of one that they could not take. */
   readonly legacyOutput?: JsonObject
   /** Of a resource that no list names: its text is the caller's. */

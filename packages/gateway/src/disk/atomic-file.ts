@@ -21,7 +21,7 @@ export interface ReplaceOptions {
 
 /**
  * Replaces a file whole or not at all, and durably unless told otherwise. A symbolic link stays one: the file it leads to
- * is replaced, and keeps its owner and group. One that is read-only or another user's is left as it is. False when it was
+ * is replaced, and keeps its group. One that is read-only or another user's is left as it is. False when it was
  * no longer wanted.
  */
 export async function replaceFile(
@@ -90,7 +90,7 @@ async function writeBeside(temporary: string, target: string, { data, mode, dura
   }
   if (before === undefined) return
   await chown(temporary, before.uid, before.gid).catch(() => {
-    throw new WriteProtected('its owner and group could not be kept')
+    throw new WriteProtected('its group could not be kept')
   })
   // To give a file away takes these bits from it.
   if (mode === undefined) await chmod(temporary, before.mode & 0o7777)
@@ -108,7 +108,7 @@ class WriteProtected extends Error {
 /** Why a file must not be replaced though its folder would allow it; undefined where it may be. */
 export function findWriteProtection({ uid, mode }: Pick<Stats, 'uid' | 'mode'>): string | undefined {
   const user = process.geteuid?.()
-  if (user !== undefined && user !== 0 && uid !== user) return `it belongs to another user (uid ${uid})`
+  if (user !== undefined && uid !== user) return `it belongs to another user (uid ${uid})`
   return (mode & 0o200) === 0 ? 'it is read-only' : undefined
 }
 

@@ -61,6 +61,15 @@ describe('the folders from which a server may read relative paths', () => {
     expect(basesOf([word])).toEqual(folders)
   })
 
+  it('are found once the server has created one with a space or a comma in its name', () => {
+    const folder = join(root, 'Later, perhaps')
+    const environment = (): undefined => undefined
+    const find = createBaseFinder({ args: [`--root=${folder}`], env: {}, cwd: root, userHome: root, environment })
+    expect(find()).not.toContain(folder)
+    mkdirSync(folder)
+    expect(find()).toContain(folder)
+  })
+
   it.each(['file://', 'FILE://localhost', '--root=file://'])('are found in URIs: %s', (scheme) => {
     expect(basesOf([`${scheme}${pathToFileURL(join(root, 'My Files, 2')).pathname}`])).toEqual(['R:/My Files, 2'])
   })
@@ -105,7 +114,7 @@ describe('the folders from which a server may read relative paths', () => {
 
   it('are all named if there are too many to look at', () => {
     const words = Array.from({ length: 201 }, (_, at) => `w${at}`)
-    expect(basesOf([words.join(' ')])).toHaveLength(201)
+    expect(basesOf([words.join(' ')])).toHaveLength(202)
   })
 })
 

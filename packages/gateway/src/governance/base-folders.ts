@@ -56,11 +56,16 @@ function readWord(word: string, start: ServerStart): readonly Candidate[] {
   const wholes = text.startsWith('-') ? [value] : [text]
   if (wholes.some((whole) => whole !== '' && kindOf(toPath(whole, start)) !== 'missing'))
     return wholes.map((whole) => candidate(whole, start))
-  return text
+  const parts = text
     .split(SEPARATORS)
     .map((part) => part.replace(FLAG, ''))
     .filter((part) => part !== '')
-    .map((part) => candidate(part, start))
+  // The server may yet create it.
+  const later = wholes.filter((whole) => whole !== '' && !parts.includes(whole))
+  return [
+    ...parts.map((part) => candidate(part, start)),
+    ...later.map((whole) => ({ path: toPath(whole, start), isWrittenAsPath: false })),
+  ]
 }
 
 /** With `file:` URIs and variables written out, and without other addresses. */

@@ -6,8 +6,14 @@ export interface Pinnable {
   readonly name: string
   /** As the server defined it. */
   readonly original: JsonObject
-  /** Its pin, where that was kept beside it. */
-  readonly keptPin?: string | undefined
+  /** Its digests, where they were kept beside it. */
+  readonly kept?: KeptDigests | undefined
+}
+
+export interface KeptDigests {
+  readonly pin: string
+  /** Of what the pin does not cover; empty where there is nothing else. */
+  readonly rest: string
 }
 
 /** What of a tool people review and models read. */
@@ -26,7 +32,7 @@ const pins = new WeakMap<JsonObject, string>()
 
 /** The digest of a definition as its server gives it. */
 export function pinOf(tool: Pinnable): string {
-  const known = tool.keptPin ?? pins.get(tool.original)
+  const known = tool.kept?.pin ?? pins.get(tool.original)
   if (known !== undefined) return known
   const pin = `sha256-${hash('sha256', reviewedText(tool))}`
   pins.set(tool.original, pin)
@@ -40,19 +46,30 @@ export function reviewedText({ kind = 'tool', name, original }: Pinnable): strin
   return canonicalJson(reviewed as JsonObject)
 }
 
-/** What kept pins are of: a version that reviews something else has to make them anew. */
-const FORM = REVIEWED.join()
+/** The digest of what a definition says besides (`_meta`, `icons`, made-up members): it is not pinned, but clients get it. */
+export function restOf({ kind = 'tool', original, kept }: Pick<Pinnable, 'kind' | 'original' | 'kept'>): string {
+  if (kept !== undefined) return kept.rest
+  const pinned = REVIEWED_PARTS[kind] ?? []
+  const rest = Object.entries(original).filter(([part, value]) => !pinned.includes(part) && typeof value !== 'number')
+  return rest.length === 0 ? '' : hash('sha256', canonicalJson(Object.fromEntries(rest) as JsonObject))
+}
 
-/** The pins of definitions, in their order, as they are kept beside them: to make thousands would hold up a start. */
-export const keptPins = (definitions: readonly JsonObject[]): JsonObject => ({
+/** What kept digests are of: a version that reviews something else has to make them anew. */
+const FORM = [...REVIEWED, 'rest'].join()
+
+/** The digests of tools, in their order, as they are kept beside them: to make thousands would hold up a start. */
+export const printDigests = (definitions: readonly JsonObject[]): JsonObject => ({
   of: FORM,
   pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
+  rests: definitions.map((original) => restOf({ original })),
 })
 
-/** The pins that were kept beside so many definitions, if they can be taken for theirs. */
-export function readPins(kept: unknown, count: number): readonly string[] | undefined {
-  if (!isJsonObject(kept) || kept.of !== FORM || !Array.isArray(kept.pins)) return undefined
-  return kept.pins.length === count ? (kept.pins as readonly string[]) : undefined
+/** The digests that were kept beside so many tools, if they can be taken for theirs. */
+export function readDigests(kept: unknown, count: number): readonly KeptDigests[] | undefined {
+  if (!isJsonObject(kept) || kept.of !== FORM) return undefined
+  const { pins: read, rests } = kept
+  if (!Array.isArray(read) || !Array.isArray(rests) || read.length !== count || rests.length !== count) return undefined
+  return read.map((pin, at) => ({ pin: String(pin), rest: String(rests[at]) }))
 }
 
 /** Takes a kept pin for that of a definition. */

@@ -10,7 +10,7 @@ export { ApprovalHook } from './approval-hook.ts'
 export { type ApprovalView, approvalView } from './approval-view.ts'
 export { Approvals } from './approvals.ts'
 export { CallFate } from './call-fate.ts'
-export { keptPins, pinOf, readPins, recallPin, reviewedText } from './definition-pin.ts'
+export { type KeptDigests, pinOf, printDigests, readDigests, recallPin, reviewedText } from './definition-pin.ts'
 export { EntryShares } from './entry-shares.ts'
 export { type InferenceOptions, inferPolicy } from './infer-policy.ts'
 export {

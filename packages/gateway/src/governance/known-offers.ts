@@ -7,7 +7,7 @@ import {
   type Neighbours,
 } from '@sallyport/core'
 import type { OfferRecord, OfferRecords } from '../store/store.ts'
-import { type Pinnable, pinOf } from './definition-pin.ts'
+import { type Pinnable, pinOf, restOf } from './definition-pin.ts'
 
 /** What the record of an offer is found by. */
 interface OfferKey {
@@ -92,15 +92,17 @@ export class KnownOffers {
 
 const keyOf = (one: string, other: string): string => `${one} ${other}`
 
-/** By which rules, and of which definition, something was found. */
-export const inspectionOf = (offer: InspectedOffer): string => `${INSPECTION_VERSION} ${pinOf(offer)}`
+/** By which rules, and of which definition, something was found: of all its texts, also those that are not pinned. */
+export const inspectionOf = (offer: InspectedOffer): string =>
+  `${INSPECTION_VERSION} ${pinOf(offer)} ${restOf(offer)}`.trimEnd()
 
 const inspected = new WeakMap<JsonObject, readonly Finding[]>()
 
 /** What its own definition holds that a person should look at; from its record where that is about this very definition. */
 export function findingsIn(offer: InspectedOffer, record: OfferRecord | undefined): readonly Finding[] {
-  if (record !== undefined && record.inspected === inspectionOf(offer)) return record.findings
-  return inspect(offer)
+  if (record?.inspected === inspectionOf(offer)) return record.findings
+  // That it is beyond a share does not hang on what it says.
+  return [...inspect(offer), ...(record?.findings ?? []).filter(({ kind }) => kind === 'share')]
 }
 
 /** The same without a record. */

@@ -1,4 +1,4 @@
-import type { SallyportEvent, ToolEntry } from '@sallyport/core'
+import type { JsonObject, SallyportEvent, ToolDefinition, ToolEntry } from '@sallyport/core'
 import { expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
@@ -9,7 +9,14 @@ import { unknownIsolated } from './unknown-isolated.ts'
 
 const TOOL = 'mcp__wiki__read_page'
 
-function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string[] = []) {
+interface BenchOptions {
+  readonly isolatedTools?: readonly string[]
+  readonly schemaFlaw?: (schema: JsonObject) => string | undefined
+  readonly now?: () => number
+}
+
+function createBench(entry?: ToolEntry['fields'], options: BenchOptions = {}) {
+  const { isolatedTools = [], schemaFlaw = () => undefined, now = () => 0 } = options
   const catalog = new Catalog(['wiki'], 'prefixed')
   const known = new KnownOffers({ load: () => [], save: () => true })
   const entries: readonly ToolEntry[] = entry ? [{ key: TOOL, fields: entry, line: 1, lines: {} }] : []
@@ -30,7 +37,7 @@ function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string
   const record = (event: SallyportEvent): void => void events.push(event)
   const discovery = new ToolDiscovery({
     ...{ catalog, rules, known, record },
-    inspection: new OfferInspection({ rules, known, record, schemaFlaw: () => undefined }),
+    inspection: new OfferInspection({ rules, known, record, schemaFlaw, now }),
     shares: new EntryShares({ useOf: () => ({ entries: 0, bytes: 0 }), now: () => 0 }),
     onRemembered: () => rules.forget(),
     definitions: {
@@ -50,14 +57,15 @@ function createBench(entry?: ToolEntry['fields'], isolatedTools: readonly string
     },
     now: () => new Date(0),
   })
-  const offer = async (description: string): Promise<void> => {
-    const tools = [{ name: 'read_page', description, inputSchema: { type: 'object' } }]
+  const offer = (description: string): Promise<void> =>
+    offerTools([{ name: 'read_page', description, inputSchema: { type: 'object' } }])
+  const offerTools = async (tools: readonly ToolDefinition[]): Promise<void> => {
     catalog.put('wiki', { ...catalogueOf([]), tools })
     rules.forget()
     discovery.seen('wiki')
     await discovery.flush()
   }
-  return { offer, shelf, events, warnings }
+  return { offer, offerTools, shelf, events, warnings }
 }
 
 it('a tool that never gets an entry is held to what it was first, and leaves only that on the shelf', async () => {
@@ -74,9 +82,28 @@ it('a changed definition is told once while it stands, and again when it comes b
 })
 
 it('a tool that is to be isolated and does not exist is told once, by name, with what was probably meant', async () => {
-  const { offer, warnings } = createBench(undefined, ['read_pages', 'read_page', 'rm'])
+  const { offer, warnings } = createBench(undefined, { isolatedTools: ['read_pages', 'read_page', 'rm'] })
   for (const description of ['one', 'two']) await offer(description)
   expect(warnings).toEqual([
     'isolatedTools of wiki (config.yaml:3): the server has no tool "read_pages". Did you mean "read_page"? And no "rm".',
   ])
+})
+
+it('a tool is not doubted because a sibling is slow to compile; what was left has its turn with the next list', async () => {
+  let time = 0
+  const schemaFlaw = ({ title }: JsonObject): string | undefined => {
+    if (title === 'slow') time += 60_000
+    return title === 'broken' ? 'it is broken' : undefined
+  }
+  const { offerTools, events } = createBench(undefined, { schemaFlaw, now: () => time })
+  const tools = ['slow', 'sound', 'broken'].map((title) => ({
+    name: `read_${title}`,
+    description: 'Reads.',
+    inputSchema: { type: 'object', title },
+  }))
+  const doubted = () => events.flatMap((event) => (event.type === 'DEFINITION_SUSPICIOUS' ? event.tool_name : []))
+  await offerTools(tools)
+  expect(doubted()).toEqual([])
+  await offerTools(tools)
+  expect(doubted()).toEqual(['mcp__wiki__read_broken'])
 })
