@@ -39,6 +39,7 @@ describe(`a page that a server sends somebody to (${promise('GW-26')})`, () => {
       'https://example.com/\u202egnp.exe',
       'https://example.com/%E2%80%AEx',
       'https://a/%0d',
+      'https://a/%C2%9b31m',
     ],
     ...[
       'https://аpple.com/',

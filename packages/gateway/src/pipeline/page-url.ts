@@ -8,8 +8,7 @@ const WRITTEN = /^[\x21-\x7e]*$/
 /** What stands between the scheme and the path, with nothing that readers of URLs disagree about. */
 const PARTS = /^(?<scheme>[a-z][a-z0-9+.-]*):\/\/(?<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]|$)/i
 /** Characters that change how the rest is shown, or end a line, also where they are encoded. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-const DECEPTIVE = /[\x00-\x1f\x7f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
+const DECEPTIVE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
 
 /** Why a person must not be sent to this page by a server; undefined where nothing speaks against it. */
 export function pageUrlProblem(url: unknown): string | undefined {
