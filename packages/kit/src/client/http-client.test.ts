@@ -111,7 +111,11 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
     }
     expect(await failure(client.callTool('echo'))).toMatchObject({ code: 'UPSTREAM_DIED' })
     peer.intercept = ({ method }, response) => method === 'tools/call' && response.destroy() !== undefined
-    expect(await failure(client.callTool('echo'))).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' })
+    expect(await failure(client.callTool('echo'))).toMatchObject({
+      code: 'UPSTREAM_DIED',
+      kind: { retryable: false },
+      hint: expect.stringContaining('may have been carried out'),
+    })
   })
 
   test('progress in one write with the answer is heard, in order', async () => {

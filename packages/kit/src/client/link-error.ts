@@ -1,4 +1,4 @@
-import { formatDuration, messageOf, SallyportError } from '@sallyport/core'
+import { formatDuration, MAY_BE_DONE, messageOf, SallyportError } from '@sallyport/core'
 
 /** What became of an operation besides the error itself. */
 export interface Circumstances {
@@ -31,7 +31,7 @@ export function timedOut(peer: string, timeoutMs: number): SallyportError {
   return new SallyportError(
     'UPSTREAM_TIMEOUT',
     `${peer} gave no answer in ${formatDuration(timeoutMs)}; the request was cancelled.`,
-    { hint: 'It may have had its effect. Raise read_timeout, or ask for less.' },
+    { hint: `${MAY_BE_DONE} Raise read_timeout, or ask for less.` },
   )
 }
 
@@ -44,8 +44,10 @@ export function describeLinkError(error: unknown, circumstances: Circumstances):
   const status = details.data?.status
   if (typeof status === 'number') return httpError(status, redact(messageOf(error)), peer)
   const said = redact(messageOf(error)).slice(0, MAX_SAID)
-  if (details.code === 'REQUEST_TIMEOUT') return new SallyportError('UPSTREAM_TIMEOUT', `${peer}: ${said}`)
+  if (details.code === 'REQUEST_TIMEOUT')
+    return new SallyportError('UPSTREAM_TIMEOUT', `${peer}: ${said}`, { hint: MAY_BE_DONE })
   if (isGone || LOST.has(details.code)) return connectionLost(peer, said)
+  if (BROKEN.test(String(causeOf(error)?.code))) return connectionLost(peer, reasonOf(error, said, redact))
   if (typeof details.code === 'number') return protocolError(details.code, said, peer)
   if (NOT_OFFERED.has(details.code)) return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${said}`)
   if (BAD_ANSWER.has(details.code))
@@ -57,6 +59,8 @@ export function describeLinkError(error: unknown, circumstances: Circumstances):
 
 const MAX_SAID = 2_000
 const LOST: ReadonlySet<unknown> = new Set(['CONNECTION_CLOSED', 'NOT_CONNECTED', 'SEND_FAILED', ANSWER_LOST])
+/** How a connection ends that was made: what was sent over it may have arrived. */
+const BROKEN = /^(?:ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|HPE_\w+|UND_ERR_(?:SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT))$/
 const NOT_OFFERED: ReadonlySet<unknown> = new Set([
   'CAPABILITY_NOT_SUPPORTED',
   'METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION',
@@ -78,7 +82,7 @@ const isErrorLike = (error: unknown): error is ErrorLike => typeof error === 'ob
 
 function connectionLost(peer: string, said: string): SallyportError {
   return new SallyportError('UPSTREAM_DIED', `The connection to ${peer} is lost: ${said}`, {
-    hint: 'A request in flight may have had its effect. Where the server is a process, open a new client.',
+    hint: `${MAY_BE_DONE} Where the server is a process, open a new client.`,
   })
 }
 
@@ -108,7 +112,11 @@ function protocolError(code: number, said: string, peer: string): SallyportError
 
 /** `fetch failed` says nothing; its cause does. */
 function reasonOf(error: unknown, said: string, redact: (text: string) => string): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
-  const code = cause !== undefined && 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : ''
+  const cause = causeOf(error)
+  const code = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
   return cause === undefined ? said : `${redact(cause.message) || said}${code}`
+}
+
+function causeOf(error: unknown): (Error & { readonly code?: unknown }) | undefined {
+  return error instanceof Error && error.cause instanceof Error ? error.cause : undefined
 }
