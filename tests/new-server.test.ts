@@ -69,16 +69,36 @@ describe(`a project that \`sallyport new server\` has made (${promise('KIT-16')}
     expect(stdout).toMatch(/Test Files +2 passed \(2\)/)
   })
 
-  it('finds tools that catch every error', async () => {
-    const lint = () => run('npm', ['run', 'lint'], { cwd: project, env: environment })
-    await lint()
-    const planted = join(project, 'src/tools/careless.ts')
-    writeFileSync(
-      planted,
-      'export async function careless() {\n  try {\n    await 1\n  } catch {\n    return 0\n  }\n}\n',
-    )
-    await expect(lint()).rejects.toMatchObject({ stderr: expect.stringContaining('must not catch every error') })
-    rmSync(planted)
+  describe('finds tools that catch every error', () => {
+    const lint = (source: string) => {
+      writeFileSync(
+        join(project, 'src/tools/planted.ts'),
+        `export async function planted(work: () => Promise<number>) {\n  ${source}\n}\n`,
+      )
+      return run('npm', ['run', 'lint'], { cwd: project, env: environment })
+    }
+
+    afterAll(() => rmSync(join(project, 'src/tools/planted.ts'), { force: true }))
+
+    it.each([
+      'try { return await work() } catch { return 0 }',
+      'try { return await work() } catch (error) { return String(error) }',
+      "try { return await work() } catch (error) { throw new Error('No.') }",
+      'return work().catch(() => 0)',
+      'return work().then((value) => value, () => 0)',
+    ])('%s', async (source) => {
+      await expect(lint(source)).rejects.toMatchObject({
+        stderr: expect.stringContaining('must not catch every error'),
+      })
+    })
+
+    it.each([
+      'try { return await work() } catch (error) { if (error instanceof RangeError) return 0; throw error }',
+      "try { return await work() } catch (cause) { throw new Error('No.', { cause }) }",
+      'return work().then((value) => value + 1)',
+    ])('and not %s', async (source) => {
+      await lint(source)
+    })
   })
 
   it('says what is missing when it is started without a secret', async () => {

@@ -20,13 +20,15 @@ export function offerWriteFile(server: McpServer): void {
 }
 
 /** A path that cannot be looked at cannot be written either, and writing says why. */
-const isThere = (path: string): Promise<boolean> =>
-  currentWorkspace()
-    .stat(path)
-    .then(
-      () => true,
-      () => false,
-    )
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await currentWorkspace().stat(path)
+    return true
+  } catch (error) {
+    if (error instanceof ToolRetryError) return false
+    throw error
+  }
+}
 
 /** The person behind the client decides, and not the model. */
 async function requireConsent(path: string, context: CallContext): Promise<void> {
