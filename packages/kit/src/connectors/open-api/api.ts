@@ -1,6 +1,7 @@
-import { type Json, type JsonObject, type Permission, SallyportError } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject, type Permission, SallyportError } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
-import { inlineSchema, readDocument, resolveReference } from './document.ts'
+import { readDocument, resolveReference } from './document.ts'
+import { inlineSchema } from './inline-schema.ts'
 import { inputSchemaOf, type Operation, permissionOf, readOperations } from './operation.ts'
 import { type ApiRequest, buildRequest, isBelow } from './request.ts'
 import { type ApiResponse, readResponse } from './response.ts'
@@ -107,7 +108,20 @@ function readBaseUrl(baseUrl: string): URL {
 function responsesOf(document: JsonObject, { path, method }: Operation): JsonObject {
   const paths = document.paths as JsonObject
   const own = resolveReference(document, resolveReference(document, paths[path])?.[method])
-  return inlineSchema(document, own?.responses)
+  const responses = Object.entries(isJsonObject(own?.responses) ? own.responses : {})
+  return Object.fromEntries(responses.map(([status, given]) => [status, describeResponse(document, given)]))
+}
+
+function describeResponse(document: JsonObject, given: Json | undefined): JsonObject {
+  const { description, content } = resolveReference(document, given) ?? {}
+  const kinds = Object.entries(isJsonObject(content) ? content : {}).map(([mimeType, media]) => [
+    mimeType,
+    { schema: inlineSchema(document, isJsonObject(media) ? media.schema : undefined) },
+  ])
+  return {
+    ...(typeof description === 'string' && { description }),
+    ...(kinds.length > 0 && { content: Object.fromEntries(kinds) }),
+  }
 }
 
 function unknownOperation(id: string): never {

@@ -4,9 +4,6 @@ import { ConnectorError } from '../connector-error.ts'
 const LARGEST = 16 * 1024 * 1024
 const DEEPEST_TEXT = 500
 const MOST_REFERENCES = 20
-/** As deep and as large as an inlined schema gets; what is beyond is left out, and says so. */
-const DEEPEST = 12
-const MOST_NODES = 3_000
 
 /** An OpenAPI document of version 3.0 or 3.1, from JSON or YAML text or as it was parsed. */
 export async function readDocument(spec: string | JsonObject): Promise<JsonObject> {
@@ -63,43 +60,4 @@ function decodePart(part: string): string {
   } catch {
     return plain
   }
-}
-
-/** A schema with its references put in place, however they run in circles or multiply. */
-export function inlineSchema(document: JsonObject, schema: Json | undefined): JsonObject {
-  let nodes = 0
-  const inline = (value: Json, depth: number): Json => {
-    nodes++
-    if (nodes > MOST_NODES || depth > DEEPEST) return isJsonObject(value) ? { description: 'Left out.' } : null
-    if (isJsonList(value)) return value.map((item) => inline(item, depth + 1))
-    if (!isJsonObject(value)) return value
-    const meant = typeof value.$ref === 'string' ? (resolveReference(document, value) ?? {}) : value
-    return withoutOldWords(
-      Object.fromEntries(
-        Object.entries(meant).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, inline(inner, depth + 1)]])),
-      ),
-    )
-  }
-  const inlined = schema === undefined ? {} : inline(schema, 0)
-  return isJsonObject(inlined) ? inlined : {}
-}
-
-/** What OpenAPI 3.0 says in words of its own, in those of JSON Schema. A property of such a name is no boolean. */
-function withoutOldWords(schema: JsonObject): JsonObject {
-  const { nullable, ...rest } = schema
-  const plain = typeof nullable === 'boolean' ? { ...rest, ...(nullable && orNull(rest)) } : schema
-  return withBound(withBound(plain, ['minimum', 'exclusiveMinimum']), ['maximum', 'exclusiveMaximum'])
-}
-
-function orNull({ type, enum: options }: JsonObject): JsonObject {
-  return {
-    ...(typeof type === 'string' && { type: [type, 'null'] }),
-    ...(isJsonList(options) && !options.includes(null) && { enum: [...options, null] }),
-  }
-}
-
-function withBound(schema: JsonObject, [bound, exclusive]: readonly [string, string]): JsonObject {
-  const { [bound]: limit, [exclusive]: isExclusive, ...rest } = schema
-  if (typeof isExclusive !== 'boolean') return schema
-  return limit === undefined ? rest : { ...rest, [isExclusive ? exclusive : bound]: limit }
 }

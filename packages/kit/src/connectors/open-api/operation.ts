@@ -1,5 +1,6 @@
 import { isJsonList, isJsonObject, type Json, type JsonObject, type Permission } from '@sallyport/core'
-import { inlineSchema, resolveReference } from './document.ts'
+import { resolveReference } from './document.ts'
+import { inlineSchema } from './inline-schema.ts'
 
 export const PLACES = ['path', 'query', 'header', 'cookie'] as const
 export type Place = (typeof PLACES)[number]
