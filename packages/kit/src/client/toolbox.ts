@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, jsonIn, SallyportError } from '@sallyport/core'
+import { isJsonObject, isTextDeeper, type JsonObject, jsonIn, MAX_DEPTH, SallyportError } from '@sallyport/core'
 import type { ToolResult } from '../tool-result.ts'
 import type { OperationOptions } from './call-clock.ts'
 import { RetryableToolError } from './tool-failure.ts'
@@ -71,5 +71,6 @@ function textForModel(error: unknown): string {
 
 /** Arguments as some providers give them: a text that should be JSON. */
 export function parseArguments(text: string): unknown {
-  return text.trim() === '' ? {} : jsonIn(text)
+  if (text.trim() === '') return {}
+  return isTextDeeper(text, MAX_DEPTH) ? undefined : jsonIn(text)
 }

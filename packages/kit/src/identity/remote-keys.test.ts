@@ -87,6 +87,12 @@ describe('the issuer’s keys', () => {
     expect(problemOf(await verifier.verify(token))).toBe('accepted')
   })
 
+  it('are not read from an answer that is nested deeply', async () => {
+    const deep = `{"x":${'['.repeat(200)}${']'.repeat(200)},"keys":[${JSON.stringify(key.jwk)}]}`
+    issuer.answer = (response) => response.setHeader('content-type', 'application/json').end(deep)
+    expect(await verifierFor().verify(await sign(key, CLAIMS))).toHaveProperty('problem')
+  })
+
   it('go on counting for an hour while the issuer is down, and no longer', async () => {
     const verifier = verifierFor()
     const token = await sign(key, { ...CLAIMS, exp: NOW + 2 * 3600 })

@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { isTextDeeper, MAX_DEPTH, SallyportError } from '@sallyport/core'
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters } from 'jose'
 
 type Jose = typeof import('jose')
@@ -100,7 +100,10 @@ async function fetchKeySet(url: string): Promise<JSONWebKeySet> {
     await response.body?.cancel()
     throw new SallyportError('UPSTREAM_PROTOCOL', `The key set was answered with ${response.status} instead of 200.`)
   }
-  return JSON.parse(await readLimited(response)) as JSONWebKeySet
+  const text = await readLimited(response)
+  if (isTextDeeper(text, MAX_DEPTH))
+    throw new SallyportError('UPSTREAM_PROTOCOL', `The key set is nested deeper than ${MAX_DEPTH} levels.`)
+  return JSON.parse(text) as JSONWebKeySet
 }
 
 async function readLimited(response: Response): Promise<string> {

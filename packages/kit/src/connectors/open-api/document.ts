@@ -20,7 +20,8 @@ async function parse(text: string): Promise<unknown> {
   try {
     if (/^\s*\{/.test(text)) return JSON.parse(text)
     const { parse: parseYaml } = await import('yaml')
-    return parseYaml(text, { maxAliasCount: 100, logLevel: 'error' })
+    // To look for a key that stands twice, it compares each key with all others.
+    return parseYaml(text, { maxAliasCount: 100, logLevel: 'error', uniqueKeys: false })
   } catch {
     // The parser's words may show lines of the document.
     throw unusable('it is neither JSON nor YAML')

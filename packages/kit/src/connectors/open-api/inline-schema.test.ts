@@ -22,16 +22,36 @@ describe(promise('KIT-18'), () => {
     ['contains', { contains: { const: 1 }, maxContains: 0 }],
   ])('what is cut out of a large schema leaves one that is valid, and refuses nothing more: %s', (_, inner) => {
     for (let levels = 0; levels < 15; levels++) {
-      expect(accepts(nest(levels, (schema) => ({ allOf: [schema] }), inner), { a: { x: 1 } })).toBe(true)
-      expect(accepts(nest(levels, (schema) => ({ not: { not: schema } }), inner), { a: { x: 1 } })).toBe(true)
-      expect(accepts(nest(levels, (schema) => ({ oneOf: [schema, false] }), inner), { a: { x: 1 } })).toBe(true)
+      expect(
+        accepts(
+          nest(levels, (schema) => ({ allOf: [schema] }), inner),
+          { a: { x: 1 } },
+        ),
+      ).toBe(true)
+      expect(
+        accepts(
+          nest(levels, (schema) => ({ not: { not: schema } }), inner),
+          { a: { x: 1 } },
+        ),
+      ).toBe(true)
+      expect(
+        accepts(
+          nest(levels, (schema) => ({ oneOf: [schema, false] }), inner),
+          { a: { x: 1 } },
+        ),
+      ).toBe(true)
     }
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`p${index}`, inner]))
     expect(accepts({ properties: { ...many, z: { required: ['x'.repeat(100)] } } }, { p0: { a: { x: 1 } } })).toBe(true)
   })
 
   test('what is not cut is checked', () => {
-    expect(accepts(nest(3, (schema) => ({ allOf: [schema] }), { type: 'object' }), 'x')).toBe(false)
+    expect(
+      accepts(
+        nest(3, (schema) => ({ allOf: [schema] }), { type: 'object' }),
+        'x',
+      ),
+    ).toBe(false)
   })
 
   test('references may run in circles', () => {

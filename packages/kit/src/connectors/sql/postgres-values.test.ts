@@ -26,6 +26,11 @@ test.each([
   expect(postgresType(type).read(text)).toEqual(value)
 })
 
+test('JSON that is nested deeply stays a text', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  expect(postgresType(114).read(deep)).toBe(deep)
+})
+
 test('parameters go as texts that the server reads by its own types', () => {
   expect([null, true, 1.5, 'x', { a: [1] }].map(postgresParameter)).toEqual([null, 'true', '1.5', 'x', '{"a":[1]}'])
 })

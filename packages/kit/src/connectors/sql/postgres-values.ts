@@ -1,4 +1,4 @@
-import { isDeeper, type Json } from '@sallyport/core'
+import { isTextDeeper, type Json } from '@sallyport/core'
 import { realNumber, wholeNumber } from './sql-result.ts'
 
 type Reader = (text: string) => Json
@@ -15,11 +15,10 @@ const LONGEST_JSON = 1_000_000
 const DEEPEST_JSON = 100
 
 const asJson: Reader = (text) => {
-  if (text.length > LONGEST_JSON) return text
+  if (text.length > LONGEST_JSON || isTextDeeper(text, DEEPEST_JSON)) return text
   for (const [token] of text.matchAll(LONG_NUMBER))
     if (!token.startsWith('"') && token.replaceAll(/[-.]/g, '').length > 15) return text
-  const value = JSON.parse(text) as Json
-  return isDeeper(value, DEEPEST_JSON) ? text : value
+  return JSON.parse(text) as Json
 }
 
 /** By the number of a type and of its arrays. Numerics, dates and intervals are the server's own texts. */
