@@ -57,6 +57,8 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
       expect.objectContaining({ id: 'claude-code', aliases: ['claude'], supportsMcp: true, enforcement: 'strict' }),
     )
     expect((await askApi(gateway, '/api/agents/aider/tools')).body).toMatchObject({ supportsMcp: false, servers: [] })
+    const noVariant = await askApi(gateway, '/api/agents/codex/tools?variant=reviwer')
+    expect(noVariant).toMatchObject({ status: 404, body: { error: { code: 'PROFILE_UNKNOWN' } } })
     const unknown = await askApi(gateway, '/api/agents/codxe/tools')
     expect(unknown.status).toBe(404)
     expect(JSON.stringify(unknown.body)).toMatch(/AGENT_UNKNOWN[\s\S]*Did you mean \W*codex/)

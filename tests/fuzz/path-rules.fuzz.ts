@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ALLOW, compilePathRules, findPaths, type JsonObject, type PathWorld } from '@sallyport/core'
+import { ALLOW, compilePathCover, compilePathRules, findPaths, type JsonObject, type PathWorld } from '@sallyport/core'
 import fc from 'fast-check'
 import { createPathWorld } from '../../packages/gateway/src/governance/path-world.ts'
 import { ROOT } from '../repository.ts'
@@ -49,7 +49,7 @@ interface FileServer {
 }
 
 interface Rule {
-  readonly kind: 'forbidden' | 'allowed'
+  readonly kind: 'forbidden' | 'allowed' | 'unattended'
   readonly folders: readonly string[]
   readonly ending: string
 }
@@ -80,18 +80,22 @@ export const suite: FuzzSuite = {
 }
 
 async function checkCall({ client, world, roots }: FileServer, rule: Rule, value: string): Promise<void> {
-  const patterns = { value: rule.folders.map((folder) => folder + rule.ending), reason: '' }
-  const judge = compilePathRules(
-    rule.kind === 'allowed' ? { allowedPaths: patterns } : { forbiddenPaths: patterns },
-    world,
-  )
   const args: JsonObject = { path: value }
-  if (judge(findPaths(args, undefined), { roots }) !== ALLOW) return
+  if (!compileRule(rule, world)(findPaths(args, undefined), { roots })) return
   const answer = await client.request('tools/call', { name: 'read_text_file', arguments: args })
   if (answer.result === undefined || answer.result.isError) return
   const opened: string = answer.result.content[0].text
   const isInside = rule.folders.some((folder) => opened.startsWith(`${realpathSync(folder)}/`))
   if (isInside === (rule.kind === 'forbidden')) throw new Error(`${opened} was opened.`)
+}
+
+/** Whether a call may be made, or made without a question. */
+function compileRule({ kind, folders, ending }: Rule, world: PathWorld): ReturnType<typeof compilePathCover> {
+  const value = folders.map((folder) => folder + ending)
+  if (kind === 'unattended') return compilePathCover(value, world)
+  const patterns = { value, reason: '' }
+  const judge = compilePathRules(kind === 'allowed' ? { allowedPaths: patterns } : { forbiddenPaths: patterns }, world)
+  return (found, bases) => judge(found, bases) === ALLOW
 }
 
 /** Few forbidden or many allowed folders, so that enough passes. */
@@ -104,7 +108,11 @@ function rules(root: string): fc.Arbitrary<Rule> {
       folders: fc.subarray(folders, { minLength: 1, maxLength: 2 }),
       ending,
     }),
-    fc.record({ kind: fc.constant('allowed' as const), folders: fc.subarray(folders, { minLength: 3 }), ending }),
+    fc.record({
+      kind: fc.constantFrom('allowed' as const, 'unattended' as const),
+      folders: fc.subarray(folders, { minLength: 3 }),
+      ending,
+    }),
   )
 }
 

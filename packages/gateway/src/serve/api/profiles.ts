@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { didYouMean, type Principal, quoteText, SallyportError } from '@sallyport/core'
 import type { Context } from 'hono'
 import { ADAPTERS } from '../../agents/agents.ts'
-import { agentSlug, getSelectedMcpTools, type ProfilesFile, requireProfile } from '../../config/config.ts'
+import { agentSlug, type ProfilesFile, profileInForce, requireProfile } from '../../config/config.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { untilKnown } from './find-tool.ts'
 import { inputOf } from './invalid-input.ts'
@@ -144,9 +144,8 @@ export const profileRoutes = (context: AdminContext) =>
       const { id: agent, supportsMcp } = requireAgent(c.req.valid('param').agent, context)
       const { variant = 'default' } = c.req.valid('query')
       if (!supportsMcp) return c.json({ agent, variant, supportsMcp, servers: [] }, 200)
-      const { profiles } = context.settings
+      const { selectedMcpTools: selectors } = profileInForce(context.settings.profiles, { agent, variant })
       const principal: Principal = { ...operatorOf(c.env), agent, profile: variant, role: 'agent' }
-      const selectors = getSelectedMcpTools(profiles, agent, variant)
       return c.json(agentToolsView({ principal, selectors }, context), 200)
     })
 
