@@ -1,5 +1,5 @@
 import { cutText, findJsonValue, isJsonObject, type Json, type JsonObject, readJsonPath } from '@sallyport/core'
-import { resultJson, resultValue } from './result-text.ts'
+import { resultJsons, resultValue } from './result-text.ts'
 
 /** What a sub-agent hands over: a result that it points at, a part of one, or a value that it wrote itself. */
 export type Handed =
@@ -24,12 +24,14 @@ const LONGEST_PATH = 200
 
 /** A part of what the server wrote, not of what a parser made of it: its numbers keep their digits. */
 function valueAt(result: JsonObject, path: string): Handed | undefined {
-  const json = resultJson(result)
   const steps = readJsonPath(path)
-  if (json === undefined || steps === undefined) return undefined
-  const found = findJsonValue(json, steps)
-  if ('problem' in found) return undefined
-  const written = json.slice(found.start, found.end)
-  const value = JSON.parse(written) as Json
-  return { kind: 'part', value, ...(typeof value !== 'string' && { json: written }) }
+  if (steps === undefined) return undefined
+  for (const json of resultJsons(result)) {
+    const found = findJsonValue(json, steps)
+    if ('problem' in found) continue
+    const written = json.slice(found.start, found.end)
+    const value = JSON.parse(written) as Json
+    return { kind: 'part', value, ...(typeof value !== 'string' && { json: written }) }
+  }
+  return undefined
 }

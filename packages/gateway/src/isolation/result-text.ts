@@ -25,11 +25,14 @@ export function resultValue(result: JsonObject): Json | undefined {
   return text === undefined ? undefined : (parsed(text) ?? { value: text }).value
 }
 
-/** The same as JSON; nothing where it is none. */
-export function resultJson(result: JsonObject): string | undefined {
-  if (result.structuredContent !== undefined) return JSON.stringify(result.structuredContent)
+/** What of a result is JSON: its only text, which a model reads and a server wrote; then its structured content. */
+export function resultJsons(result: JsonObject): readonly string[] {
   const text = onlyText(result)
-  return text !== undefined && parsed(text) !== undefined ? text : undefined
+  const { structuredContent } = result
+  return [
+    ...(text !== undefined && parsed(text) !== undefined ? [text] : []),
+    ...(structuredContent !== undefined ? [JSON.stringify(structuredContent)] : []),
+  ]
 }
 
 /** Its text where it is nothing else. */

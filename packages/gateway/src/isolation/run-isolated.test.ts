@@ -195,6 +195,20 @@ describe(`${promise('ISO-7')} a run`, () => {
     expect(model.requests[2]?.body).toContain('has nothing at')
   })
 
+  it('finds a part in the text that the sub-agent reads, also where structured content says it otherwise', async () => {
+    const text = '{"rows": [{"id": 12345678901234567890}]}'
+    // As the official filesystem server returns the text of a file.
+    const result = { content: [{ type: 'text', text }], structuredContent: { content: text } }
+    const script = (path: string) => [
+      '[[call query {}]]',
+      `[[call complete_task {"success":true,"output":{"$result":"r1","path":"${path}"}}]]`,
+    ]
+    const found = async (path: string) =>
+      (await run(await scripted(), { script: script(path), call: { result } })).reply
+    expect(await found('$.rows[0].id')).toMatchObject({ text: '12345678901234567890', writtenBy: 'tool' })
+    expect(await found('$.content')).toMatchObject({ text, writtenBy: 'tool' })
+  })
+
   it.each([
     ['words', '{"success":true,"output":"There are 7 rows."}'],
     ['a failure', '{"success":false,"output":null,"error":"no such table"}'],
