@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findMissingPackage } from './missing-package.ts'
 
+const run = promisify(execFile)
 const require = createRequire(import.meta.url)
 
 describe('the package that was not found', () => {
@@ -26,6 +31,28 @@ describe('the package that was not found', () => {
       code: 'ERR_MODULE_NOT_FOUND',
     })
     expect(findMissingPackage(error)).toBe('jose')
+  })
+})
+
+describe('a package whose folder is empty', () => {
+  let root: string
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'sallyport-missing-'))
+    for (const name of ['jose', '@hono/node-server']) mkdirSync(join(root, 'node_modules', name), { recursive: true })
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  it.each([
+    ['jose', 'jose'],
+    ['jose/errors', 'jose'],
+    ['@hono/node-server', '@hono/node-server'],
+    ['@hono/node-server/serve-static', '@hono/node-server'],
+  ])('is named for %s', async (specifier, name) => {
+    const program = `import('${specifier}').catch(({ code, message }) => console.log(JSON.stringify({ code, message })))`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], { cwd: root })
+    const { code, message } = JSON.parse(stdout)
+    expect(findMissingPackage(Object.assign(new Error(message), { code }))).toBe(name)
   })
 })
 

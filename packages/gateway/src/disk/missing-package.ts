@@ -1,10 +1,14 @@
 const CODES: readonly unknown[] = ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']
 
-/** The package that an `import` or `require` did not find; undefined for any other error, and for a missing file. */
+/**
+ * The package that an `import` or `require` did not find; undefined for any other error, and for a missing file.
+ * Of a package whose folder is there without its files, Node names the file.
+ */
 export function findMissingPackage(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && CODES.includes(error.code))) return undefined
   const [, name = ''] = /^Cannot find (?:package|module) '([^']+)'/.exec(error.message) ?? []
-  return /^(@[^/.]+\/)?[^/.@][^/]*/.exec(name)?.[0]
+  const specifier = name.split(/[\\/]node_modules[\\/]/).at(-1) ?? ''
+  return /^(@[^/.]+\/)?[^/.@][^/]*/.exec(specifier.replaceAll('\\', '/'))?.[0]
 }
 
 /** What to do where a package of ours is missing: nothing that the user configured is the cause. */
