@@ -4,9 +4,19 @@ import { snakeCase } from '@sallyport/core'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { governanceSchema } from './governance-schema.ts'
 import { agentsSchema, contextSchema, isolationSchema } from './isolation-schema.ts'
-import { anything, either, type JsonSchema, list, object, optional, record, type ValueOf } from './schema.ts'
+import {
+  anything,
+  either,
+  type JsonSchema,
+  list,
+  object,
+  optional,
+  record,
+  restricting,
+  type ValueOf,
+} from './schema.ts'
 import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
-import { COMMON_KEYS, PROGRAM_KEYS, textMap } from './server-keys.ts'
+import { COMMON_KEYS, OTHER_RESTRICTING_WORDS, PROGRAM_KEYS, RESTRICTING_SERVER_KEYS, textMap } from './server-keys.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
 export const PROTECTING_SECTIONS = ['sandbox'] as const
@@ -28,7 +38,7 @@ const SERVER_TYPES = [
 ] as const
 
 /** One entry of `mcp_servers`. Which keys belong together is judged in server-entry.ts. */
-export const serverSchema = object('a mapping with "command" or "url"', {
+const serverParts = object('a mapping with "command" or "url"', {
   ...COMMON_KEYS,
   ...PROGRAM_KEYS,
   type: optional(oneOf(SERVER_TYPES)),
@@ -39,6 +49,8 @@ export const serverSchema = object('a mapping with "command" or "url"', {
   httpUrl: optional(text('an address such as "https://host/mcp"')),
   headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
 })
+
+export const serverSchema = restricting(serverParts, RESTRICTING_SERVER_KEYS, OTHER_RESTRICTING_WORDS)
 
 const gatewaySchema = object('a mapping such as {port: 4747}', {
   host: optional(text('an address to listen on')),
@@ -71,7 +83,7 @@ const ALGORITHMS = [
   'Ed25519',
 ] as const
 
-const jwtSchema = object('a mapping such as {jwks_uri: …, issuers: […]}', {
+const jwtParts = object('a mapping such as {jwks_uri: …, issuers: […]}', {
   issuers: optional(textList('a list of issuers')),
   audience: optional(either('a text or a list of texts', text(), textList())),
   algorithms: optional(list('a list of algorithms, such as [RS256]', oneOf(ALGORITHMS))),
@@ -80,6 +92,7 @@ const jwtSchema = object('a mapping such as {jwks_uri: …, issuers: […]}', {
   clockTolerance: optional(duration({ bare: 's', least: 0 })),
   maxAge: optional(duration({ bare: 's', least: 1_000 })),
 })
+const jwtSchema = restricting(jwtParts, ['issuers', 'audience', 'algorithms', 'maxAge'])
 
 const authSchema = object('a mapping such as {jwt: {…}}', { jwt: optional(jwtSchema) })
 
@@ -111,8 +124,7 @@ const telemetrySchema = object('a mapping such as {prometheus: true}', {
   prometheus: optional(flag()),
 })
 
-/** Everything but the servers, which are read one by one. */
-export const sectionsSchema = object('a mapping such as {mcp_servers: {…}}', {
+const sectionParts = object('a mapping such as {mcp_servers: {…}}', {
   $schema: optional(anything),
   gateway: optional(gatewaySchema),
   auth: optional(authSchema),
@@ -127,6 +139,12 @@ export const sectionsSchema = object('a mapping such as {mcp_servers: {…}}', {
   include: optional(either('a file or a list of files', text(), textList('a list of files'))),
   ...unread(UNREAD_SECTIONS),
 })
+
+/** Everything but the servers, which are read one by one. */
+export const sectionsSchema = restricting(sectionParts, [
+  ...PROTECTING_SECTIONS,
+  ...['agents', 'context', 'governance', 'isolation'],
+])
 
 export type ServerEntry = ValueOf<typeof serverSchema>
 export type GatewaySection = ValueOf<typeof gatewaySchema>

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
 
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
 import { load, mistakes } from './home.test-kit.ts'
 import { secretsOf } from './secrets-of.ts'
@@ -121,8 +122,21 @@ describe('an entry of the Docker MCP Gateway', () => {
     const { warnings } = await load(docker('url: http://localhost/mcp, enabled_server: [a]'))
     expect(warnings.map(describeIssue).map((line) => line.replace(/^.*docker\./, ''))).toEqual([
       'url: this key is not known and is ignored.',
-      'enabled_server: this key is not known and is ignored. Did you mean "enabled_servers"?',
+      'enabled_server: this key is not known. Did you mean "enabled_servers"? The server is not started until it is corrected.',
     ])
+  })
+
+  it.each([
+    ['enabled_server: [a]', 'enabled_servers'],
+    ['tool: ["a:b"]', 'tools'],
+    ['block_netwrk: true', 'block_network'],
+    ['blockSecret: true', 'blockSecrets'],
+    ['verify_signature: true', 'verify_signatures'],
+    ['interceptor: ["before:exec:/check"]', 'interceptors'],
+  ])(`${promise('ISO-1')} is not started where %s was to restrict it`, async (entry, meant) => {
+    const { settings } = await load(docker(entry))
+    const heldBack = expect.stringContaining(`Did you mean "${meant}"?`)
+    expect(settings.servers[0]).toMatchObject({ enabled: false, heldBack })
   })
 
   it('is told by its type as it is written, since other keys go with it', async () => {

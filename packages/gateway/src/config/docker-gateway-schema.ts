@@ -1,6 +1,6 @@
-import { either, leaf, list, object, optional, type Part, type ValueOf } from './schema.ts'
+import { either, leaf, list, object, optional, type Part, restricting, type ValueOf } from './schema.ts'
 import { flag, oneOf, plainText, text, wholeNumber } from './schema-parts.ts'
-import { COMMON_KEYS, PROGRAM_KEYS } from './server-keys.ts'
+import { COMMON_KEYS, OTHER_RESTRICTING_WORDS, PROGRAM_KEYS, RESTRICTING_SERVER_KEYS } from './server-keys.ts'
 
 /** Docker reads its lists as CSV: a comma would make two of one, a quote one of two, and a hyphen in front an option. */
 export const LIST_ITEM = /^[^-\s,"'][^\s,"']*$/
@@ -31,8 +31,7 @@ const interceptor = matching({
 
 const memory = matching({ expected: 'a size with its unit, such as "2Gb"', pattern: /^\d+(\.\d+)?\s?[KMGkmg]i?[Bb]?$/ })
 
-/** An entry of `type: docker-gateway`: the options of `docker mcp gateway run`, by their own names. */
-export const dockerGatewaySchema = object('a mapping with "type: docker-gateway"', {
+const dockerGatewayParts = object('a mapping with "type: docker-gateway"', {
   ...COMMON_KEYS,
   ...PROGRAM_KEYS,
   type: oneOf(['docker-gateway']),
@@ -55,5 +54,18 @@ export const dockerGatewaySchema = object('a mapping with "type: docker-gateway"
   interceptors: optional(list('a list such as ["before:exec:/usr/local/bin/check"]', interceptor)),
   extraArgs: optional(list('a list of texts, such as ["--verbose"]', plainText)),
 })
+
+/** Options of Docker's that restrict: without them all servers and tools are there, or nothing holds them back. */
+const RESTRICTING_OPTIONS = [
+  ...['enabledServers', 'servers', 'profile', 'tools', 'cpus', 'memory'],
+  ...['blockNetwork', 'blockSecrets', 'verifySignatures', 'interceptors'],
+]
+
+/** An entry of `type: docker-gateway`: the options of `docker mcp gateway run`, by their own names. */
+export const dockerGatewaySchema = restricting(
+  dockerGatewayParts,
+  [...RESTRICTING_SERVER_KEYS, ...RESTRICTING_OPTIONS],
+  OTHER_RESTRICTING_WORDS,
+)
 
 export type DockerGatewayEntry = ValueOf<typeof dockerGatewaySchema>

@@ -2,13 +2,16 @@
 
 import { type Mode, nameTokens } from '@sallyport/core'
 import { modes, paths, policySchema } from './policy-schema.ts'
-import { either, leaf, list, object, optional, type Part, record, strict, type ValueOf } from './schema.ts'
+import { either, leaf, list, object, optional, type Part, record, restricting, strict, type ValueOf } from './schema.ts'
 import { anyCase, duration, finiteNumber, flag, text, wholeNumber } from './schema-parts.ts'
 
-const riskDefaults = object('a mapping such as {allowed_in_modes: [NORMAL], requires_approval: true}', {
-  allowedInModes: optional(modes),
-  requiresApproval: optional(flag()),
-})
+/** What stands here is said of every tool of a risk: a word that is not known would leave them all open. */
+const riskDefaults = strict(
+  object('a mapping such as {allowed_in_modes: [NORMAL], requires_approval: true}', {
+    allowedInModes: optional(modes),
+    requiresApproval: optional(flag()),
+  }),
+)
 
 /** One that could stand in a name: what is joined of several would never be found. */
 const word: Part<string> = leaf({
@@ -75,22 +78,25 @@ const lastingTrigger = object('a mapping such as {lasting: 30s, to: DEGRADED}', 
 
 const trigger = <Some extends Part>(part: Some, example: string) => optional(either(`${example}, or false`, off, part))
 
-const escalation = object('a mapping such as {policy_violations: {count: 30, window: 10m, to: ALERT}}', {
+const escalationParts = object('a mapping such as {policy_violations: {count: 30, window: 10m, to: ALERT}}', {
   policyViolations: trigger(countTrigger, 'a mapping such as {count: 30, window: 10m, to: ALERT}'),
   toolErrors: trigger(rateTrigger, 'a mapping such as {rate: 0.5, least: 50, window: 10m, to: DEGRADED}'),
   upstreamFlapping: trigger(countTrigger, 'a mapping such as {count: 10, window: 10m, to: DEGRADED}'),
   auditFailing: trigger(lastingTrigger, 'a mapping such as {lasting: 30s, to: DEGRADED}'),
 })
+const escalation = restricting(escalationParts, Object.keys(escalationParts.shape))
 
-export const governanceSchema = object('a mapping such as {enforce: true}', {
+const defaults = strict(
+  object('a mapping such as {high: {requires_approval: true}}', {
+    low: optional(riskDefaults),
+    medium: optional(riskDefaults),
+    high: optional(riskDefaults),
+  }),
+)
+
+const governanceParts = object('a mapping such as {enforce: true}', {
   enforce: optional(flag()),
-  defaults: optional(
-    object('a mapping such as {high: {requires_approval: true}}', {
-      low: optional(riskDefaults),
-      medium: optional(riskDefaults),
-      high: optional(riskDefaults),
-    }),
-  ),
+  defaults: optional(defaults),
   riskTokens: optional(
     object('a mapping such as {high: [frobnicate], low: [ponder]}', {
       high: optional(words),
@@ -111,5 +117,7 @@ export const governanceSchema = object('a mapping such as {enforce: true}', {
   ),
   escalation: optional(escalation),
 })
+
+export const governanceSchema = restricting(governanceParts, [...['defaults', 'riskTokens', 'patterns', 'escalation']])
 
 export type GovernanceSection = ValueOf<typeof governanceSchema>

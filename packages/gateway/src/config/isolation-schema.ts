@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
 import { ISOLATION_FALLBACKS, ISOLATION_STRATEGIES } from '@sallyport/core'
-import { either, object, optional, record, strict, type ValueOf } from './schema.ts'
+import { either, object, optional, type Part, record, restricting, strict, type ValueOf } from './schema.ts'
 import { byteSize, duration, flag, mapping, oneOf, prose, text, wholeNumber } from './schema-parts.ts'
 
 const MOST_TOKENS = 1_000_000
@@ -36,27 +36,40 @@ const modelSchema = object('a mapping such as {provider: anthropic, api_key: "${
   apiKeyFile: optional(text('an absolute path such as "/run/secrets/anthropic"')),
 })
 
-export const isolationSchema = object('a mapping such as {strategy: bounded}', {
+const isolationParts = object('a mapping such as {strategy: bounded}', {
   ...isolationFields.shape,
   engine: optional(oneOf(['auto', 'none', 'provider'])),
   model: optional(modelSchema),
 })
 
-/** The built-in sub-agent, any part of which may be said otherwise. */
-export const agentsSchema = object('a mapping such as {mcp-executor: {max_turns: 3}}', {
-  'mcp-executor': optional(
-    object('a mapping such as {max_turns: 3}', {
-      ...LIMITS,
-      enabled: optional(flag()),
-      description: optional(prose()),
-      model: optional(modelSchema),
-      systemPrompt: optional(text()),
-      query: optional(text('a text such as "Run ${toolName}"')),
-    }),
-  ),
+/** Without `model` nothing is opened: results are bounded then. */
+export const isolationSchema = restricting(isolationParts, [...Object.keys(isolationFields.shape), 'engine'])
+
+/** What the sub-agent is told of a call. */
+export const TEMPLATE_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
+
+const template: Part<string> = {
+  ...text('a text such as "Run {{toolName}}"'),
+  templateVariables: TEMPLATE_VARIABLES,
+}
+
+const executorParts = object('a mapping such as {max_turns: 3}', {
+  ...LIMITS,
+  enabled: optional(flag()),
+  description: optional(prose()),
+  model: optional(modelSchema),
+  systemPrompt: optional(template),
+  query: optional(template),
 })
 
-export const contextSchema = object('a mapping such as {cap: 8000}', {
+/** The built-in sub-agent, any part of which may be said otherwise. */
+const agentsParts = object('a mapping such as {mcp-executor: {max_turns: 3}}', {
+  'mcp-executor': optional(restricting(executorParts, [...Object.keys(LIMITS), 'enabled'])),
+})
+
+export const agentsSchema = restricting(agentsParts, ['mcp-executor'])
+
+const contextParts = object('a mapping such as {cap: 8000}', {
   cap: optional(either('a number of characters from 500, or "off"', wholeNumber(500, MOST_CHARACTERS), oneOf(['off']))),
   presets: optional(record('a mapping of names to presets', mapping('a mapping such as {threshold: 5000}'))),
   retention: optional(
@@ -66,6 +79,8 @@ export const contextSchema = object('a mapping such as {cap: 8000}', {
     }),
   ),
 })
+
+export const contextSchema = restricting(contextParts, ['cap', 'presets'])
 
 export type IsolationSection = ValueOf<typeof isolationSchema>
 export type ModelSection = ValueOf<typeof modelSchema>

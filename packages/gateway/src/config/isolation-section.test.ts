@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
 
 import { describe, expect, it } from 'vitest'
+import { fillTemplate } from '../isolation/mcp-executor.ts'
 import { describeIssue } from './config-issue.ts'
 import { load, mistakes } from './home.test-kit.ts'
 
@@ -66,6 +67,23 @@ describe('the isolation section', () => {
       'agents: {mcp-executor: {enabled: false, max_turns: 5, system_prompt: x, query: "run $${toolName}"}}',
     )
     expect(settings.executor).toEqual({ enabled: false, maxTurns: 5, systemPrompt: 'x', query: 'run ${toolName}' })
+  })
+
+  it.each(['{{toolName}}', '{{ toolName }}', '${toolName}', '$${toolName}'])(
+    'may name the tool as %s, whatever the environment has',
+    async (written) => {
+      const yaml = `agents: {mcp-executor: {system_prompt: 'run ${written}', query: 'run ${written}'}}`
+      const { settings, warnings } = await load(yaml, { toolName: 'of the environment' })
+      expect(warnings).toEqual([])
+      const { systemPrompt = '', query } = settings.executor
+      expect(query).toBe(systemPrompt)
+      expect(fillTemplate(systemPrompt, { toolName: 'flood' })).toBe('run flood')
+    },
+  )
+
+  it('may have variables of the environment besides', async () => {
+    const { settings } = await load('agents: {mcp-executor: {query: "${WHO}: {{toolName}}"}}', { WHO: 'ops' })
+    expect(settings.executor.query).toBe('ops: {{toolName}}')
   })
 })
 

@@ -9,6 +9,7 @@ import {
   type IsolationSection,
   MODEL_PROVIDERS,
   type ModelSection,
+  TEMPLATE_VARIABLES,
 } from './isolation-schema.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { Spot } from './normalise.ts'
@@ -45,16 +46,13 @@ function checkTemplate(template: string, spot: Spot, log: IssueLog): void {
   }
 }
 
-/** `{{toolName}}`, or `${toolName}`, which config.yaml has to write with a second `$`. */
+/** `{{toolName}}` or `${toolName}`. */
 export const TEMPLATE_VARIABLE = /\$\{[^{}]*\}|\{\{[^{}]*\}\}/g
 export const templateVariable = (written: string): string =>
   written
     .replace(/^\$?\{+/, '')
     .replace(/\}+$/, '')
     .trim()
-
-/** What the sub-agent is told of a call. */
-const TEMPLATE_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
 
 /** Nothing after it was logged that there is no provider. An endpoint of one's own has no model that we could know. */
 function readModel(

@@ -112,6 +112,11 @@ describe('the spelling of keys', () => {
     ['disable: true', 'disabled'],
     ['enable: false', 'enabled'],
     ['sensitvity: confidential', 'sensitivity'],
+    ['exclude: [q]', 'excludeTools'],
+    ['blocked_tools: [q]', 'excludeTools'],
+    ['tools: [q]', 'includeTools'],
+    ['allowedTools: [q]', 'includeTools'],
+    ['context_isolation: true', 'isolated'],
   ])(`${promise('ISO-1')} keeps a server from starting whose entry has %s, and no other`, async (written, meant) => {
     const { settings, warnings } = await load(`mcp_servers: {a: {command: x, ${written}}, b: {command: y}}`)
     const [a, b] = settings.servers
@@ -120,7 +125,38 @@ describe('the spelling of keys', () => {
     expect(warnings.map(describeIssue).join()).toContain('The server is not started until it is corrected.')
   })
 
-  it.each(['isolatd: false', 'enable: true', 'descripton: x', 'comand: z', 'Isolated:'])(
+  it.each(['forbidden_paths: [/x]', 'allowedPath: [/x]', 'requires_approval: true', 'hidden: true', 'readonly: true'])(
+    `${promise('ISO-1')} keeps a server from starting whose entry has %s, which is said of tools`,
+    async (written) => {
+      const { settings } = await load(`mcp_servers: {a: {command: x, ${written}}}`)
+      expect(settings.servers[0]).toMatchObject({ enabled: false, heldBack: expect.stringContaining('tools.yaml') })
+    },
+  )
+
+  it.each([
+    ['isolation: {retruns: {type: object}}', 'returns'],
+    ['isolation: {budgt: 500}', 'budget'],
+    ['isolaton: {}', 'isolation'],
+    ['agents: {mcp-executor: {enabeld: false}}', 'enabled'],
+    ['agents: {mcp-executr: {enabled: false}}', 'mcp-executor'],
+    ['context: {cpa: 500}', 'cap'],
+    ['goverance: {patterns: {}}', 'governance'],
+    ['governance: {pattern: {"*": {hidden: true}}}', 'patterns'],
+    ['governance: {defaults: {hihg: {requires_approval: true}}}', 'high'],
+    ['governance: {defaults: {high: {require_approval: true}}}', 'requires_approval'],
+    ['governance: {escalation: {policy_violation: {count: 3}}}', 'policy_violations'],
+    ['auth: {jwt: {jwks_uri: "https://i/k", issuers: [i], audence: a}}', 'audience'],
+    ['sandbx: {driver: auto}', 'sandbox'],
+  ])(`${promise('ISO-1')} is an error where %s was to isolate or restrict`, async (yaml, meant) => {
+    expect((await mistakes(yaml)).join()).toContain(`this key is not known. Did you mean "${meant}"?`)
+  })
+
+  it('is an error where what is said of some tools stands among the defaults of all', async () => {
+    const lines = await mistakes('governance: {defaults: {forbidden_paths: [/x]}}')
+    expect(lines.join()).toContain('governance.defaults.forbidden_paths: this key is not known.')
+  })
+
+  it.each(['isolatd: false', 'enable: true', 'tools: ["*"]', 'descripton: x', 'comand: z', 'Isolated:'])(
     'starts a server whose entry has %s, since no protection is lost',
     async (written) => {
       const { settings } = await load(`mcp_servers: {a: {command: x, ${written}}}`)

@@ -23,7 +23,7 @@ export interface NormaliseContext {
   readonly lookup: (name: string) => string | undefined
   /** Told of each variable that is not set; whether that is an error depends on who needs it. */
   readonly onUnset: (subject: Subject, problem: string) => void
-  /** Told of a key that was probably meant to isolate or restrict. */
+  /** Told of a key that was probably meant to isolate or restrict; without it, such a key is an error. */
   readonly onMisspelt?: (problem: string) => void
   /** A text as our own files would write it, where another program's file is read. */
   readonly spelling?: (text: string) => string
@@ -107,15 +107,29 @@ function reportUnknown(located: Located, key: string, { parent, part, context }:
   const { log, onMisspelt } = context
   // As in Compose files: a place for anchors, and for notes of other programs.
   if (parent.key === '' && /^x[-_]/.test(key)) return
-  const best = closest(key, Object.keys(part.shape))
-  const spelled = best === undefined || /[A-Z]/.test(key) ? best : snakeCase(best)
-  const suggestion = spelled === undefined ? '' : ` Did you mean "${spelled}"?`
-  const isRestricting = best !== undefined && part.restricting?.includes(best) && !isDeclined(located.node, best)
-  if (part.strict) log.error(located, `this key is not known.${suggestion}`)
-  else if (isRestricting && onMisspelt) {
+  const { best, suggestion } = meantKey(key, part)
+  if (part.strict || (isRestricting(part, best, located.node) && !onMisspelt))
+    log.error(located, `this key is not known.${suggestion}`)
+  else if (isRestricting(part, best, located.node)) {
     log.warn(located, `this key is not known.${suggestion} The server is not started until it is corrected.`)
-    onMisspelt(`the key ${quote(key)} of its entry is not known.${suggestion}`)
+    onMisspelt?.(`the key ${quote(key)} of its entry is not known.${suggestion}`)
   } else log.warn(located, `this key is not known and is ignored.${suggestion}`)
+}
+
+function meantKey(key: string, { shape, otherWords = {} }: Shaped) {
+  const best = closest(key, [...Object.keys(shape), ...Object.keys(otherWords)])
+  if (best === undefined) return { best, suggestion: '' }
+  const spelled = /[A-Z]/.test(key) ? best : snakeCase(best)
+  const advice = Object.hasOwn(shape, best) ? undefined : otherWords[best]
+  return { best, suggestion: ` ${advice ?? `Did you mean "${spelled}"?`}` }
+}
+
+function isRestricting(
+  { restricting = [], otherWords = {} }: Shaped,
+  key: string | undefined,
+  node: LocatedNode,
+): boolean {
+  return key !== undefined && (restricting.includes(key) || Object.hasOwn(otherWords, key)) && !isDeclined(node, key)
 }
 
 function reportTwin(subject: Subject, earlier: LocatedEntry, log: IssueLog): void {
@@ -141,7 +155,9 @@ function normaliseLeaf(located: LocatedLeaf, part: Part, context: NormaliseConte
   if (part === plainText && value !== null && typeof value !== 'string')
     return { value: source, spot: { ...spot, origin: 'written' } }
   if (typeof value !== 'string') return { value, spot: { ...spot, origin: 'written' } }
-  const expansion = expandVars(context.spelling?.(value) ?? value, context.lookup)
+  const lookup = (name: string): string | undefined =>
+    part.templateVariables?.includes(name) ? `\${${name}}` : context.lookup(name)
+  const expansion = expandVars(context.spelling?.(value) ?? value, lookup)
   if (expansion.ok)
     return { value: expansion.value, spot: { ...spot, origin: expansion.used ? 'variable' : 'written' } }
   for (const issue of expansion.issues) {

@@ -1,6 +1,6 @@
 import { camelCase } from '@sallyport/core'
 import { joinKey } from './config-issue.ts'
-import type { LocatedNode } from './located-tree.ts'
+import type { LocatedItem, LocatedNode } from './located-tree.ts'
 
 /** Which of these keys a mapping has, as paths. `isolated: false` and a key without a value promise nothing. */
 export function promisesIn(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
@@ -10,6 +10,10 @@ export function promisesIn(node: LocatedNode, path: string, keys: readonly strin
     .map((entry) => joinKey(path, entry.key))
 }
 
-/** Nothing is asked for: `isolated: false`, a key without a value; and `enabled: true` asks for no restriction. */
-export const isDeclined = (node: LocatedNode, key: string): boolean =>
-  node.kind === 'scalar' && (node.value === null || node.value === (key === 'enabled'))
+/** Nothing is asked for: `isolated: false`, a key without a value; and `enabled: true` and `tools: ["*"]` restrict nothing. */
+export function isDeclined(node: LocatedNode, key: string): boolean {
+  if (node.kind === 'scalar') return node.value === null || node.value === (key === 'enabled')
+  return node.kind === 'list' && /^(allow|enabled|include|tools)/.test(key) && node.items.some(isStar)
+}
+
+const isStar = ({ node }: LocatedItem): boolean => node.kind === 'scalar' && node.value === '*'

@@ -8,9 +8,9 @@ import { type EntrySource, isEnabled } from './entry-source.ts'
 import type { IssueLog, Subject } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode } from './located-tree.ts'
 import { normalise } from './normalise.ts'
-import { type Part, restricting } from './schema.ts'
+import type { Part } from './schema.ts'
 import { readServer } from './server-entry.ts'
-import { type CommonEntry, RESTRICTING_SERVER_KEYS } from './server-keys.ts'
+import type { CommonEntry } from './server-keys.ts'
 import type { ServerConfig } from './settings.ts'
 import { validate } from './validate.ts'
 
@@ -64,7 +64,7 @@ function readSource<Entry extends CommonEntry>(
     return value
   }
   let heldBack: string | undefined
-  const normalised = normalise(located, restricting(schema, RESTRICTING_SERVER_KEYS), {
+  const normalised = normalise(located, schema, {
     log,
     lookup,
     onMisspelt: (problem) => {

@@ -9,6 +9,10 @@ export interface Part<Value = unknown> {
   readonly strict?: boolean
   /** Keys that isolate or restrict: whoever misspells one of them gets nothing until it is corrected. */
   readonly restricting?: readonly string[]
+  /** Other words by which people ask for such a key, and what to say to each. */
+  readonly otherWords?: Readonly<Record<string, string>>
+  /** Of a text: variables that are filled in later, and are not those of the environment. */
+  readonly templateVariables?: readonly string[]
   /** Of a mapping with names that others choose, and of a list: what each member is. */
   readonly member?: Part
   /** Of a part that may be left out: what it is when it is there. */
@@ -157,10 +161,11 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
 export const strict = <Some extends Part>(part: Some): Some => ({ ...part, strict: true })
 
 /** The same mapping, with the keys that isolate or restrict. */
-export const restricting = <Some extends Part>(part: Some, keys: readonly string[]): Some => ({
-  ...part,
-  restricting: keys,
-})
+export const restricting = <Some extends Part>(
+  part: Some,
+  keys: readonly string[],
+  otherWords: Part['otherWords'] = {},
+): Some => ({ ...part, restricting: keys, otherWords })
 
 /** One part or the other; what stands inside is known when one of them has an inside. */
 export function either<First extends Part, Second extends Part>(

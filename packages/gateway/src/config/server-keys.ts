@@ -38,6 +38,23 @@ export const RESTRICTING_SERVER_KEYS = [
   'isolatedTools',
 ] as const
 
+const INCLUDE = 'Did you mean "includeTools"?'
+const EXCLUDE = 'Did you mean "excludeTools"?'
+const OF_TOOLS = 'It is said of tools: write it in tools.yaml, or in governance.patterns.'
+
+/** What people write in a server's entry when they want one of these, or what stands in another file. */
+export const OTHER_RESTRICTING_WORDS = {
+  ...{ include: INCLUDE, tools: INCLUDE, allowTools: INCLUDE, allowedTools: INCLUDE },
+  ...{ exclude: EXCLUDE, denyTools: EXCLUDE, deniedTools: EXCLUDE, blockTools: EXCLUDE, blockedTools: EXCLUDE },
+  contextIsolation: 'Did you mean "isolated"?',
+  networkIsolation: 'Did you mean "network"?',
+  ...{ allowedPaths: OF_TOOLS, forbiddenPaths: OF_TOOLS, denyPatterns: OF_TOOLS, hidden: OF_TOOLS },
+  ...{ readOnly: OF_TOOLS, returns: OF_TOOLS },
+  ...{ permission: OF_TOOLS, riskLevel: OF_TOOLS, requiresApproval: OF_TOOLS, requiresApprovalInModes: OF_TOOLS },
+  ...{ allowedInModes: OF_TOOLS, forbiddenInModes: OF_TOOLS },
+  ...{ rateLimitPerMinute: OF_TOOLS, maxConcurrent: OF_TOOLS },
+} as const
+
 const atLeastMs = { least: 1 } as const
 
 const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {

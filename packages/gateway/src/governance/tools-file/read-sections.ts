@@ -1,4 +1,13 @@
-import { camelCase, didYouMean, MODES, type Mode, quoteText, type ToolCategory, type ToolsFile } from '@sallyport/core'
+import {
+  camelCase,
+  closest,
+  didYouMean,
+  MODES,
+  type Mode,
+  quoteText,
+  type ToolCategory,
+  type ToolsFile,
+} from '@sallyport/core'
 import { readPolicyFields } from '../../config/config.ts'
 import type { IssueLog } from './file-issue.ts'
 import { lineAt } from './lined-text.ts'
@@ -96,19 +105,22 @@ function knownFields(pair: YamlPair, known: readonly string[], reader: SectionRe
   return mappingOf(pair, reader).flatMap((field) => {
     const key = known.find((name) => name === field.key || camelCase(name) === field.key)
     if (key !== undefined) return [{ ...field, key }]
-    warnUnknown(field, known, reader)
+    reportUnknown(field, known, reader)
     return []
   })
 }
 
 const MAX_SHOWN = 60
 
-/** Tells of a key that is not read. */
-export function warnUnknown({ key, at }: YamlPair, known: readonly string[], { file, log }: SectionReader): void {
-  log.warn(
-    file.originalOffset(at),
-    `${quoteText(key, MAX_SHOWN)} is not known and is ignored.${didYouMean(key, known)}`,
-  )
+const DESCRIBING = ['description', 'examples']
+
+/** Tells of a key that is not read. What was probably meant to restrict is a mistake: ignored, it would leave tools open. */
+export function reportUnknown({ key, at }: YamlPair, known: readonly string[], { file, log }: SectionReader): void {
+  const meant = closest(key, known)
+  const name = quoteText(key, MAX_SHOWN)
+  if (meant === undefined || DESCRIBING.includes(meant))
+    log.warn(file.originalOffset(at), `${name} is not known and is ignored.${didYouMean(key, known)}`)
+  else log.error(file.originalOffset(at), `${name} is not known.${didYouMean(key, known)}`)
 }
 
 function report(at: number, problem: string, { file, log }: SectionReader): void {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
 import { parseFile, readToolsFile, type ToolsFileReading } from './tools-file.ts'
 
 const PATH = '/home/me/tools.yaml'
@@ -159,7 +160,7 @@ describe('what tools.yaml says', () => {
 
 describe('a key that is not known', () => {
   it('is a warning at its place, and says what may have been meant', () => {
-    const reading = read('tools:', '  a:', '    risk_lvl: high', '  b: {hiden: true}', 'tool_categorys: {}')
+    const reading = read('tools:', '  a:', '    risk_lvl: high', '  b: {hiden: true}', 'notes: {}')
     expect(reading).toMatchObject({
       ok: true,
       file: {
@@ -170,7 +171,7 @@ describe('a key that is not known', () => {
       },
     })
     expect(reading.ok && reading.warnings).toEqual([
-      { line: 5, column: 1, problem: '"tool_categorys" is not known and is ignored. Did you mean "tool_categories"?' },
+      { line: 5, column: 1, problem: '"notes" is not known and is ignored.' },
       {
         line: 3,
         column: 5,
@@ -182,6 +183,20 @@ describe('a key that is not known', () => {
         problem: 'hiden: this key is not known. Did you mean "hidden"? Calls are refused until it is corrected.',
       },
     ])
+  })
+
+  it.each([
+    [['tols: {a: {hidden: true}}'], '"tols" is not known. Did you mean "tools"?'],
+    [['tool_categorys: {}'], '"tool_categorys" is not known. Did you mean "tool_categories"?'],
+    [['mode_policy: {ALERT: {}}'], '"mode_policy" is not known. Did you mean "mode_policies"?'],
+    [['mode_policies:', '  ALERT: {allowed_categorys: []}'], 'Did you mean "allowed_categories"?'],
+    [['tool_categories:', '  mcp: {risk_levl: high}'], 'Did you mean "risk_level"?'],
+  ])(`${promise('ISO-1')} is a mistake where %s was to restrict`, (lines, problem) => {
+    expect(read(...lines)).toMatchObject({ ok: false, issue: { problem: expect.stringContaining(problem) } })
+  })
+
+  it('is a warning where it only describes', () => {
+    expect(read('tool_categories:', '  mcp: {descripton: text}')).toMatchObject({ ok: true })
   })
 
   it('is an error where it would be a mode, since its policy would not be in force', () => {

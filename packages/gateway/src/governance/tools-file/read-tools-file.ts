@@ -2,7 +2,7 @@ import type { ToolsFile } from '@sallyport/core'
 import { createIssueLog, type FileIssue, issueAt } from './file-issue.ts'
 import type { ParsedFile, Parsing } from './parsed-file.ts'
 import { readEntry } from './read-entry.ts'
-import { readCategories, readModePolicies, SECTIONS, sectionOf, warnUnknown } from './read-sections.ts'
+import { readCategories, readModePolicies, reportUnknown, SECTIONS, sectionOf } from './read-sections.ts'
 
 export type ToolsFileReading =
   | { readonly ok: true; readonly file: ToolsFile; readonly warnings: readonly FileIssue[] }
@@ -19,7 +19,7 @@ function readParsed(file: ParsedFile, path: string): ToolsFileReading {
   checkRoot(file, log.error)
   const reader = { file, log }
   for (const pair of file.root.pairs?.values() ?? []) {
-    if (!SECTIONS.some((name) => sectionOf(file.root, name) === pair)) warnUnknown(pair, SECTIONS, reader)
+    if (!SECTIONS.some((name) => sectionOf(file.root, name) === pair)) reportUnknown(pair, SECTIONS, reader)
   }
   const categories = readCategories(reader)
   const modePolicies = readModePolicies(reader)
