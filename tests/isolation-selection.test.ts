@@ -103,6 +103,9 @@ describe(`${promise('ISO-1')} what an entry wants isolated`, () => {
     expect(gateway.stderr()).toContain(corrected)
     const where = ['--home', gateway.home, '--state', gateway.state]
     expect((await runCommand(['servers', ...where])).stdout).toContain(corrected)
+    const checked = await runCommand(['tools', 'check', ...where])
+    expect(checked.code).toBe(6)
+    expect(`${checked.stdout}${checked.stderr}`).toContain(`db (${join(gateway.home, 'config.yaml')}:`)
     const doctor = await runCommand(['doctor', ...where])
     expect(`${doctor.stdout}${doctor.stderr}`).toContain(corrected)
   })

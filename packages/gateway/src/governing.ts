@@ -15,6 +15,7 @@ import {
   readHome,
   renewTrust,
   requireTrust,
+  type ServerConfig,
   type Settings,
   withFile,
 } from './config/config.ts'
@@ -229,6 +230,7 @@ export class Governing {
       onRemembered: () => this.#changed('lists'),
       pinned: this.pinned,
       flawOf: (id, tools) => this.#serverFlaw(id, tools),
+      heldBack: () => settings().servers.flatMap(heldBackReason),
       unmatched: () => this.#unmatched(),
       presetFlaw: (wanted) => presetFlaw(wanted, settings().context.presets),
       record: (event) => this.#recordSynced(event),
@@ -288,3 +290,6 @@ export class Governing {
     this.#options.onEvent(event)
   }
 }
+
+const heldBackReason = ({ id, place, heldBack }: ServerConfig): readonly string[] =>
+  heldBack === undefined ? [] : [`${id} (${place.file}:${place.line}) is not started: ${heldBack}`]

@@ -32,6 +32,8 @@ export interface ToolReviewOptions {
   readonly presetFlaw: ProblemSources['presetFlaw']
   /** What is wrong with the entry of a server that has these tools, if anything. */
   readonly flawOf: ToolDiscoveryOptions['flawOf']
+  /** Servers that are not started until their entry is corrected, each with the reason. */
+  readonly heldBack: () => readonly string[]
   /** Patterns of the operator's that fit no tool. */
   readonly unmatched: () => readonly UnmatchedPattern[]
   /** It is on disk when this resolves. */
@@ -124,7 +126,8 @@ export class ToolReview {
     const idle = idleEntries({ catalog, entries: keeper.file.entries, entriesOf: rules.entriesOf })
     const unmatched = this.#options.unmatched()
     const reviewOf = (offer: Offer): ReviewedTool => this.of(offer)
-    const serverFlaws = serversOf(tools).flatMap(([server, names]) => this.#options.flawOf(server, names) ?? [])
+    const flaws = serversOf(tools).flatMap(([server, names]) => this.#options.flawOf(server, names) ?? [])
+    const serverFlaws = [...this.#options.heldBack(), ...flaws]
     const problems = { serverFlaws, unmatched, idle, presetFlaw, flawsOf: rules.flawsOf }
     return toolProblems({ keeper, tools, others, reviewOf, ...problems })
   }
