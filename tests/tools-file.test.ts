@@ -385,7 +385,11 @@ describe(`${promise('GOV-11')} a saved edit`, () => {
       () => gateway.stderr(),
       (text) => text.includes('Nothing can be called until it is corrected'),
     )
-    expect(JSON.stringify(await call())).toContain('while tools.yaml has a mistake')
+    // The server may not have said yet which tools it has.
+    await eventually(
+      async () => JSON.stringify(await call()),
+      (answer) => answer.includes('while tools.yaml has a mistake'),
+    )
     expect(await namesIn(gateway)).toEqual([])
     expect(yamlOf(place)).toBe('tools: [')
     writeFileSync(fileOf(place), '')
