@@ -16,6 +16,8 @@ const run = promisify(execFile)
 /** An npm that finds no registry tries for many minutes. */
 const TIMEOUT = 300_000
 const NPM_VERSIONS = ['10', '11']
+/** The newest Node that is promised, as a program in a package; all else runs on the Node of these tests. */
+const LATEST_NODE = `node-${process.platform}-${process.arch}`
 /** A server that nobody here wrote. */
 const MEMORY_SERVER = join(ROOT, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')
 
@@ -25,7 +27,7 @@ let tarball: string
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'sallyport-installed-'))
   tarball = await packGateway(root)
-  const packages = NPM_VERSIONS.map((version) => `npm-${version}@npm:npm@${version}`)
+  const packages = [...NPM_VERSIONS.map((version) => `npm-${version}@npm:npm@${version}`), `${LATEST_NODE}@24`]
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', root, ...packages], { cwd: root })
 }, TIMEOUT)
 afterAll(() => rm(root, { recursive: true, force: true }), TIMEOUT)
@@ -49,17 +51,23 @@ const INSTALLS: readonly (readonly [way: string, install: Install])[] = [
     },
   ],
   // With `file:`, since an absolute path is taken for a program.
-  ['npx', async (user) => [process.execPath, user.program('npx'), '--yes', `file:${tarball}`]],
+  ['npx', async (user) => [user.node, user.program('npx'), '--yes', `file:${tarball}`]],
 ]
 
-const ways = NPM_VERSIONS.flatMap((version) => INSTALLS.map(([way, install]) => ({ version, way, install })))
+const ways = NPM_VERSIONS.flatMap((version) =>
+  INSTALLS.flatMap(([way, install]) => [
+    { version, way, install, node: 'this Node' },
+    ...(way === 'npm install --global' ? [{ version, way, install, node: 'Node 24' }] : []),
+  ]),
+)
 
-describe.each(ways)(`${promise('CLI-1')} what \`$way\` of npm $version puts into an empty folder`, (way) => {
+describe.each(ways)(`${promise('CLI-1')} what \`$way\` of npm $version on $node puts into an empty folder`, (way) => {
   let user: User
   let command: readonly string[]
 
   beforeAll(async () => {
-    user = new User(way.version, mkdtempSync(join(root, 'user-')))
+    const node = way.node === 'this Node' ? process.execPath : join(root, 'node_modules', LATEST_NODE, 'bin', 'node')
+    user = new User(way.version, { node, home: mkdtempSync(join(root, 'user-')) })
     command = await way.install(user)
   }, TIMEOUT)
 
@@ -93,13 +101,15 @@ describe.each(ways)(`${promise('CLI-1')} what \`$way\` of npm $version puts into
 /** Somebody with a home of their own, an npm of one version, and the fake agent in PATH as `claude`. */
 class User {
   readonly home: string
+  readonly node: string
   readonly prefix: string
   readonly report: string
   readonly #version: string
   readonly #environment: NodeJS.ProcessEnv
 
-  constructor(version: string, home: string) {
+  constructor(version: string, { node, home }: Pick<User, 'node' | 'home'>) {
     this.#version = version
+    this.node = node
     this.home = home
     this.prefix = join(home, 'prefix')
     this.report = join(home, 'report')
@@ -108,7 +118,7 @@ class User {
     copyFileSync(join(ROOT, 'tests/fixtures/fake-agent.mjs'), join(bin, 'claude'))
     this.#environment = {
       ...process.env,
-      PATH: [bin, dirname(process.execPath), process.env.PATH].join(delimiter),
+      PATH: [bin, dirname(node), process.env.PATH].join(delimiter),
       HOME: home,
       // The registry that this machine uses may stand there.
       npm_config_userconfig: join(homedir(), '.npmrc'),
@@ -125,7 +135,7 @@ class User {
   }
 
   npm(name: 'npm' | 'npx', args: readonly string[]): Promise<string> {
-    return this.run([process.execPath, this.program(name), ...args])
+    return this.run([this.node, this.program(name), ...args])
   }
 
   async run([program = '', ...args]: readonly string[]): Promise<string> {
@@ -134,7 +144,7 @@ class User {
   }
 
   writeAgentFiles(): void {
-    const memory = { command: process.execPath, args: [MEMORY_SERVER] }
+    const memory = { command: this.node, args: [MEMORY_SERVER] }
     writeFileSync(join(this.home, '.claude.json'), JSON.stringify({ mcpServers: { memory } }))
   }
 
