@@ -1,5 +1,6 @@
 import { type Stats, statSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
+import { maskSecrets } from '@sallyport/core'
 import type { Environment, ProgramServerConfig, ServerConfig } from '../../config/config.ts'
 import { serverLine } from '../server-line.ts'
 import { type Check, ok, wrong } from './check.ts'
@@ -17,17 +18,18 @@ function checkServer(config: ServerConfig, environment: Environment): Check {
   const name = `server ${config.id}`
   if (!('command' in config)) return ok(name, `${serverLine(config)} (not asked)`)
   const { cwd } = config
+  const masked = (text: string): string => maskSecrets(text, config.fromVariables)
   if (cwd !== undefined && !statIfSeen(cwd)?.isDirectory())
     return wrong(
       name,
-      `Its working folder ${cwd} does not exist, or cannot be looked at.`,
+      `Its working folder ${masked(cwd)} does not exist, or cannot be looked at.`,
       'Create it, or correct `cwd`.',
     )
   const program = findProgram(config, environment)
-  if (program !== undefined) return ok(name, program)
+  if (program !== undefined) return ok(name, masked(program))
   return wrong(
     name,
-    `There is no program ${config.command} in PATH.`,
+    `There is no program ${masked(config.command)} in PATH.`,
     'Install it, or give its full path as `command`.',
   )
 }

@@ -351,6 +351,26 @@ describe('doctor', () => {
     expect(out).toMatch(/^✗ server missing +There is no program/m)
   })
 
+  it.each([
+    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: references to variables.
+    'command: "/nowhere/${HIDDEN_VALUE}"',
+    'command: node, cwd: "/nowhere/${HIDDEN_VALUE}"',
+    'command: node, args: ["${HIDDEN_VALUE}"]',
+    'url: "http://127.0.0.1/${HIDDEN_VALUE}/mcp"',
+    'command: node, era: "${HIDDEN_VALUE}"',
+    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: references to variables.
+  ])('prints no value of a variable: %s', async (entry) => {
+    const environment = { HIDDEN_VALUE: 'do-not-print-this' }
+    for (const flags of [[], ['--json']]) {
+      const { out, words } = await cli(['doctor', ...flags], {
+        at: free(`mcp_servers: { a: { ${entry} } }\n`),
+        environment,
+      })
+      expect(out).not.toBe('')
+      expect(out + words).not.toContain('do-not-print')
+    }
+  })
+
   it('shows a config that cannot be read, line by line', async () => {
     const { exit, out } = await cli(['doctor', '--json'], { at: place('mcp_servers: { a: { comand: x } }\n') })
     expect(exit).toBe(6)
