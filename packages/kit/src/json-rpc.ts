@@ -67,6 +67,8 @@ export function readMessage(message: unknown): Incoming {
     return 'result' in message || 'error' in message
       ? { kind: 'response', id: answerable, result: isDeeper(message.result, MAX_DEPTH) ? undefined : message.result }
       : bad(answerable, 'The method is missing; expected a text.')
+  if ('result' in message || 'error' in message)
+    return bad(answerable, 'A message with a method has neither a result nor an error.')
   if (id !== undefined && answerable === null) return bad(null, 'The id is neither a text nor a number.')
   if (!isJsonObject(params)) return bad(answerable, 'The params are no object.')
   // Whatever walks through them later, ours or an author's, would exhaust the stack.

@@ -117,6 +117,13 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     }
   })
 
+  it('with a method has neither a result nor an error', () => {
+    for (const members of ['"result":{}', '"error":{}', '"result":null', '"result":{},"error":{}']) {
+      expect(refusal(request(members))).toEqual(['INVALID_REQUEST', 1])
+      expect(refusal(`{"jsonrpc":"2.0","method":"notifications/initialized",${members}}`)[0]).toBe('INVALID_REQUEST')
+    }
+  })
+
   it('without a method has an id and either a result or an error', () => {
     for (const members of ['"id":1', '"result":{}', '"id":1,"result":{},"error":{}', '"id":null,"result":{}']) {
       expect(refusal(`{"jsonrpc":"2.0",${members}}`)[0]).toBe('INVALID_REQUEST')

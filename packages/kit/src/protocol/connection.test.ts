@@ -171,6 +171,12 @@ test.each([
   expect((await client.answerTo(null)).error.code).toBe(-32600)
 })
 
+test.each(['result', 'error'])('a request that is an answer too, by its %s, is refused', async (member) => {
+  const client = new RawClient(createSample())
+  client.send({ jsonrpc: '2.0', id: 1, method: 'ping', [member]: {} })
+  expect((await client.answerTo(1)).error.code).toBe(-32600)
+})
+
 test('bad parameters, unknown notifications and stray answers harm nobody', async () => {
   const client = new RawClient(createSample())
   client.send({ jsonrpc: '2.0', id: 1, method: 'ping', params: [] })
