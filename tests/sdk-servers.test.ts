@@ -68,8 +68,9 @@ const toolOf = (server: string, tool: string): string => `${server.replaceAll('-
 const request = (era: Era, method: string, params: object): Promise<RpcAnswer> =>
   era === 'legacy' ? legacy.request(method, params) : modernRequest(gateway.mcp, method, params)
 
-function call({ server, era }: { server: string; era: Era }, tool: string): Promise<RpcAnswer> {
-  return request(era, 'tools/call', { name: toolOf(server, tool), arguments: {}, _meta: { progressToken: 'p' } })
+function call({ server, era }: { server: string; era: Era }, tool: string, meta: object = {}): Promise<RpcAnswer> {
+  const _meta = { progressToken: 'p', ...meta }
+  return request(era, 'tools/call', { name: toolOf(server, tool), arguments: {}, _meta })
 }
 
 const codeOf = ({ message }: RpcAnswer): unknown =>
@@ -105,6 +106,13 @@ describe(`${promise('GW-17')} a server made with an official SDK`, () => {
     const answer = await call(row, 'tell')
     expect(answer.before).toEqual([])
     expect(codeOf(answer)).toBe('no error')
+  })
+
+  it.each(ROWS)('hears nothing from a client that only the gateway may say: $server, $era client', async (row) => {
+    const { message } = await call(row, 'heard', { 'sallyport/private_data': { x: 1 }, 'com.example/kept': 1 })
+    const heard = message.result.content[0].text
+    expect(JSON.parse(heard)['com.example/kept'] ?? 'not passed on by the SDK').toBe(1)
+    expect(heard).not.toContain('sallyport/')
   })
 
   it.each(ERAS)('has none of the gateway’s words in its definitions, for a %s client', async (era) => {
