@@ -131,9 +131,10 @@ function compileSelection(
         ...columns.map((name, at) => [name, fields[at] ?? '']),
         ...fields.slice(columns.length).map((field, extra) => [`column_${columns.length + extra + 1}`, field]),
       ])
+  const byName = new Map(columns.map((name, at) => [name, at]))
   const places = wanted.map((name) => {
-    const at = columns.indexOf(name)
-    if (at < 0) throw unknownColumn(name, columns)
+    const at = byName.get(name)
+    if (at === undefined) throw unknownColumn(name, columns)
     return [name, at] as const
   })
   return (fields) => Object.fromEntries(places.map(([name, at]) => [name, fields[at] ?? '']))

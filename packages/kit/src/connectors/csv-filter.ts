@@ -1,4 +1,5 @@
 import { unknownColumn } from './csv-text.ts'
+import { compileSearch } from './file-search.ts'
 import { refusal } from './source.ts'
 
 export interface CsvCondition {
@@ -17,11 +18,15 @@ const COMPARISONS: Readonly<Record<CsvCondition['operator'], (order: number) => 
   contains: () => false,
 }
 
+const MOST_CONDITIONS = 100
+
 /** Whether a record fulfils all conditions. Two numbers are compared as numbers, anything else as text. */
 export function compileFilter(
   conditions: readonly CsvCondition[],
   columns: readonly string[],
 ): (fields: readonly string[]) => boolean {
+  if (conditions.length > MOST_CONDITIONS)
+    throw refusal(`There are ${conditions.length} conditions; at most ${MOST_CONDITIONS} are taken.`)
   const tests = conditions.map((condition) => compileCondition(condition, columns))
   return (fields) => tests.every((test) => test(fields))
 }
@@ -35,7 +40,10 @@ function compileCondition(
   if (!Object.hasOwn(COMPARISONS, operator))
     throw refusal(`The operator is ${JSON.stringify(operator)}; expected one of ${Object.keys(COMPARISONS).join(' ')}.`)
   const wanted = String(value)
-  if (operator === 'contains') return (fields) => (fields[at] ?? '').includes(wanted)
+  if (operator === 'contains') {
+    const find = compileSearch(wanted)
+    return (fields) => find(fields[at] ?? '') >= 0
+  }
   return (fields) => COMPARISONS[operator](compare(fields[at] ?? '', wanted))
 }
 

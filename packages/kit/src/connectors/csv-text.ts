@@ -22,7 +22,13 @@ const quoted = (text: string, delimiter: string): string =>
   text.includes(delimiter) || /["\r\n\ufeff]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
 export function formatRows(rows: readonly CsvRow[], columns: readonly string[], delimiter: string): string {
-  return rows.map((row, index) => formatRecord(fieldsOf(row, columns, index), delimiter)).join('')
+  const known = new Set(columns)
+  const fields = (row: CsvRow, index: number) => {
+    const unknown = isList(row) ? undefined : Object.keys(row).find((name) => !known.has(name))
+    if (unknown !== undefined) throw unknownColumn(unknown, columns)
+    return fieldsOf(row, columns, index)
+  }
+  return rows.map((row, index) => formatRecord(fields(row, index), delimiter)).join('')
 }
 
 function fieldsOf(row: CsvRow, columns: readonly string[], index: number): readonly (CsvValue | undefined)[] {
@@ -31,8 +37,6 @@ function fieldsOf(row: CsvRow, columns: readonly string[], index: number): reado
       throw refusal(`Row ${index + 1} has ${row.length} fields; there are ${columns.length} columns.`)
     return columns.map((_, at) => row[at])
   }
-  const unknown = Object.keys(row).find((name) => !columns.includes(name))
-  if (unknown !== undefined) throw unknownColumn(unknown, columns)
   return columns.map((name) => (Object.hasOwn(row, name) ? row[name] : undefined))
 }
 

@@ -1,3 +1,4 @@
+import { compileSearch } from './file-search.ts'
 import { refusal } from './source.ts'
 
 export interface TextEdit {
@@ -7,13 +8,29 @@ export interface TextEdit {
   readonly occurrences?: 'one' | 'all'
 }
 
+/** A text of this length cannot be written anyway, and a longer one cannot even be put together. */
+const LONGEST = 256 * 1024 * 1024
+
 /** A text that is there twice names no place: the caller gives more of what is around it. */
 export function applyEdit(text: string, { find, replace, occurrences = 'one' }: TextEdit): string {
   if (find === '') throw refusal('The text to find is empty.')
-  const parts = text.split(find)
-  const count = parts.length - 1
+  const places = findAll(text, find)
+  const { length: count } = places
   if (count === 0) throw refusal('The text to find is not in the file. Read it, and give the text as it stands there.')
   if (count > 1 && occurrences === 'one')
     throw refusal(`The text to find is in the file ${count} times. Give more of what is around it, or replace all.`)
-  return parts.join(replace)
+  const length = text.length + count * (replace.length - find.length)
+  if (length > LONGEST) throw refusal(`The file would have ${length} characters; at most ${LONGEST} are possible.`)
+  const parts = places.map((place, index) =>
+    text.slice(index === 0 ? 0 : (places[index - 1] ?? 0) + find.length, place),
+  )
+  return [...parts, text.slice((places.at(-1) ?? 0) + find.length)].join(replace)
+}
+
+/** Each place behind the one before it. */
+function findAll(text: string, find: string): readonly number[] {
+  const findFrom = compileSearch(find)
+  const places: number[] = []
+  for (let at = findFrom(text); at >= 0; at = findFrom(text, at + find.length)) places.push(at)
+  return places
 }

@@ -7,6 +7,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { createWorkspace } from '../workspace/workspace.ts'
 import { CsvConnector } from './csv-connector.ts'
 import { FileConnector } from './file-connector.ts'
+import { applyEdit } from './file-edit.ts'
 import { compileSearch } from './file-search.ts'
 import { JsonConnector } from './json-connector.ts'
 
@@ -34,8 +35,41 @@ describe(promise('KIT-7'), () => {
     const line = `${'a'.repeat(60_000)}\n`
     await writeFile(join(root, 'a.txt'), line.repeat(200))
     const workspace = createWorkspace(root)
-    const text = `b${'a'.repeat(30_000)}`
+    const text = `${'a'.repeat(15_000)}b${'a'.repeat(15_000)}`
     expect(await FileConnector.search('/workspace', { text }, { workspace })).toEqual({ lines: [], isWhole: true })
+  })
+
+  test('nor do an edit, a filter and a wide table take more than one pass', async () => {
+    const workspace = createWorkspace(root)
+    const text = `${'a'.repeat(1_000_000)}b${'a'.repeat(1_000_000)}`
+    await writeFile(join(root, 'a.txt'), 'a'.repeat(4_000_000))
+    const edit = FileConnector.edit('/workspace/a.txt', { find: text, replace: '' }, { workspace })
+    await expect(edit).rejects.toThrow('is not in the file')
+    await writeFile(join(root, 'a.csv'), `x\n${'a'.repeat(900_000)}\n`)
+    const where = [{ column: 'x', operator: 'contains', value: text.slice(600_000, -600_000) }] as const
+    expect((await CsvConnector.read('/workspace/a.csv', { workspace, where })).rows).toEqual([])
+    const wide = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`c${index}`, index]))
+    await CsvConnector.write('/workspace/wide.csv', [wide], { workspace })
+    const columns = Object.keys(wide)
+    expect((await CsvConnector.read('/workspace/wide.csv', { workspace, columns })).rows).toHaveLength(1)
+  })
+
+  test('an edit is what split and join make of it', () => {
+    const repeated = fc.array(fc.constantFrom('a', 'b', 'ab', 'aab'), { maxLength: 40 }).map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(repeated, repeated, fc.string({ maxLength: 3 }), (text, find, replace) => {
+        fc.pre(find !== '' && text.includes(find))
+        expect(applyEdit(text, { find, replace, occurrences: 'all' })).toBe(text.split(find).join(replace))
+      }),
+      { numRuns: 1_000 },
+    )
+    const find = 'a'.repeat(20)
+    expect(applyEdit(find.repeat(3), { find, replace: 'b', occurrences: 'all' })).toBe('bbb')
+  })
+
+  test('an edit that would make more than a text can hold is refused', () => {
+    const edit = { find: 'a', replace: 'x'.repeat(1_000_000), occurrences: 'all' } as const
+    expect(() => applyEdit('a'.repeat(10_000), edit)).toThrow('would have 10000000000 characters')
   })
 
   test('every connector of files ends with the signal of its call', async () => {

@@ -76,19 +76,19 @@ function around(line: string, at: number, length: number): string {
   return line.slice(start, Math.max(start + SHOWN, at + Math.min(length, SHOWN)))
 }
 
-/** Where a text begins in a line; -1 where it is not. */
-export type Find = (line: string) => number
+/** Where a text begins in a line, from a place on; -1 where it is not. */
+export type Find = (line: string, from?: number) => number
 
 /** So many comparisons for each character are no harm; the engine's own search makes as many as the text is long. */
 const SHORT = 16
 
 /** Knuth, Morris and Pratt: no line and no text, however they repeat themselves, make it more than linear. */
 export function compileSearch(text: string): Find {
-  if (text.length <= SHORT) return (line) => line.indexOf(text)
+  if (text.length <= SHORT) return (line, from = 0) => line.indexOf(text, from)
   const borders = bordersOf(text)
-  return (line) => {
+  return (line, from = 0) => {
     let matched = 0
-    for (let at = 0; at < line.length; at++) {
+    for (let at = from; at < line.length; at++) {
       const code = line.charCodeAt(at)
       while (matched > 0 && text.charCodeAt(matched) !== code) matched = borders[matched - 1] as number
       if (text.charCodeAt(matched) === code) matched++
