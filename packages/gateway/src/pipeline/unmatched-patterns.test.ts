@@ -63,6 +63,14 @@ describe('a restricting pattern that fits no tool', () => {
     expect(find({ select: ['githb'] })).toEqual([[expect.stringContaining('codex.DEFAULT'), false]])
   })
 
+  it('is named though another server is not known, if it is a slip in the name of a tool that is', () => {
+    const known = ['github']
+    for (const pattern of ['mcp_github_*', 'mcp__Github__*', 'mcp__github_delete*'])
+      expect(find({ tools: { [pattern]: HIDDEN }, known })).toEqual([[expect.stringContaining(pattern), true]])
+    expect(find({ select: ['*', '!mcp_github_*'], known })).toEqual([[expect.stringContaining('mcp_github_*'), true]])
+    expect(find({ tools: { 'mcp__wiki__*': HIDDEN, 'wiki/read_*': HIDDEN }, select: ['wiki/x'], known })).toEqual([])
+  })
+
   it('is not told of where it fits, where its server is not known yet, or where others have such a server', () => {
     const right = ['mcp__github__*', 'github/*', 'mcp__*__delete_*', 'github_delete*', '*']
     for (const pattern of right) expect(find({ tools: { [pattern]: HIDDEN }, select: [pattern] })).toEqual([])

@@ -19,6 +19,8 @@ export interface UnmatchedPattern {
   readonly problem: string
   /** It was to restrict a tool that is there, and that is therefore open. */
   readonly opens: boolean
+  /** It fits a tool that is there but for case, separators or the prefix. */
+  readonly isRespelt: boolean
 }
 
 export interface PatternSources {
@@ -40,11 +42,16 @@ interface WrittenPattern {
 /** To compare thousands of patterns with thousands of names would hold up everybody who is served. */
 const MAX_COMPARED = 1_000_000
 
-/** While a server is not known, nobody can tell what fits its tools. */
+/** While a server is not known, nobody can tell what fits its tools; but a slip in the name of another's tool is one. */
 export function findUnmatchedPatterns(sources: PatternSources): readonly UnmatchedPattern[] {
   const { catalog, settings } = sources
+  const areKnown = catalog.servers.every((server) => catalog.knows(server))
   const ofServers = settings.servers.flatMap((server) => unmatchedOfServer(server, catalog))
-  if (!catalog.servers.every((server) => catalog.knows(server))) return ofServers
+  return [...ofServers, ...unmatchedOfAll(sources).filter(({ isRespelt }) => areKnown || isRespelt)]
+}
+
+function unmatchedOfAll(sources: PatternSources): readonly UnmatchedPattern[] {
+  const { catalog, settings } = sources
   const tools = catalog.snapshot.tools
   const names = tools.map(sources.namesOf)
   const patterns = [...patternsOfFile(sources.file), ...patternsOfSettings(settings)]
@@ -53,11 +60,7 @@ export function findUnmatchedPatterns(sources: PatternSources): readonly Unmatch
     const matches = nameGlob(pattern)
     return !names.some((forms) => forms.some(matches)) && !isOfOthers(pattern, catalog.servers)
   })
-  return [
-    ...ofServers,
-    ...ofAll.map((one) => describe(one, names.flat())),
-    ...unmatchedOfProfiles(sources, names.flat()),
-  ]
+  return [...ofAll.map((one) => describe(one, names.flat())), ...unmatchedOfProfiles(sources, names.flat())]
 }
 
 type ServerEntry = Settings['servers'][number]
@@ -116,7 +119,9 @@ function unmatchedOfProfiles(
 }
 
 function describe({ where, pattern, place, restricts }: WrittenPattern, names: readonly string[]): UnmatchedPattern {
-  const meant = guessName(pattern, names)
+  const matches = nameGlob(fold(pattern))
+  const respelt = names.find((name) => matches(fold(name)))
+  const meant = respelt ?? guessName(pattern, names)
   const hint = isNameGlob(pattern) ? 'a name such as ' : ''
   const guess = meant === undefined ? '' : ` Did you mean ${hint}${quoteText(meant, 80)}?`
   return {
@@ -124,14 +129,12 @@ function describe({ where, pattern, place, restricts }: WrittenPattern, names: r
     pattern,
     problem: `${where}: no tool is called ${quoteText(pattern, 60)}.${guess}`,
     opens: restricts && meant !== undefined,
+    isRespelt: respelt !== undefined,
   }
 }
 
-/** A tool that the pattern would fit if it were spelt as tools are. */
+/** A tool whose name is like what the pattern begins with. */
 function guessName(pattern: string, names: readonly string[]): string | undefined {
-  const matches = nameGlob(fold(pattern))
-  const sameLetters = names.find((name) => matches(fold(name)))
-  if (sameLetters !== undefined) return sameLetters
   const [head = ''] = pattern.split(/[*?]/)
   // Then the slip is further on, where nothing tells what was meant.
   if (isNameGlob(pattern) && names.some((name) => name.startsWith(head))) return undefined
