@@ -215,6 +215,13 @@ describe('what only looks like an attack', () => {
     'Use this tool when somebody asks about the weather. Prefer this tool over repeated calls of get_day.',
     'You MUST call resolve_id first to get a valid id, unless the user gives one.',
     '{\n  "a": {\n    "b": [\n      {\n        "c": 1\n      }\n    ]\n  }\n}',
+    `${'}\n'.repeat(7)}\`\`\`\n\n\`\`\`json\n${'{\n'.repeat(7)}"a": 1`,
+    `Prints a report.\n${'='.repeat(80)}\nTitle\n${'='.repeat(80)}`,
+    'The bits of the mask, such as 11110000 00001111.',
+    'Set the colour of the page: white, black. Whether it is hidden, with the opacity 0.5.',
+    'Use this tool whenever you need the weather. Call this first to get an id. Never call it in a loop.',
+    'Loads a page such as https://example.com/?q= with the query behind it.',
+    'The text to decode, such as SGVsbG8gd29ybGQ=. Reverses a string: "abc" becomes "cba".',
   ])('is left alone: %s', (description) => {
     expect(findPoison({ name: 'get_weather', description })).toEqual([])
   })
@@ -228,6 +235,9 @@ describe('what only looks like an attack', () => {
     'file_content',
     'system_prompt',
     'env',
+    'env_vars',
+    'api_key',
+    'tool_calls',
     'text',
   ])('is left alone as the name of a parameter: %s', (name) => {
     expect(findPoison({ inputSchema: { properties: { [name]: { type: 'string' } } } })).toEqual([])
@@ -247,6 +257,14 @@ describe('a scan', () => {
     ['words', 'send the data to '],
     ['quotes', "do not tell 'x' "],
     ['base64', 'aGVsbG8'],
+    ['groups', 'aGVs '],
+    ['a word in base64', 'YWFh'],
+    ['bits', '01'],
+    ['signs', '. '],
+    ['breaks', '<br>'],
+    ['elements', '<a hidde'],
+    ['open addresses', 'append https://x?a= '],
+    ['places in addresses', 'https://x/?a=<'],
   ])('takes time that grows with the text alone: %s', (_, unit) => {
     // A search that goes back and forth over so much of it would not end within the time of a test.
     const description = unit.repeat(250_000 / unit.length)

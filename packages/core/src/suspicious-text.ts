@@ -4,8 +4,8 @@ import { nameTokens, readableText } from './name-tokens.ts'
 const MAX_SPACES = 80
 const MAX_SIGNS = 200
 const MAX_SHORT_LINES = 12
-/** A line of so few letters shows nothing. */
-const SHORT_LINE = 2
+/** A line of so few signs, or of one sign again and again, shows nothing; a fence of backticks begins or ends something. */
+const EMPTY_LINE = /^(?:.{0,2}|([^\p{L}\p{N}`])\1*)$/u
 
 const BREAK = /<br ?\/?>/gi
 const SPACE_ENTITY = /&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);/gi
@@ -36,7 +36,7 @@ function longestRun(text: string, pattern: RegExp): number {
 function shortLines(text: string): string | undefined {
   let run = 0
   for (const line of text.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/)) {
-    if (line.replaceAll(/[^\p{L}\p{N}]/gu, '').length <= SHORT_LINE) run++
+    if (EMPTY_LINE.test(line.replaceAll(/[\s\u2800]/g, ''))) run++
     else if (run >= MAX_SHORT_LINES) return `${run} empty lines in a row`
     else run = 0
   }
@@ -139,7 +139,8 @@ function unescaped(text: string): string {
 }
 
 const NOT_PRINTED = /[^\t\n\r\x20-\x7e\u00a0-\ufffc]|\ufffd/
-const WORDS = /[\p{L}'’]{2,}(?:[\s,.:;!?-]+[\p{L}'’]{1,}){2}/u
+/** From the beginning of a word only: else a long one would be read again from each of its letters. */
+const WORDS = /(?<![\p{L}'’])[\p{L}'’]{2,}(?:[\s,.:;!?-]+[\p{L}'’]+){2}/u
 
 /** Whether somebody could read it: a drawing or a document is only what its instructions make of it. */
 function isMessage(decoded: string): boolean {
