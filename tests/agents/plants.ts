@@ -26,6 +26,9 @@ const mcpServers = (server: object): string => json({ mcpServers: { planted: ser
 const extension = (server: LocalServer, name: string): string =>
   json({ name: 'ext', version: '1.0.0', mcpServers: { [name]: server } })
 
+/** What an extension's folder holds where the extension lies elsewhere. */
+const linkTo = (source: string): string => json({ type: 'link', source })
+
 /** In the user's own file, as the agent's users write it. */
 const OWN = { own: true } as const
 const REFUSED_FLAG = /would change the servers/
@@ -94,6 +97,14 @@ const geminiCli: readonly Plant[] = [
     },
   ]),
   {
+    ...{ source: 'sub-agents', place: 'of a linked extension, named gw', ...CALL_GEMINI },
+    home: (_, root) => ({ '.gemini/extensions/ext/.gemini-extension-install.json': linkTo(`${root}/work/ext`) }),
+    work: (server) => ({
+      'ext/gemini-extension.json': json({ name: 'ext', version: '1.0.0' }),
+      'ext/agents/helper.md': geminiAgent(server, 'gw'),
+    }),
+  },
+  {
     source: 'flags',
     args: (prompt) => ['--allowed-mcp-server-names', 'planted', '-m', 'gemini-2.5-flash', '-p', prompt],
     ...OWN,
@@ -131,6 +142,26 @@ const qwenCode: readonly Plant[] = [
       '.qwen/extensions/ext/agents/helper.md': qwenAgent(server),
     }),
   },
+  {
+    ...{ source: 'sub-agents', place: 'of a linked extension', ...CALL_QWEN },
+    home: (_, root) => ({ '.qwen/extensions/ext/.qwen-extension-install.json': linkTo(`${root}/work/ext`) }),
+    work: (server) => ({
+      'ext/qwen-extension.json': json({ name: 'ext', version: '1.0.0' }),
+      'ext/agents/helper.md': qwenAgent(server),
+    }),
+  },
+  ...['of the project', 'of the user, in an older file'].map((place, at): Plant => {
+    const settings = ({ command, args }: LocalServer): string => {
+      const line = [command, ...args].join(' ')
+      return json(at === 0 ? { mcp: { serverCommand: line } } : { mcpServerCommand: line })
+    }
+    return {
+      ...{ source: 'a command in its settings', place, refusal: /settings\.json/ },
+      ...(at === 0
+        ? { work: (server) => ({ '.qwen/settings.json': settings(server) }) }
+        : { home: (server) => ({ '.qwen/settings.json': settings(server) }) }),
+    }
+  }),
   {
     source: 'flags',
     args: (prompt, { server }) => ['--auth-type', 'openai', '-p', prompt, '--mcp-config', mcpServers(server)],
@@ -195,6 +226,18 @@ const opencodeLike = (name: string, prefix: string, homeFolder: string): readonl
     environment: (root) => ({ [`${prefix}_CONFIG_DIR`]: `${root}/work/more` }),
   },
   {
+    source: 'configuration of the user',
+    place: 'its oldest file',
+    home: ({ command, args }) => ({
+      [`.config/${name}/config`]: `[mcp.planted]\ntype = "local"\ncommand = ${JSON.stringify([command, ...args])}\n`,
+    }),
+  },
+  {
+    source: 'configuration of the project',
+    place: 'its folder',
+    work: (server) => ({ [`.${name}/${name}.json`]: json({ mcp: { planted: opencodeServer(server) } }) }),
+  },
+  {
     source: 'folders of the home',
     home: (server) => ({ [`${homeFolder}/${name}.json`]: json({ mcp: { planted: opencodeServer(server) } }) }),
   },
@@ -207,10 +250,31 @@ const kilo: readonly Plant[] = [
       work: (server) => ({ [`${folder}/mcp.json`]: mcpServers(server) }),
     }),
   ),
+  {
+    source: 'older file of the user',
+    home: (server) => ({
+      '.config/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json': mcpServers(server),
+    }),
+  },
 ]
 
+const gooseExtension = ({ command, args }: LocalServer): object => ({
+  ...{ type: 'stdio', name: 'planted', cmd: command, args, enabled: true, timeout: 60 },
+})
+const GOOSE_PLUGIN = json({ name: 'plug', version: '1.0.0', description: 'A plugin.' })
+const goosePlugin = (folder: string, server: LocalServer): Readonly<Record<string, string>> => ({
+  [`${folder}/plug/plugin.json`]: GOOSE_PLUGIN,
+  [`${folder}/plug/.mcp.json`]: mcpServers(server),
+})
 const goose: readonly Plant[] = [
   { source: 'extensions of the user', ...OWN },
+  {
+    source: 'variables',
+    work: (server) => ({ 'more.yaml': yaml({ extensions: { planted: gooseExtension(server) } }) }),
+    environment: (root) => ({ GOOSE_ADDITIONAL_CONFIG_FILES: `${root}/work/more.yaml` }),
+  },
+  { source: 'plugins', place: 'user', home: (server) => goosePlugin('.agents/plugins', server) },
+  { source: 'plugins', place: 'project', work: (server) => goosePlugin('.agents/plugins', server) },
   {
     source: 'sessions that are resumed',
     ...OWN,
@@ -299,7 +363,6 @@ export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>
   },
   goose: {
     'parts of goose that start others': 'the model was not offered them: see real-agents.test.ts',
-    variables: 'they name files of the kind that `--no-profile` leaves out',
   },
   ...Object.fromEntries(
     ['opencode', 'kilo'].map((id) => [

@@ -54,8 +54,8 @@ export interface AgentOverlay {
   readonly reservedCommands?: readonly string[]
   /** Everywhere it takes servers from. */
   readonly sources: readonly ServerSource[]
-  /** Texts that may name servers, where a server of the name of ours would be taken for it. */
-  otherTexts?(search: SourceSearch): Promise<readonly string[]>
+  /** Whether something may bring a server of this name, where it would be taken for ours. */
+  mayNameServer?(name: string, search: SourceSearch): Promise<boolean>
   /** The flag among these arguments whose value brings servers besides; it may say other things too. */
   widening?(args: readonly string[]): string | undefined
   /** Whose files it reads all the same: a server of ours must not have the name of one in them. */

@@ -10,6 +10,7 @@ export interface OpencodeKind {
   readonly title: string
   /** Of its folder below XDG_CONFIG_HOME. */
   readonly folder: string
+  /** Those in which its servers may be; `config`, its oldest, is not linked either. */
   readonly files: readonly string[]
   /** Below the user's home, read whatever XDG_CONFIG_HOME says. */
   readonly homeFolders: readonly string[]

@@ -286,3 +286,11 @@ it('Copilot switches the user’s servers and its own off by name', () => {
     expect.arrayContaining(['--disable-mcp-server=own', '--disable-builtin-mcps', '--allow-tool=gw']),
   )
 })
+
+it.each([
+  ['opencode', 'opencode'],
+  ['kilo', 'kilo'],
+])('%s does not see its oldest file, which may name servers', (id, folder) => {
+  const mirror = overlayFor(id, {}).mirrors.find(({ path }) => path === `config/${folder}`)
+  expect(mirror?.except).toContain('config')
+})

@@ -7,8 +7,8 @@ import { stringify } from 'yaml'
 import { promise } from '../../../../tests/promises.ts'
 import type { AgentPlace } from './agent-adapter.ts'
 import { overlayOf } from './overlays.ts'
-import { ADAPTERS } from './registry.ts'
-import { filesWithServers, findOtherServers, projectFolders } from './server-sources.ts'
+import { ADAPTERS, findAdapter } from './registry.ts'
+import { filesWithServers, findOtherServers, projectFolders, type SourceSearch } from './server-sources.ts'
 
 let root: string
 beforeEach(() => {
@@ -23,13 +23,18 @@ function write(path: string, text: string): string {
   return file
 }
 
-async function othersOf(id: string, given: { readonly args?: readonly string[]; readonly cwd?: string } = {}) {
-  const { args = [], cwd = join(root, 'work') } = given
-  mkdirSync(cwd, { recursive: true })
-  const place: AgentPlace = { environment: {}, platform: 'linux', home: join(root, 'home'), cwd }
-  const search = { place, folders: projectFolders(cwd, args), args, native: [], servers: [] }
-  return findOtherServers(overlayOf(id)?.sources ?? [], search)
+interface Given extends Pick<Partial<SourceSearch>, 'args' | 'native'> {
+  readonly environment?: Readonly<Record<string, string>>
 }
+
+function searchIn({ args = [], native = [], environment = {} }: Given = {}): SourceSearch {
+  const cwd = join(root, 'work')
+  mkdirSync(cwd, { recursive: true })
+  const place: AgentPlace = { environment, platform: 'linux', home: join(root, 'home'), cwd }
+  return { place, folders: projectFolders(cwd, args), args, native, servers: [] }
+}
+
+const othersOf = (id: string, given?: Given) => findOtherServers(overlayOf(id)?.sources ?? [], searchIn(given))
 
 describe('a file that may name servers', () => {
   const wish = { key: 'mcpServers', files: /\.md$/ }
@@ -95,6 +100,26 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf(id)).toEqual([file])
   })
 
+  it.each(['{"mcp": {"serverCommand": "x"}}', '{"mcpServerCommand": "x"}'])(
+    'qwen-code: %s in its settings, or in those of the system',
+    async (text) => {
+      const adapter = findAdapter('qwen-code')
+      const file = adapter.nativeFiles(searchIn().place).find(({ scope }) => scope === 'project')
+      if (file === undefined) throw new Error('It has a file of the project.')
+      const native = [{ file, config: adapter.getMcpConfig(text, file) }]
+      expect(await othersOf('qwen-code', { native })).toEqual([file.path])
+      const system = write('etc/system.json', text)
+      expect(await othersOf('qwen-code', { environment: { QWEN_CODE_SYSTEM_SETTINGS_PATH: system } })).toEqual([system])
+    },
+  )
+
+  it('qwen-code: a sub-agent of an extension that is only linked', async () => {
+    const file = write('elsewhere/agents/helper.md', head('mcpServers'))
+    const link = { type: 'link', source: join(root, 'elsewhere') }
+    write('home/.qwen/extensions/e/.qwen-extension-install.json', JSON.stringify(link))
+    expect(await othersOf('qwen-code')).toEqual([file])
+  })
+
   it('nor in a folder that an argument names', async () => {
     const file = write('elsewhere/deep/.qwen/agents/helper.md', head('mcpServers'))
     const folder = join(root, 'elsewhere/deep')
@@ -115,5 +140,22 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
 
   it('while nothing is there, it is started', async () => {
     for (const { id } of ADAPTERS) expect(await othersOf(id)).toEqual([])
+  })
+})
+
+describe(`${promise('AG-16')} where a server of the name of ours would be taken for it`, () => {
+  const isTaken = (): Promise<boolean> | undefined => overlayOf('gemini-cli')?.mayNameServer?.('gw', searchIn())
+
+  it.each([
+    ['work/.gemini/agents/helper.md', '---\nname: helper\nmcp_servers:\n  "g\\x77": {command: x}\n---\n'],
+    ['home/.gemini/agents/helper.md', '---\nmcp_servers: {gw: {command: x}}\n---\n'],
+    ['home/.gemini/extensions/e/gemini-extension.json', '{"mcpServers": {"gw": {"command": "x"}}}'],
+    ['elsewhere/agents/helper.md', '---\nmcp_servers: {gw: {command: x}}\n---\n'],
+  ])('it is found in %s', async (path, text) => {
+    const link = { type: 'link', source: join(root, 'elsewhere') }
+    write('home/.gemini/extensions/linked/.gemini-extension-install.json', JSON.stringify(link))
+    expect(await isTaken()).toBe(false)
+    write(path, text)
+    expect(await isTaken()).toBe(true)
   })
 })

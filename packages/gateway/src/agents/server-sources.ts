@@ -1,5 +1,6 @@
 import { readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isJsonObject } from '@sallyport/core'
 import type { AgentPlace, NativeServer } from './agent-adapter.ts'
 import type { OwnFile } from './agent-overlay.ts'
 import { hasFlag } from './flag-values.ts'
@@ -98,10 +99,25 @@ export async function filesWithServers(
   return paths.filter((_, at) => holding[at] ?? true)
 }
 
-/** All that is written in these files, for looking whether a name is in use. */
-export async function textsOf(folder: string, { files, depth = 0 }: Omit<FileWish, 'key'>): Promise<readonly string[]> {
-  const paths = filesBelow(folder, depth).filter((path) => files.test(path))
-  return Promise.all(paths.slice(0, MAX_FILES).map((path) => readNativeFile(path).then(plainText, () => '')))
+/** Whether a word stands in one of these files, or may do so. */
+export const mayStandIn = async (folder: string, wish: FileWish): Promise<boolean> =>
+  (await filesWithServers(folder, wish)).length > 0
+
+/** Where extensions that are only linked really lie: a file in the folder of each says so. */
+export async function linkedExtensions(folder: string, about: string): Promise<readonly string[]> {
+  const found = await Promise.all(namesIn(folder).map((name) => linkIn(join(folder, name, about))))
+  return found.filter((path) => path !== undefined)
+}
+
+async function linkIn(path: string): Promise<string | undefined> {
+  try {
+    const said: unknown = JSON.parse((await readNativeFile(path)) ?? '')
+    const { type, source } = isJsonObject(said) ? said : {}
+    return type === 'link' && typeof source === 'string' ? resolve(source) : undefined
+  } catch {
+    // There is no such file, or the agent cannot read it either.
+    return undefined
+  }
 }
 
 async function mayHold(path: string, key: string): Promise<boolean> {

@@ -1,12 +1,14 @@
-import { join } from 'node:path'
-import { namedFolder } from '../agent-folders.ts'
+import { dirname, join } from 'node:path'
+import { namedFolder, namedPath } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest } from '../agent-overlay.ts'
 import { allowedNames, byName, createOverlay, folderFrom, namesOf, objectIn, settingsWith } from '../overlay-parts.ts'
-import { drivenBy, textsOf } from '../server-sources.ts'
+import { drivenBy, linkedExtensions, mayStandIn, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'settings.json'
 const SHARED = '.gemini'
-const ONLY_OUR_NAME = '`--allowed-mcp-server-names`, and a name for ours that stands in none of them'
+/** In the folder of an extension that is only linked. */
+const LINK = '.gemini-extension-install.json'
+const ONLY_OUR_NAME = '`--allowed-mcp-server-names`, and a name for ours that none of them has'
 const COMMANDS = new Set(['mcp', 'extensions', 'extension', 'skills', 'skill', 'hooks', 'hook', 'gemma'])
 
 /** A home of its own with everything of the user's linked but the settings, which it rewrites at start. */
@@ -22,17 +24,7 @@ export const geminiCliOverlay: AgentOverlay = {
     { name: 'flags', state: 'refused', means: '`--allowed-mcp-server-names`' },
     drivenBy('--acp', '--experimental-acp'),
   ],
-  otherTexts: async ({ place, folders, native }) => {
-    const homes = [...new Set([namedFolder(place, 'GEMINI_CLI_HOME'), place.home, ...folders])]
-    const files = { files: /\.(md|json)$/, depth: 4 }
-    const texts = homes.flatMap((home) => [
-      textsOf(join(home, SHARED, 'agents'), files),
-      textsOf(join(home, SHARED, 'extensions'), files),
-    ])
-    const system = textsOf('/etc/gemini-cli', files)
-    const settings = native.map(({ config }) => JSON.stringify(config.document))
-    return [...settings, ...(await Promise.all([...texts, system])).flat()]
-  },
+  mayNameServer,
   entry: (window) => ({ ...window, trust: true, timeout: CALL_PATIENCE_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, args } = request
@@ -53,3 +45,25 @@ export const geminiCliOverlay: AgentOverlay = {
 }
 
 const userHome = (request: OverlayRequest): string => folderFrom(request, 'GEMINI_CLI_HOME', '.')
+
+/** A sub-agent's server of the name of ours would take its place, wherever the sub-agent comes from. */
+async function mayNameServer(name: string, { place, folders, native }: SourceSearch): Promise<boolean> {
+  if (native.some(({ config }) => JSON.stringify(config.document).includes(name))) return true
+  const homes = [...new Set([namedFolder(place, 'GEMINI_CLI_HOME'), place.home, ...folders])]
+  const extensions = homes.map((home) => join(home, SHARED, 'extensions'))
+  const linked = await Promise.all(extensions.map((folder) => linkedExtensions(folder, LINK)))
+  const wish = { key: name, files: /\.(md|json)$/, depth: 4 }
+  const searched = await Promise.all([
+    ...[...homes.map((home) => join(home, SHARED, 'agents')), ...extensions].map((folder) => mayStandIn(folder, wish)),
+    ...linked.flat().map((folder) => mayStandIn(folder, { ...wish, depth: 1 })),
+    ...systemFolders(place).map((folder) => mayStandIn(folder, { ...wish, depth: 0 })),
+  ])
+  return searched.includes(true)
+}
+
+const systemFolders = (place: SourceSearch['place']): readonly string[] => [
+  '/etc/gemini-cli',
+  ...['GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_SYSTEM_DEFAULTS_PATH']
+    .map((variable) => namedPath(place, variable))
+    .flatMap((path) => (path === undefined ? [] : [dirname(path)])),
+]

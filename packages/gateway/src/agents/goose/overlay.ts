@@ -29,6 +29,7 @@ export const gooseOverlay: AgentOverlay = {
   stays: [],
   sources: [
     { name: 'extensions of the user', state: 'closed', means: '`--no-profile`' },
+    { name: 'plugins', state: 'closed', means: '`--no-profile` covers `.mcp.json` in `.agents/plugins`' },
     {
       name: 'sessions that are resumed',
       state: 'refused',

@@ -4,10 +4,16 @@ import { createOpencodeOverlay } from '../opencode-overlay.ts'
 export const kiloOverlay: AgentOverlay = createOpencodeOverlay({
   title: 'Kilo',
   folder: 'kilo',
-  files: ['config.json', 'kilo.json', 'kilo.jsonc', 'opencode.json', 'opencode.jsonc'],
+  files: ['config', 'config.json', 'kilo.json', 'kilo.jsonc', 'opencode.json', 'opencode.jsonc'],
   homeFolders: ['.kilocode', '.kilo'],
   prefix: 'KILO',
   moreSources: [
+    {
+      name: 'older file of the user',
+      state: 'closed',
+      means:
+        '`mcp_settings.json` of its extension in VS Code: `enabled: false` for each name, by `KILO_CONFIG_CONTENT`',
+    },
     {
       name: 'older files of the project',
       state: 'closed',

@@ -4,7 +4,7 @@ import { createOpencodeOverlay } from '../opencode-overlay.ts'
 export const opencodeOverlay: AgentOverlay = createOpencodeOverlay({
   title: 'OpenCode',
   folder: 'opencode',
-  files: ['config.json', 'opencode.json', 'opencode.jsonc'],
+  files: ['config', 'config.json', 'opencode.json', 'opencode.jsonc'],
   homeFolders: ['.opencode'],
   prefix: 'OPENCODE',
 })

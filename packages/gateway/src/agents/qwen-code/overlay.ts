@@ -1,10 +1,12 @@
-import { join } from 'node:path'
-import { namedFolder } from '../agent-folders.ts'
+import { dirname, join } from 'node:path'
+import { namedFolder, namedPath } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, START_PATIENCE_S } from '../agent-overlay.ts'
 import { allowedNames, byName, createOverlay } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
+import { drivenBy, filesWithServers, linkedExtensions, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
+/** In the folder of an extension that is only linked. */
+const LINK = '.qwen-extension-install.json'
 /** They start no servers, and do not know our flags. */
 const HARMLESS = new Set(['auth', 'extensions', 'hooks', 'mcp', 'sessions', 'update'])
 const ONLY_OUR_NAME = '`--allowed-mcp-server-names`'
@@ -21,8 +23,14 @@ export const qwenCodeOverlay: AgentOverlay = {
     {
       name: 'sub-agents',
       state: 'refused',
-      means: '`mcpServers` in `.qwen/agents`, `~/.qwen/agents` or `agents` of an extension',
+      means: '`mcpServers` in `.qwen/agents`, `~/.qwen/agents` or `agents` of an extension, also of a linked one',
       find: agentsWithServers,
+    },
+    {
+      name: 'a command in its settings',
+      state: 'refused',
+      means: '`mcp.serverCommand` of the user, of the project or of the system',
+      find: settingsWithCommand,
     },
     { name: 'variables', state: 'closed', means: '`QWEN_CODE_IDE_SERVER_STDIO_COMMAND` is taken away' },
     { name: 'flags', state: 'refused', means: '`--mcp-config`, `--allowed-mcp-server-names`' },
@@ -49,10 +57,24 @@ export const qwenCodeOverlay: AgentOverlay = {
 /** They are started besides those that are allowed, and one that is called like ours takes its place. */
 async function agentsWithServers({ place, folders }: SourceSearch): Promise<readonly string[]> {
   const homes = [namedFolder(place, 'QWEN_HOME', '.qwen'), ...folders.map((folder) => join(folder, '.qwen'))]
+  const extensions = homes.map((home) => join(home, 'extensions'))
+  const linked = await Promise.all(extensions.map((folder) => linkedExtensions(folder, LINK)))
   const wish = { key: 'mcpServers', files: /\.md$/ }
-  const found = [...new Set(homes)].flatMap((home) => [
-    filesWithServers(join(home, 'agents'), wish),
-    filesWithServers(join(home, 'extensions'), { ...wish, depth: 4 }),
+  const found = await Promise.all([
+    ...[...homes, ...linked.flat()].map((folder) => filesWithServers(join(folder, 'agents'), wish)),
+    ...extensions.map((folder) => filesWithServers(folder, { ...wish, depth: 4 })),
   ])
-  return (await Promise.all(found)).flat()
+  return found.flat()
+}
+
+/** The server that it starts has no name that could be allowed or not. Older files have the key at their top. */
+async function settingsWithCommand({ place, native }: SourceSearch): Promise<readonly string[]> {
+  const named = native.filter(({ config }) => /"(mcpS|s)erverCommand"/.test(JSON.stringify(config.document)))
+  const system = ['QWEN_CODE_SYSTEM_SETTINGS_PATH', 'QWEN_CODE_SYSTEM_DEFAULTS_PATH'].flatMap(
+    (variable) => namedPath(place, variable) ?? [],
+  )
+  const folders = ['/etc/qwen-code', ...system.map((path) => dirname(path))]
+  const wish = { key: 'erverCommand', files: /\.json$/ }
+  const found = await Promise.all(folders.map((folder) => filesWithServers(folder, wish)))
+  return [...named.map(({ file }) => file.path), ...found.flat()]
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { SallyportError } from '@sallyport/core'
 import {
   type AgentAdapter,
@@ -66,8 +67,8 @@ export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
   const folders = projectFolders(place.cwd, flagsOf(args))
   const own = await readOwnFiles(adapter, place, folders)
   const search = { place, folders, args: flagsOf(args), native: own.files, servers: [] }
-  const texts = (await overlay.otherTexts?.(search)) ?? []
-  const { servers, ours, windows, notes } = await planServers(options, overlay, { files: own.files, texts })
+  const isTaken = (await overlay.mayNameServer?.(ALIAS, search)) ?? false
+  const { servers, ours, windows, notes } = await planServers(options, overlay, { files: own.files, isTaken })
   const others = await otherServers(options, overlay, { ...search, servers, broken: own.broken })
   const made = overlay.overlay({ folder, place, args, native: own.files, servers, ours })
   return {
@@ -112,8 +113,8 @@ interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
 }
 
 interface KnownNames extends Pick<OwnFiles, 'files'> {
-  /** A name that stands somewhere in these may be one of a server. */
-  readonly texts: readonly string[]
+  /** Something that is no file of ours may bring a server of the usual name. */
+  readonly isTaken: boolean
 }
 
 async function planServers(options: PlanOptions, overlay: AgentOverlay, known: KnownNames): Promise<PlannedServers> {
@@ -154,11 +155,13 @@ export function requireMcp({ title, supportsMcp }: AgentAdapter): void {
     })
 }
 
-/** Some agents add our entry to the user's of the same name, and the mixture would be neither. */
-function freeName({ files, texts }: KnownNames): string {
-  const written = texts.flatMap((text) => text.match(/gw\d*/gi) ?? []).map((name) => name.toLowerCase())
-  const taken = new Set([...written, ...files.flatMap(({ config }) => config.servers.map(({ name }) => name))])
-  let name = ALIAS
+/**
+ * Some agents add our entry to the user's of the same name, and the mixture would be neither. Where others could wait
+ * for the next name too, nobody can guess it.
+ */
+function freeName({ files, isTaken }: KnownNames): string {
+  const taken = new Set(files.flatMap(({ config }) => config.servers.map(({ name }) => name)))
+  let name = isTaken ? `${ALIAS}${randomInt(10_000, 100_000)}` : ALIAS
   for (let number = 2; taken.has(name); number++) name = `${ALIAS}${number}`
   return name
 }
