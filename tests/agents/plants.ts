@@ -250,12 +250,6 @@ const kilo: readonly Plant[] = [
       work: (server) => ({ [`${folder}/mcp.json`]: mcpServers(server) }),
     }),
   ),
-  {
-    source: 'older file of the user',
-    home: (server) => ({
-      '.config/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json': mcpServers(server),
-    }),
-  },
 ]
 
 const gooseExtension = ({ command, args }: LocalServer): object => ({

@@ -35,7 +35,7 @@ export interface NativeConfig {
   readonly serversAt: readonly string[]
   /** What stands among the servers and is a part of the agent itself: no selection concerns it. */
   readonly ownParts: readonly string[]
-  /** What stands among the servers and cannot be one. */
+  /** What stands among the servers and cannot be one, and what else is wrong with the file. */
   readonly problems: readonly string[]
 }
 

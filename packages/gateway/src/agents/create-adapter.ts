@@ -1,7 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import type { AgentAdapter, AgentPlace, Enforcement, NativeFile, NativeToolFilter } from './agent-adapter.ts'
 import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
-import { type NativeSyntax, parseNative } from './native-document.ts'
+import { locateNative, type NativeSyntax, parseNative } from './native-document.ts'
 import { serversOf } from './native-servers.ts'
 import { type EntryShape, translateEntry } from './translate-entry.ts'
 
@@ -16,6 +16,8 @@ export interface AdapterDefinition {
   readonly files: (place: AgentPlace) => readonly NativeFile[]
   /** The keys that lead to the servers. */
   readonly serversAt: (file: NativeFile) => readonly string[]
+  /** They are a list of entries that have a name. */
+  readonly isList?: boolean
   /** Which of them are parts of the agent itself and no MCP servers. */
   readonly isOwnPart?: (entry: JsonObject) => boolean
   readonly entries: EntryShape
@@ -31,8 +33,9 @@ export function createAdapter(definition: AdapterDefinition): AgentAdapter {
     nativeFiles: files,
     getMcpConfig: (text, file) =>
       serversOf(parseNative(text, file.path, definition.syntax), {
-        path: file.path,
+        locate: (keys) => locateNative(text, definition.syntax, { path: file.path, keys }),
         serversAt: definition.serversAt(file),
+        isList: definition.isList ?? false,
         isOwnPart: definition.isOwnPart ?? (() => false),
       }),
     toServer: (server) => translateEntry(server, definition.entries),

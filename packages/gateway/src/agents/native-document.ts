@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import { parseJson } from './parse-json.ts'
-import { parseToml } from './parse-toml.ts'
-import { parseYamlFile } from './parse-yaml-file.ts'
-import type { ParsedText } from './parsed-text.ts'
+import { findInJson, parseJson } from './parse-json.ts'
+import { findInToml, parseToml } from './parse-toml.ts'
+import { findInYaml, parseYamlFile } from './parse-yaml-file.ts'
+import { type ParsedText, positionAt } from './parsed-text.ts'
 
 export type NativeSyntax = 'json' | 'toml' | 'yaml'
 
@@ -12,9 +12,30 @@ const PARSERS: Readonly<Record<NativeSyntax, (text: string) => ParsedText>> = {
   yaml: parseYamlFile,
 }
 
+/** At which offset the value of these keys is. */
+const FINDERS: Readonly<Record<NativeSyntax, (text: string, keys: readonly string[]) => number | undefined>> = {
+  json: findInJson,
+  toml: findInToml,
+  yaml: findInYaml,
+}
+
+const withoutMark = (text: string): string => (text.startsWith('\uFEFF') ? text.slice(1) : text)
+
+/** `file:line:column` of a value, of the beginning where it cannot be told. */
+export function locateNative(text: string, syntax: NativeSyntax, { path, keys }: NativePlace): string {
+  const plain = withoutMark(text)
+  const { line, column } = positionAt(plain, FINDERS[syntax](plain, keys) ?? 0)
+  return `${path}:${line}:${column}`
+}
+
+interface NativePlace {
+  readonly path: string
+  readonly keys: readonly string[]
+}
+
 /** All that a native file says. */
 export function parseNative(text: string, path: string, syntax: NativeSyntax): JsonObject {
-  const parsed = PARSERS[syntax](text.startsWith('\uFEFF') ? text.slice(1) : text)
+  const parsed = PARSERS[syntax](withoutMark(text))
   if (!parsed.ok) throw brokenFile(`${path}:${parsed.line}:${parsed.column}: ${parsed.problem}`)
   if (!isJsonObject(parsed.value)) throw brokenFile(`${path}:1:1: expected an object, such as {}.`)
   return parsed.value

@@ -5,19 +5,21 @@ import { brokenFile } from './native-document.ts'
 const MAX_SHOWN = 60
 
 export interface ServersPlace {
-  readonly path: string
   readonly serversAt: readonly string[]
+  /** They are a list of entries that have a name, and not a mapping of names to entries. */
+  readonly isList: boolean
+  /** Where in which file these keys lead, for a person to go to. */
+  readonly locate: (keys: readonly string[]) => string
   /** Whether an entry is a part of the agent itself and no MCP server. */
   readonly isOwnPart: (entry: JsonObject) => boolean
 }
 
 /** The servers of a document: a mapping of names to entries, or a list of entries that have a name. */
-export function serversOf(document: JsonObject, { path, serversAt, isOwnPart }: ServersPlace): NativeConfig {
+export function serversOf(document: JsonObject, place: ServersPlace): NativeConfig {
+  const { serversAt, isOwnPart } = place
+  refuseWrongTypes(document, place)
   const section = valueAt(document, serversAt)
-  const members = section === undefined || section === null ? [] : membersOf(section)
-  if (members === undefined) {
-    throw brokenFile(`${path}: expected ${serversAt.join('.')} to hold servers by their names.`)
-  }
+  const members = section === undefined || section === null ? [] : (membersOf(section) ?? [])
   const servers: NativeServer[] = []
   const ownParts: string[] = []
   const problems: string[] = []
@@ -29,6 +31,19 @@ export function serversOf(document: JsonObject, { path, serversAt, isOwnPart }: 
     else servers.push({ name, entry })
   }
   return { servers, document, serversAt, ownParts, problems }
+}
+
+/** A section of another type than the agent's would look as if there were no servers. */
+function refuseWrongTypes(document: JsonObject, { serversAt, isList, locate }: ServersPlace): void {
+  for (const [at] of serversAt.entries()) {
+    const keys = serversAt.slice(0, at + 1)
+    const value = valueAt(document, keys)
+    if (value === undefined || value === null || isJsonObject(value)) continue
+    const isLast = keys.length === serversAt.length
+    if (isLast && isList && isJsonList(value)) continue
+    const expected = isLast ? 'to hold servers by their names' : 'to be an object'
+    throw brokenFile(`${locate(keys)}: expected ${keys.join('.')} ${expected}.`)
+  }
 }
 
 /** The same file with each server as it is said to be, or without it. Everything else stays as it is. */

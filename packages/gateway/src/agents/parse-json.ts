@@ -41,6 +41,13 @@ function parseCommented(text: string): ParsedText {
     : problemAt(text, problem.offset, problem.says)
 }
 
+/** Where the value of these keys begins. */
+export function findInJson(text: string, keys: readonly string[]): number | undefined {
+  const { parseTree, findNodeAtLocation } = jsonc()
+  const root = parseTree(text, [], { allowTrailingComma: true })
+  return root && findNodeAtLocation(root, [...keys])?.offset
+}
+
 const OPENING: readonly SyntaxKind[] = [1, 3]
 const CLOSING: readonly SyntaxKind[] = [2, 4]
 const END: SyntaxKind = 17

@@ -40,6 +40,13 @@ export function parseYamlFile(text: string): ParsedText {
   }
 }
 
+/** Where the value of these keys begins. */
+export function findInYaml(text: string, keys: readonly string[]): number | undefined {
+  const { isNode, parseDocument } = yaml()
+  const found: unknown = parseDocument(text).getIn(keys, true)
+  return isNode(found) ? found.range?.[0] : undefined
+}
+
 /**
  * Where the nesting exceeds what is read. What composes a document recurses until the stack is full, and where it then
  * needs a pattern that was not compiled before, V8 ends the process. What splits the text into tokens does not recurse.

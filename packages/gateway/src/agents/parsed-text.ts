@@ -13,8 +13,12 @@ export type ParsedText =
 export const TOO_DEEP = `this is nested more than ${MAX_DEPTH} levels deep.`
 
 /** A problem at so many UTF-16 units from the beginning. */
-export function problemAt(text: string, offset: number, problem: string): ParsedText {
+export const problemAt = (text: string, offset: number, problem: string): ParsedText => ({
+  ...{ ok: false, problem },
+  ...positionAt(text, offset),
+})
+
+export function positionAt(text: string, offset: number): { readonly line: number; readonly column: number } {
   const before = text.slice(0, offset)
-  const lineStart = before.lastIndexOf('\n') + 1
-  return { ok: false, line: before.split('\n').length, column: offset - lineStart + 1, problem }
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }

@@ -100,6 +100,41 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
     })
   })
 
+  it.each(ADAPTERS.filter(({ supportsMcp }) => supportsMcp).map(({ id }) => [id]))(
+    'are refused with their line where a section is of the wrong type: %s',
+    (id) => {
+      const adapter = findAdapter(id)
+      for (const file of adapter.nativeFiles(scratch())) {
+        const { serversAt } = adapter.getMcpConfig('', file)
+        for (const [at, key] of serversAt.entries()) {
+          const inner = serversAt.slice(0, at).reduceRight((text, outer) => `{${JSON.stringify(outer)}:\n${text}}`, `{"${key}": 7}`)
+          const text = file.path.endsWith('.toml') ? `\n${key} = 7\n` : `\n${inner}`
+          const line = at + 2
+          expect(() => adapter.getMcpConfig(text, file)).toThrow(
+            new RegExp(`:${line}:\\d+: expected ${serversAt.slice(0, at + 1).join('.').replaceAll(/[^\w.]/g, '.')} `),
+          )
+        }
+      }
+    },
+  )
+
+  it('are refused with their line where a list stands in the place of a mapping', () => {
+    const file = { path: '/x/mcp.json', scope: 'user' } as const
+    expect(() => findAdapter('cursor').getMcpConfig('{\n\n"mcpServers": [{"name": "a"}]}', file)).toThrow(':3:15: ')
+  })
+
+  it('are pointed out where other users may write to them', async () => {
+    const place = scratch()
+    const path = place.file('home/.cursor/mcp.json', '{"mcpServers": {"a": {"command": "x"}}}')
+    const problems = async (mode: number): Promise<unknown> => {
+      chmodSync(path, mode)
+      const [reading] = await readAgent(findAdapter('cursor'), place)
+      return reading?.state === 'read' ? reading.config.problems : reading
+    }
+    expect(await problems(0o644)).toEqual([])
+    expect(await problems(0o646)).toEqual([matching(/^Other users may write to it.*chmod go-w/)])
+  })
+
   it('are refused where they are no text, too large, or no files', async () => {
     const place = scratch()
     const path = place.file('home/.cursor/mcp.json', Buffer.from('{"a": "\xff\xfe"}', 'latin1'))

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { SallyportError } from '@sallyport/core'
 import type { AgentAdapter, AgentPlace, NativeConfig, NativeFile } from './agent-adapter.ts'
 import { readNativeFile } from './read-native-file.ts'
@@ -15,11 +16,28 @@ export async function readAgent(adapter: AgentAdapter, place: AgentPlace): Promi
   return Promise.all(adapter.nativeFiles(place).map((file) => readOne(adapter, file)))
 }
 
+/** Whoever may write there can let the agent, or after an import the gateway, start what they like. */
+async function foreignWriters(path: string): Promise<readonly string[]> {
+  const [user, group] = [process.getuid?.(), process.getgid?.()]
+  const found = user === undefined ? undefined : await stat(path).catch(() => undefined)
+  if (found === undefined) return []
+  const isTheirs = found.uid !== user && found.uid !== 0
+  const isOpen = (found.mode & 0o002) !== 0 || ((found.mode & 0o020) !== 0 && found.gid !== group)
+  if (!isTheirs && !isOpen) return []
+  return [
+    isTheirs
+      ? 'It belongs to another user, who can let it start any program.'
+      : 'Other users may write to it, and so let it start any program: chmod go-w.',
+  ]
+}
+
 async function readOne(adapter: AgentAdapter, file: NativeFile): Promise<NativeReading> {
   try {
     const text = await readNativeFile(file.path)
     if (text === undefined) return { file, state: 'missing' }
-    return { file, state: 'read', config: adapter.getMcpConfig(text, file) }
+    const config = adapter.getMcpConfig(text, file)
+    const problems = [...config.problems, ...(await foreignWriters(file.path))]
+    return { file, state: 'read', config: { ...config, problems } }
   } catch (error) {
     if (!(error instanceof SallyportError)) throw error
     return { file, state: 'broken', error }

@@ -31,8 +31,8 @@ export const continueCli = createAdapter({
   program: 'cn',
   syntax: 'yaml',
   files: (place) => [userFile(joinPath(place, namedFolder(place, 'CONTINUE_GLOBAL_DIR', '.continue'), 'config.yaml'))],
-  // A list, whose entries have a name.
   serversAt: () => ['mcpServers'],
+  isList: true,
   entries: {
     variables: DOUBLE_BRACED,
     keys: {

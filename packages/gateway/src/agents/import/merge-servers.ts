@@ -53,9 +53,9 @@ export interface ImportWish {
 export function mergeServers(wish: ImportWish): ImportPlan {
   const present: PresentServer[] = []
   const skipped: SkippedServer[] = []
-  const groups: Group[] = []
+  const groups: Groups = { list: [], alike: new Map() }
   const { lookup } = wish
-  const known = [...wish.existing].map(([id, entry]) => ({ id, members: [entry], likeness: likenessOf(entry) }))
+  const known = knownServers(wish)
   for (const { server, ...source } of wish.found) {
     const why = server.ok ? whyNot(server.config, source, wish) : server.why
     if (why !== undefined || !server.ok) {
@@ -64,11 +64,23 @@ export function mergeServers(wish: ImportWish): ImportPlan {
     }
     const likeness = likenessOf(server.config)
     const candidate = { source, entry: server.config, likeness, notes: server.notes }
-    const same = known.find((one) => isSame(one, candidate, lookup))
+    const same = known.get(likeness.key)?.find((one) => isSame(one, candidate, lookup))
     if (same) present.push({ ...source, id: same.id })
     else take(groups, candidate, lookup)
   }
-  return { added: finish(groups, wish), present, skipped }
+  return { added: finish(groups.list, wish), present, skipped }
+}
+
+/** Those of config.yaml, by what makes them alike. */
+function knownServers({ existing }: ImportWish): ReadonlyMap<string, readonly (Known & { readonly id: string })[]> {
+  const known = new Map<string, (Known & { readonly id: string })[]>()
+  for (const [id, entry] of existing) {
+    const likeness = likenessOf(entry)
+    const near = known.get(likeness.key) ?? []
+    known.set(likeness.key, near)
+    near.push({ id, members: [entry], likeness })
+  }
+  return known
 }
 
 function whyNot(entry: Entry, { scope }: ServerSource, { port, projects }: ImportWish): string | undefined {
@@ -79,7 +91,7 @@ function whyNot(entry: Entry, { scope }: ServerSource, { port, projects }: Impor
 }
 
 interface Known {
-  /** Every entry that was found for it. */
+  /** Every entry that was found for it; all have one key. */
   readonly members: readonly Entry[]
   readonly likeness: Likeness
 }
@@ -93,7 +105,7 @@ interface Candidate {
 
 function isSame({ members, likeness }: Known, { entry, likeness: its }: Candidate, lookup: Lookup): boolean {
   const versions = new Set([likeness.version ?? its.version, its.version ?? likeness.version])
-  return likeness.key === its.key && versions.size === 1 && members.every((member) => agree(member, entry, lookup))
+  return versions.size === 1 && members.every((member) => agree(member, entry, lookup))
 }
 
 interface Group extends Known {
@@ -103,19 +115,28 @@ interface Group extends Known {
   readonly notes: readonly string[]
 }
 
-function take(groups: Group[], candidate: Candidate, lookup: Lookup): void {
+interface Groups {
+  /** In the order in which they were found. */
+  readonly list: Group[]
+  /** Where in the list those of one command or URL are: thousands of servers are compared with few. */
+  readonly alike: Map<string, readonly number[]>
+}
+
+function take({ list, alike }: Groups, candidate: Candidate, lookup: Lookup): void {
   const { source, entry, likeness } = candidate
-  const at = groups.findIndex((group) => isSame(group, candidate, lookup))
-  const same = groups[at]
-  if (same === undefined) {
+  const near = alike.get(likeness.key) ?? []
+  const at = near.find((place) => isSame(list[place] as Group, candidate, lookup))
+  const same = at === undefined ? undefined : list[at]
+  if (at === undefined || same === undefined) {
     const notes = candidate.notes.map((note) => `${source.agent}: ${note}`)
-    groups.push({ entry, members: [entry], likeness, sources: [source], notes })
+    alike.set(likeness.key, [...near, list.length])
+    list.push({ entry, members: [entry], likeness, sources: [source], notes })
     return
   }
   // A version that somebody pinned is kept.
   const isPinned = same.likeness.version === undefined && likeness.version !== undefined
   const [first, second] = isPinned ? [entry, same.entry] : [same.entry, entry]
-  groups[at] = {
+  list[at] = {
     entry: joined(first, second),
     members: [...same.members, entry],
     likeness: isPinned ? likeness : same.likeness,

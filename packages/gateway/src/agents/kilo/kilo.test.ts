@@ -11,7 +11,6 @@ describe('Kilo', () => {
       'user /home/ada/.config/kilo/kilo.json',
       'user /home/ada/.config/kilo/kilo.jsonc',
       'user /srv/app/mine.json',
-      'user /home/ada/.config/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json',
       'project /srv/app/kilo.json',
       'project /srv/app/kilo.jsonc',
       'project /srv/app/.kilocode/mcp.json',

@@ -1,21 +1,12 @@
-import type { AgentPlace } from '../agent-adapter.ts'
-import { applicationData, inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, disabled, env, ownAffair } from '../entry-keys.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
 /** In the shape of older versions, under another key. */
 const OLD_FILE = 'mcp.json'
-/** Of its extension in VS Code. */
-const EXTENSION_FILE = ['Code', 'User', 'globalStorage', 'kilocode.kilo-code', 'settings', 'mcp_settings.json']
 const HOME_FOLDERS = ['.kilocode', '.kilo']
 const HOME_FILES = ['opencode.json', 'opencode.jsonc', 'kilo.json', 'kilo.jsonc']
-
-/** It looks for it below the home whatever XDG_CONFIG_HOME says. */
-const extensionFile = (place: AgentPlace): string => {
-  const { APPDATA } = place.environment
-  return joinPath(place, applicationData({ ...place, environment: { APPDATA } }), ...EXTENSION_FILE)
-}
 
 export const kilo = createAdapter({
   id: 'kilo',
@@ -27,7 +18,6 @@ export const kilo = createAdapter({
     userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.json')),
     userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.jsonc')),
     ...[namedPath(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
-    userFile(extensionFile(place)),
     projectFile(place, 'kilo.json'),
     projectFile(place, 'kilo.jsonc'),
     // Read whatever the variables say.
@@ -35,10 +25,10 @@ export const kilo = createAdapter({
     // Read last, and whatever the variables say.
     ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(inHome(place, folder, name)))),
   ],
-  serversAt: ({ path }) => (/mcp(_settings)?\.json$/.test(path) ? ['mcpServers'] : ['mcp']),
+  serversAt: ({ path }) => (path.endsWith(OLD_FILE) ? ['mcpServers'] : ['mcp']),
   entries: { ...OPENCODE_ENTRIES, keys: { ...OPENCODE_ENTRIES.keys, args, env, disabled, alwaysAllow: ownAffair } },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo, of .kilocode/mcp.json and of its extension in VS Code. What the service of its account hands out for an organization stays.',
+    text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo and .kilocode/mcp.json. What the service of its account hands out for an organization stays.',
   },
 })

@@ -9,12 +9,6 @@ export const kiloOverlay: AgentOverlay = createOpencodeOverlay({
   prefix: 'KILO',
   moreSources: [
     {
-      name: 'older file of the user',
-      state: 'closed',
-      means:
-        '`mcp_settings.json` of its extension in VS Code: `enabled: false` for each name, by `KILO_CONFIG_CONTENT`',
-    },
-    {
       name: 'older files of the project',
       state: 'closed',
       means: '`.kilocode/mcp.json`, `.kilo/mcp.json`: `enabled: false` for each name, by `KILO_CONFIG_CONTENT`',
