@@ -55,7 +55,10 @@ export function readSchema(schema: Schema | PlainSchema, direction: Direction, w
 export function readForeignSchema(schema: InputSchema): CheckedSchema {
   const json = schema as JsonObject
   const compiled = compilePlain(json)
-  return { json, check: (value) => (compiled?.accepts(value) === false ? checkPlain(json, compiled, value) : { value }) }
+  return {
+    json,
+    check: (value) => (compiled?.accepts(value) === false ? checkPlain(json, compiled, value) : { value }),
+  }
 }
 
 function checkPlain(schema: JsonObject, compiled: Compiled, value: Json): Checked {
