@@ -107,11 +107,18 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
       for (const file of adapter.nativeFiles(scratch())) {
         const { serversAt } = adapter.getMcpConfig('', file)
         for (const [at, key] of serversAt.entries()) {
-          const inner = serversAt.slice(0, at).reduceRight((text, outer) => `{${JSON.stringify(outer)}:\n${text}}`, `{"${key}": 7}`)
+          const inner = serversAt
+            .slice(0, at)
+            .reduceRight((text, outer) => `{${JSON.stringify(outer)}:\n${text}}`, `{"${key}": 7}`)
           const text = file.path.endsWith('.toml') ? `\n${key} = 7\n` : `\n${inner}`
           const line = at + 2
           expect(() => adapter.getMcpConfig(text, file)).toThrow(
-            new RegExp(`:${line}:\\d+: expected ${serversAt.slice(0, at + 1).join('.').replaceAll(/[^\w.]/g, '.')} `),
+            new RegExp(
+              `:${line}:\\d+: expected ${serversAt
+                .slice(0, at + 1)
+                .join('.')
+                .replaceAll(/[^\w.]/g, '.')} `,
+            ),
           )
         }
       }
