@@ -120,11 +120,11 @@ const ENDS = new Set(['TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'])
 /** A call for a tool that nobody knows has an end alone: it never started. */
 function unevenRecords(records: readonly Json[]): readonly unknown[] {
   const calls = new Map<unknown, { starts: number; ends: number; known: boolean }>()
-  for (const { type, call_id, error } of records) {
+  for (const { type, call_id, server } of records) {
     if (type !== 'TOOL_CALL_STARTED' && !ENDS.has(type)) continue
     const { starts, ends, known } = calls.get(call_id) ?? { starts: 0, ends: 0, known: true }
     const isStart = type === 'TOOL_CALL_STARTED' ? 1 : 0
-    calls.set(call_id, { starts: starts + isStart, ends: ends + 1 - isStart, known: known && error !== 'TOOL_UNKNOWN' })
+    calls.set(call_id, { starts: starts + isStart, ends: ends + 1 - isStart, known: known && server !== '' })
   }
   return [...calls].filter(([, { starts, ends, known }]) => ends !== 1 || starts !== (known ? 1 : 0))
 }

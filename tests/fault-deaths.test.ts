@@ -12,7 +12,7 @@ import {
 import { modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
-import { runCommand } from './run-command.ts'
+import { errorOf, runCommand } from './run-command.ts'
 
 const HURRIED = { timeouts: { call: '1s', startup: '1s' } }
 const DEATHS = ['die', 'kill-self', 'answer-and-exit', 'close-stdout', 'close-stdin'] as const
@@ -94,21 +94,6 @@ describe(`${promise('GW-4')} a server that goes away`, () => {
       expect(['UPSTREAM_GONE', 'UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(errorCode(refusal))
   })
 
-  it('before anybody knows its tools is named, with why, to who asks for one of them', async () => {
-    await bench.until('absent', 'restarting')
-    const { home, state } = bench.gateway
-    const printed = await runCommand(['call', 'absent/echo', '--json', '--home', home, '--state', state])
-    const { message } = await modernRequest(bench.gateway.mcp, 'tools/call', { name: 'absent_echo' })
-    const answers = [await bench.window.call('absent_echo'), message.result]
-    for (const answer of answers) expect(errorCode(answer)).toMatch(/^UPSTREAM_(RESTARTING|BROKEN)$/)
-    const texts = [...answers.map(textOf), JSON.parse(printed.stdout).error.message]
-    for (const text of texts) expect(text).toMatch(/Server absent is \w+: .*exited with code 7/)
-    for (const text of texts) expect(text).not.toContain('carried out')
-    expect(printed.code).toBe(5)
-    const unknown = await modernRequest(bench.gateway.mcp, 'tools/call', { name: 'absentee_echo' })
-    expect(unknown.message.error.data.code).toBe('TOOL_UNKNOWN')
-  })
-
   it('is noticed without a call, refused by name meanwhile, and back within 1.5 s', async () => {
     const took = await bench.besiege(() => Promise.all(VICTIMS.map(killAndMeasure)))
     // All three are measured on a machine that may be busy: the quickest shows what the gateway itself takes.
@@ -166,6 +151,18 @@ describe(`${promise('GW-3')} a server that never comes up`, () => {
     const { message } = await bench.besiege(() =>
       modernRequest(bench.gateway.mcp, 'tools/call', { name: `${id}_echo` }),
     )
+    // Nobody knows its tools: who names one is told of the server.
+    expect(errorCode(message.result)).toMatch(/^UPSTREAM_(RESTARTING|BROKEN|STARTING)$/)
+    expect(message.result.content[0].text).toContain(`Server ${id} is `)
+    expect(message.result.content[0].text).not.toContain('carried out')
+  })
+
+  it('is named to the operator too, and nobody else is named for a tool that does not exist', async () => {
+    const { home, state, mcp } = bench.gateway
+    const called = await runCommand(['call', 'absent/echo', '--json', '--home', home, '--state', state])
+    expect(called.code).toBe(5)
+    expect(errorOf(called).message).toMatch(/^Server absent is \w+: .*code 7/)
+    const { message } = await modernRequest(mcp, 'tools/call', { name: 'absentee_echo' })
     expect(message.error).toMatchObject({ code: -32602, data: { code: 'TOOL_UNKNOWN' } })
   })
 })

@@ -36,6 +36,7 @@ function createMethods(serve: Serve | undefined) {
     maxListeners: () => 10,
     onBug: String,
     untilKnown: () => undefined,
+    absenceBehind: () => undefined,
   })
   return { bench, hub, methods }
 }

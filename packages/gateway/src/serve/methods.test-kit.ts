@@ -23,6 +23,7 @@ export function createMethodsBench({ maxListeners = () => 10, ...options }: Meth
     version: '1',
     onBug: String,
     untilKnown: () => undefined,
+    absenceBehind: () => undefined,
   })
   return { ...bench, hub, methods }
 }
