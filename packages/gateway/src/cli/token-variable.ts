@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { quoteText, SallyportError } from '@sallyport/core'
 import type { Environment } from '../config/config.ts'
 
@@ -8,11 +9,17 @@ const SHARED_VARIABLE = 'SALLYPORT_TOKEN'
 export const isTokenVariable = (name: string): boolean =>
   name === SHARED_VARIABLE || name.startsWith(`${SHARED_VARIABLE}_`)
 
-/** The variable in which one agent finds its token, so that two agents of one user are never mixed up. */
+/** The variable in which one profile finds its token, so that two of one user are never mixed up. */
 export function tokenVariable(agent: string, variant: string): string {
-  const parts = variant.toLowerCase() === 'default' ? [agent] : [agent, variant]
-  return [SHARED_VARIABLE, ...parts.map((part) => part.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_'))].join('_')
+  const name = variant.normalize('NFC').toLowerCase()
+  const parts = name === 'default' ? [agent] : [agent, name]
+  // What a variable cannot say is told apart otherwise: `a-b` and `a_b` are two profiles.
+  const rest = PLAIN.test(name) ? [] : [createHash('sha256').update(name).digest('hex').slice(0, 8)]
+  const words = [...parts, ...rest].map((part) => part.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_'))
+  return [SHARED_VARIABLE, ...words].join('_')
 }
+
+const PLAIN = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 export const withoutTokens = (environment: Environment): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !isTokenVariable(name)))

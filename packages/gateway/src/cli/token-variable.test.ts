@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import { isTokenVariable, tokenVariable } from './token-variable.ts'
+
+it(`${promise('AG-16')} each profile has a variable of its own, which a shell can set`, () => {
+  const variants = [
+    'default',
+    'reviewer',
+    'code-review',
+    'code_review',
+    'code review',
+    'code--review',
+    'prüfer',
+    'ä',
+    'ö',
+  ]
+  const names = variants.map((variant) => tokenVariable('cursor', variant))
+  expect(new Set(names).size).toBe(variants.length)
+  for (const name of names) expect(name).toMatch(/^SALLYPORT_TOKEN_CURSOR[A-Z0-9_]*$/)
+  expect(names.every(isTokenVariable)).toBe(true)
+  expect(names.slice(0, 3)).toEqual([
+    'SALLYPORT_TOKEN_CURSOR',
+    'SALLYPORT_TOKEN_CURSOR_REVIEWER',
+    'SALLYPORT_TOKEN_CURSOR_CODE_REVIEW',
+  ])
+  expect(tokenVariable('cursor', 'REVIEWER')).toBe(tokenVariable('cursor', 'reviewer'))
+})
