@@ -58,14 +58,9 @@ export async function draftImport(context: CliContext, flags: GlobalFlags, wish:
     secrets: wish.secrets,
     projects: wish.projects,
   })
-  const plan = await withoutRefused(merged, { home: home.path, environment })
-  const after = addServers(text, plan.added.map(newServer))
-  if (!after.ok)
-    throw new SallyportError('CONFIG_INVALID', `Nothing can be added to ${path}: ${after.why}.`, {
-      hint: 'Write its mcp_servers with one server on each line, or see what to add with --dry-run on another --home.',
-    })
-  await requireUsable(after.text, { content, file, environment, unset: plan.added.flatMap(({ unset }) => unset) })
-  return { plan, existing: [...existing.servers.keys()], home, state, file, path, before, after: after.text }
+  const target: Target = { content, file, path, environment, text }
+  const { plan, after } = (await addAll(merged, target)) ?? (await addUsable(merged, target))
+  return { plan, existing: [...existing.servers.keys()], home, state, file, path, before, after }
 }
 
 /** Writes it, unless somebody else has changed the file meanwhile. */
@@ -94,6 +89,60 @@ async function portOf(content: HomeContent, environment: Environment): Promise<n
   } catch {
     return DEFAULT_SETTINGS.gateway.port
   }
+}
+
+/** The config.yaml that servers are added to. */
+interface Target {
+  readonly content: HomeContent
+  readonly file: 'config.yaml' | 'config.json'
+  readonly path: string
+  readonly environment: Environment
+  readonly text: string | undefined
+}
+
+interface Addition {
+  readonly plan: ImportPlan
+  readonly after: string
+}
+
+/** The usual case: the gateway takes all of them. Thousands are then read once. */
+async function addAll(plan: ImportPlan, target: Target): Promise<Addition | undefined> {
+  const { content, environment, text } = target
+  const after = addServers(text, plan.added.map(newServer))
+  if (!after.ok || !(await isUsable(content, environment))) return undefined
+  try {
+    await loadChanged(after.text, plan, target)
+    return { plan, after: after.text }
+  } catch (error) {
+    if (error instanceof SallyportError) return undefined
+    throw error
+  }
+}
+
+/** A server that the gateway would not take is left out. */
+async function addUsable(merged: ImportPlan, target: Target): Promise<Addition> {
+  const { content, environment, path, text } = target
+  const plan = await withoutRefused(merged, { home: content.path, environment })
+  const after = addServers(text, plan.added.map(newServer))
+  if (!after.ok)
+    throw new SallyportError('CONFIG_INVALID', `Nothing can be added to ${path}: ${after.why}.`, {
+      hint: 'Write its mcp_servers with one server on each line, or see what to add with --dry-run on another --home.',
+    })
+  // What was in force before must not be lost by what is added.
+  if (await isUsable(content, environment)) await loadChanged(after.text, plan, target)
+  return { plan, after: after.text }
+}
+
+const isUsable = (content: HomeContent, environment: Environment): Promise<boolean> =>
+  loadSettings({ home: content.path, environment, content }).then(
+    () => true,
+    () => false,
+  )
+
+async function loadChanged(text: string, { added }: ImportPlan, { content, file, environment }: Target): Promise<void> {
+  const unset = added.flatMap((server) => server.unset)
+  const changed = withFile(content, file, Buffer.from(text))
+  await loadSettings({ home: content.path, environment: withStandIns(environment, unset), content: changed })
 }
 
 interface Reading {
@@ -131,25 +180,6 @@ async function refusalOf(servers: readonly AddedServer[], reading: Reading): Pro
     const [, issue = error.code] = error.message.split('\n')
     return `the gateway would not take it: ${issue.trim().replace(/^\S+:\d+:\d+ /, '')}`
   }
-}
-
-interface Usability {
-  readonly content: HomeContent
-  readonly file: 'config.yaml' | 'config.json'
-  readonly environment: Environment
-  readonly unset: readonly string[]
-}
-
-/** What was in force before must not be lost by what is added. */
-async function requireUsable(text: string, { content, file, environment, unset }: Usability): Promise<void> {
-  const home = content.path
-  const wasUsable = await loadSettings({ home, environment, content }).then(
-    () => true,
-    () => false,
-  )
-  if (!wasUsable) return
-  const changed = withFile(content, file, Buffer.from(text))
-  await loadSettings({ home, environment: withStandIns(environment, unset), content: changed })
 }
 
 const withStandIns = (environment: Environment, unset: readonly string[]): Environment => ({

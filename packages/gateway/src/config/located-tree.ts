@@ -45,8 +45,19 @@ export interface LocatedTree {
   positionOf(offset: number): TextPosition
 }
 
+/** Who writes a file reads it back, and loads it next: one of thousands of servers takes most of a second to parse. */
+let last: { readonly text: string; readonly tree: WeakRef<LocatedTree> } | undefined
+
 /** Reads YAML 1.2 (and so JSON) into values that know their place. Whatever the text is, it returns. */
 export function parseTree(text: string): LocatedTree {
+  const known = last?.text === text ? last.tree.deref() : undefined
+  if (known !== undefined) return known
+  const tree = readTree(text)
+  last = { text, tree: new WeakRef(tree) }
+  return tree
+}
+
+function readTree(text: string): LocatedTree {
   const lines = new LineCounter()
   const document = parseYaml({ parse: parseDocument, text, lineCounter: lines })
   const positionOf = (offset: number): TextPosition => {
