@@ -36,9 +36,10 @@ async function ask(args: JsonObject, answer = 'once', tool = 'mcp__x__run') {
   return { message, choices, answers }
 }
 
-const padding = tuple(constantFrom(' ', '\u3164', '\n', 'x', '\u202e', '\u2800', '\t', '\u3000', '\u6f22', '\u{1f600}'), nat(4_000)).map(
-  ([char, count]) => char.repeat(count),
-)
+const padding = tuple(
+  constantFrom(' ', '\u3164', '\n', 'x', '\u202e', '\u2800', '\t', '\u3000', '\u6f22', '\u{1f600}'),
+  nat(4_000),
+).map(([char, count]) => char.repeat(count))
 const value = oneof(string({ unit: 'binary', maxLength: 200 }), padding)
 
 /** As a terminal draws it that gives two columns to whatever it may. */
