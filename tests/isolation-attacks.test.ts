@@ -122,6 +122,21 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
     }
   })
 
+  it.each([
+    ['config.yaml', { returns }, true],
+    ['an entry of tools.yaml', { tools: { mcp__mute__read: { isolated: { returns } } } }, true],
+    ['nothing', {}, false],
+  ])('lets nothing through of what a server says that never comes up, where %s sets it', async (_, given, isHeld) => {
+    const program = `console.error(${JSON.stringify(HOSTILE)}), process.exit(3)`
+    const servers = { mute: { command: process.execPath, args: ['-e', program] } }
+    const { client } = await openBefore((_, response) => sayCalls(response, []), { servers, ...given })
+    const answer = await eventually(
+      async () => JSON.stringify((await client.request('tools/call', { name: 'mute_read', arguments: {} })).message),
+      (message) => /UPSTREAM_(RESTARTING|BROKEN)/.test(message),
+    )
+    expect(answer.includes('Ignore')).toBe(!isHeld)
+  })
+
   it('lets nothing through of what a server says while the call runs: progress, logs and questions', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } } }
     const messages = [{ role: 'user', content: { type: 'text', text: HOSTILE } }]

@@ -163,6 +163,7 @@ export class Gateway {
     return createServing({
       ...{ catalog, listings, pipeline, fleet, hub, ids, onConversation },
       settings: () => this.#settings,
+      hasQuarantine: () => this.governing.hasQuarantine,
       onBug: (error, where) => this.#broke(error, where),
     })
   }

@@ -111,6 +111,13 @@ export class Governing {
     return this.approving.approvals
   }
 
+  /** Whether only values that validate go back from some tool. */
+  get hasQuarantine(): boolean {
+    const { governance, isolation } = this.#options.settings()
+    const rules = [...this.tools.file.entries, ...governance.patterns].map(({ fields }) => fields.isolated)
+    return [isolation, ...rules].some((rule) => typeof rule === 'object' && rule.returns !== undefined)
+  }
+
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
 
   /** What is wrong with a value by a schema, where it is or where that cannot be told. */

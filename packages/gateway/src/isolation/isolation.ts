@@ -1,3 +1,4 @@
+export { withoutQuotes } from './bounded-error.ts'
 export { INTENT, splitIntent } from './intent.ts'
 export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
 export { createProviderEngine } from './provider-engine.ts'
