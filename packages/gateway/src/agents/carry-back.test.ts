@@ -16,10 +16,14 @@ import { expect, it, onTestFinished } from 'vitest'
 import { carryBack } from './carry-back.ts'
 import { writeOverlay } from './write-overlay.ts'
 
-function opened(exceptions: readonly string[] = ['settings.json']) {
-  const root = mkdtempSync(join(tmpdir(), 'sallyport-carry-'))
+function scratch(disk: string): string {
+  const root = mkdtempSync(join(disk, 'sallyport-carry-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
-  const [user, folder] = [join(root, 'user'), join(root, 'run')]
+  return root
+}
+
+function opened(exceptions: readonly string[] = ['settings.json'], disk = tmpdir()) {
+  const [user, folder] = [join(scratch(tmpdir()), 'user'), join(scratch(disk), 'run')]
   mkdirSync(user)
   mkdirSync(folder)
   writeFileSync(join(user, 'auth.json'), 'old')
@@ -40,16 +44,19 @@ it('a login that the agent renewed by putting a new file in its place is the use
   expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
 })
 
-it('a file of another user stays that user’s, for whom root ran the agent', () => {
-  if (process.geteuid?.() !== 0) return
-  const { user, folder, home, overlay } = opened()
-  chownSync(join(user, 'auth.json'), 65_534, 65_534)
-  writeFileSync(join(home, 'auth.json.new'), 'renewed')
-  renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
-  expect(carryBack(overlay, folder)).toEqual([])
-  expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
-  expect(statSync(join(user, 'auth.json')).uid).toBe(65_534)
-})
+it.each([tmpdir(), '/dev/shm'])(
+  'a file of another user stays that user’s, for whom root ran the agent in %s',
+  (disk) => {
+    if (process.geteuid?.() !== 0) return
+    const { user, folder, home, overlay } = opened(undefined, disk)
+    chownSync(join(user, 'auth.json'), 65_534, 65_534)
+    writeFileSync(join(home, 'auth.json.new'), 'renewed')
+    renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
+    expect(carryBack(overlay, folder)).toEqual([])
+    expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
+    expect(statSync(join(user, 'auth.json')).uid).toBe(65_534)
+  },
+)
 
 it('what the agent made new is the user’s too, files and folders', () => {
   const { user, folder, home, overlay } = opened()

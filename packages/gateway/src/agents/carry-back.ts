@@ -27,7 +27,8 @@ function isMade({ path, except }: Mirror, name: string, folder: string): boolean
 function moved(from: string, to: string): boolean {
   try {
     const there = statSync(to, { throwIfNoEntry: false })
-    if (there && !keepsOwner(from, there)) return false
+    if (there && isProtected(there)) return false
+    if (there && isRoot) chownSync(from, there.uid, there.gid)
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
     renameSync(from, to)
     return true
@@ -36,19 +37,19 @@ function moved(from: string, to: string): boolean {
   }
 }
 
-/** Root's agent would write into the file of another user: what takes its place stays that user's. */
-function keepsOwner(from: string, there: Stats): boolean {
-  const isRoot = process.geteuid?.() === 0
-  if (findWriteProtection({ uid: isRoot ? 0 : there.uid, mode: there.mode }) !== undefined) return false
-  if (isRoot) chownSync(from, there.uid, there.gid)
-  return true
-}
+const isRoot = process.geteuid?.() === 0
+
+/** Root's agent would write into the file of another user; what takes its place stays that user's. */
+const isProtected = ({ uid, mode }: Stats): boolean =>
+  findWriteProtection({ uid: isRoot ? 0 : uid, mode }) !== undefined
 
 /** From another disk: beside the place first, so that nobody finds half of it. */
 function copied(from: string, to: string): boolean {
   const beside = join(dirname(to), `.${basename(to)}.sallyport-${process.pid}`)
   try {
     cpSync(from, beside, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+    const { uid, gid } = statSync(from)
+    if (isRoot) chownSync(beside, uid, gid)
     renameSync(beside, to)
     return true
   } catch {
