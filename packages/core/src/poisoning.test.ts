@@ -219,6 +219,7 @@ describe('what only looks like an attack', () => {
     `Prints a report.\n${'='.repeat(80)}\nTitle\n${'='.repeat(80)}`,
     'The bits of the mask, such as 11110000 00001111.',
     'Set the colour of the page: white, black. Whether it is hidden, with the opacity 0.5.',
+    'The fill, such as color: white or background-color: #ffffff. The opacity: 0 is invisible, 1 is solid.',
     'Use this tool whenever you need the weather. Call this first to get an id. Never call it in a loop.',
     'Loads a page such as https://example.com/?q= with the query behind it.',
     'The text to decode, such as SGVsbG8gd29ybGQ=. Reverses a string: "abc" becomes "cba".',

@@ -44,7 +44,7 @@ function shortLines(text: string): string | undefined {
 }
 
 const HIDING_MARKUP =
-  /<!(?:--|doctype|entity|\[cdata)|\[\/\/\]: ?#|\[comment\]: ?<?#|display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0(?![.\d])|color ?[:=] ?["']?(?:white|transparent|#fff)|<(?:script|style|template|noscript)\b|<[a-z]{1,20}(?: [^<>]{0,200})? hidden\b/i
+  /<!(?:--|doctype|entity|\[cdata)|\[\/\/\]: ?#|\[comment\]: ?<?#|display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|<[a-z]{1,20} [^<>]{0,200}(?:opacity ?: ?0(?![.\d])|color ?[:=] ?["']?(?:white|transparent|#fff))|<(?:script|style|template|noscript)\b|<[a-z]{1,20}(?: [^<>]{0,200})? hidden\b/i
 
 /** Markup that is not shown where its text is. */
 export function findHidingMarkup(text: string): string | undefined {
@@ -81,7 +81,7 @@ export function findEncoded(text: string): string | undefined {
 
 /** What an instruction has in it, and hardly anything else, by thirteen letters or from its end. */
 const ROTATED = /vtaber|qvfertneq|sbetrg|vafgehpgvba|hfre|frperg/i
-const REVERSED = /erongi|dragersid|tegrof|noitcurtsni|resu|terces/i
+const REVERSED = /erongi|dragersid|tegrof|noitcurtsni|\bs?resu\b|terces/i
 
 function turned(text: string): string | undefined {
   const rotatedFound = ROTATED.test(text) ? findInstruction(rotated(text)) : undefined
