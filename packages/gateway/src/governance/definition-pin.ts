@@ -29,6 +29,7 @@ const REVIEWED_PARTS: Readonly<Record<string, readonly string[]>> = {
 }
 
 const pins = new WeakMap<JsonObject, string>()
+const rests = new WeakMap<JsonObject, string>()
 
 /** The digest of a definition as its server gives it. */
 export function pinOf(tool: Pinnable): string {
@@ -48,10 +49,14 @@ export function reviewedText({ kind = 'tool', name, original }: Pinnable): strin
 
 /** The digest of what a definition says besides (`_meta`, `icons`, made-up members): it is not pinned, but clients get it. */
 export function restOf({ kind = 'tool', original, kept }: Pick<Pinnable, 'kind' | 'original' | 'kept'>): string {
-  if (kept !== undefined) return kept.rest
+  const known = kept?.rest ?? rests.get(original)
+  if (known !== undefined) return known
   const pinned = REVIEWED_PARTS[kind] ?? []
-  const rest = Object.entries(original).filter(([part, value]) => !pinned.includes(part) && typeof value !== 'number')
-  return rest.length === 0 ? '' : hash('sha256', canonicalJson(Object.fromEntries(rest) as JsonObject))
+  // A number, such as the size of a resource, says nothing to a model.
+  const others = Object.entries(original).filter(([part, value]) => !pinned.includes(part) && typeof value !== 'number')
+  const rest = others.length === 0 ? '' : hash('sha256', canonicalJson(Object.fromEntries(others) as JsonObject))
+  rests.set(original, rest)
+  return rest
 }
 
 /** What kept digests are of: a version that reviews something else has to make them anew. */
