@@ -14,7 +14,8 @@ export const TOO_DEEP = `this is nested more than ${MAX_DEPTH} levels deep.`
 
 /** A problem at so many UTF-16 units from the beginning. */
 export const problemAt = (text: string, offset: number, problem: string): ParsedText => ({
-  ...{ ok: false, problem },
+  ok: false,
+  problem,
   ...positionAt(text, offset),
 })
 

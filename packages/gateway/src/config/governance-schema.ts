@@ -118,6 +118,6 @@ const governanceParts = object('a mapping such as {enforce: true}', {
   escalation: optional(escalation),
 })
 
-export const governanceSchema = restricting(governanceParts, [...['defaults', 'riskTokens', 'patterns', 'escalation']])
+export const governanceSchema = restricting(governanceParts, ['defaults', 'riskTokens', 'patterns', 'escalation'])
 
 export type GovernanceSection = ValueOf<typeof governanceSchema>

@@ -108,9 +108,9 @@ function reportUnknown(located: Located, key: string, { parent, part, context }:
   // As in Compose files: a place for anchors, and for notes of other programs.
   if (parent.key === '' && /^x[-_]/.test(key)) return
   const { best, suggestion } = meantKey(key, part)
-  if (part.strict || (isRestricting(part, best, located.node) && !onMisspelt))
-    log.error(located, `this key is not known.${suggestion}`)
-  else if (isRestricting(part, best, located.node)) {
+  const restricts = isRestricting(part, best, located.node)
+  if (part.strict || (restricts && !onMisspelt)) log.error(located, `this key is not known.${suggestion}`)
+  else if (restricts) {
     log.warn(located, `this key is not known.${suggestion} The server is not started until it is corrected.`)
     onMisspelt?.(`the key ${quote(key)} of its entry is not known.${suggestion}`)
   } else log.warn(located, `this key is not known and is ignored.${suggestion}`)

@@ -40,7 +40,7 @@ export const RESTRICTING_SERVER_KEYS = [
 
 const INCLUDE = 'Did you mean "includeTools"?'
 const EXCLUDE = 'Did you mean "excludeTools"?'
-const OF_TOOLS = 'It is said of tools: write it in tools.yaml, or in governance.patterns.'
+const OF_TOOLS = 'It belongs to tools: write it in tools.yaml, or under governance.patterns.'
 
 /** What people write in a server's entry when they want one of these, or what stands in another file. */
 export const OTHER_RESTRICTING_WORDS = {

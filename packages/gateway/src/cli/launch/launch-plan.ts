@@ -113,7 +113,7 @@ interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
 }
 
 interface KnownNames extends Pick<OwnFiles, 'files'> {
-  /** Something that is no file of ours may bring a server of the usual name. */
+  /** Something besides these files may bring a server of our usual name. */
   readonly isTaken: boolean
 }
 
