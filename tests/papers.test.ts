@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ERRORS, type ErrorKind } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { EVENT_TYPES } from '../packages/gateway/src/serve/api/event-query.ts'
 import { PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
 import { filesBelow, ROOT, textOf } from './repository.ts'
 
@@ -34,6 +35,11 @@ describe('docs/errors.md', () => {
     expect(cells.slice(0, 5)).toEqual([`${http}`, `${rpc}`, `${exit}`, yes(retryable), yes(forModel)])
     expect(cells.slice(5)).toEqual([expect.stringMatching(/\S/), expect.stringMatching(/\S/)])
   })
+})
+
+it('docs/audit.md says when each event is recorded, and names no other', () => {
+  const named = rowsOf('docs/audit.md').flatMap(([cell = '']) => cell.match(/\b[A-Z]+(?:_[A-Z]+)+\b/g) ?? [])
+  expect(named.sort()).toEqual([...EVENT_TYPES].sort())
 })
 
 describe('the decision about runtime dependencies', () => {
