@@ -8,7 +8,7 @@ import { ClientApproval } from './client-approval.ts'
 const PRINCIPAL = { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' } as const
 
 /** What the form of a client shows of these arguments, and what counts of the answer that it gives. */
-async function ask(args: JsonObject, answer = 'once', tool = 'mcp__x__run') {
+async function ask(args: JsonObject, answer = 'once', { tool = 'mcp__x__run', reason = 'high risk' } = {}) {
   const questions: Question[] = []
   const answers: ApprovalAnswer[] = []
   const client = {
@@ -18,7 +18,7 @@ async function ask(args: JsonObject, answer = 'once', tool = 'mcp__x__run') {
       return { result: { action: 'accept', content: { answer } } }
     },
   } as unknown as Client
-  const approval = { id: 'a1', tool, server: 'x', risk: 'high', reason: 'high risk', arguments: args }
+  const approval = { id: 'a1', tool, server: 'x', risk: 'high', reason, arguments: args }
   const clients = new ClientApproval({
     approvals: {
       onChange: () => () => true,
@@ -76,10 +76,18 @@ describe('the form in which a client asks its user', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(900)}"rm -rf /"${'}'.repeat(900)}`)
     expect((await ask(deep)).choices).toEqual(['deny'])
   })
-  it('cannot be used to approve a call of a tool whose name fills it', async () => {
-    const name = `run?${' '.repeat(3_000)}`
-    expect(await ask({ command: 'rm -rf /' }, 'once', name)).toMatchObject({ choices: ['deny'], answers: [] })
-    const { message } = await ask({}, 'once', name)
+
+  it.each(['tool', 'reason'])('cannot be used to approve a call whose %s fills it', async (part) => {
+    const shown = { [part]: `run?${' '.repeat(3_000)}` }
+    expect(await ask({ command: 'rm -rf /' }, 'once', shown)).toMatchObject({ choices: ['deny'], answers: [] })
+    const { message } = await ask({}, 'once', shown)
     expect(message.length).toBeLessThan(1_500)
+  })
+
+  it('shows the reason in short lines, with nothing invisible in it', async () => {
+    const { message, choices } = await ask({}, 'once', { reason: `found: \u202e${'x '.repeat(150)}` })
+    expect(choices).toContain('once')
+    expect(message).toContain('found: \\u202e')
+    for (const line of String(message).split('\n')) expect(columnsOf(line)).toBeLessThanOrEqual(80)
   })
 })

@@ -107,10 +107,11 @@ function whyIn({ why }: JsonObject): Pick<ApprovalAnswer, 'why'> {
 
 function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: string | undefined): string {
   const asked = `of ${cutText(visibleText(tool), MAX_COLUMNS * MAX_LINES_ABOVE)} on server ${server}`
-  if (shown !== undefined) return `Approve a call ${asked}?\n\nRisk: ${risk}.\n${reason}\n\nArguments:\n${shown}`
+  const why = `Risk: ${risk}.\n${printableLines(reason).slice(0, MAX_LINES_ABOVE).join('\n')}`
+  if (shown !== undefined) return `Approve a call ${asked}?\n\n${why}\n\nArguments:\n${shown}`
   return [
-    `A call ${asked} waits for approval. Its arguments are too long for this form, so it cannot be approved here.`,
-    `Risk: ${risk}.\n${reason}`,
+    `A call ${asked} waits for approval. It is too long for this form, so it cannot be approved here.`,
+    why,
     `To see all of it: sallyport approvals show ${id}\nTo approve it: sallyport approvals approve ${id}`,
   ].join('\n\n')
 }
@@ -120,12 +121,14 @@ function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: s
  * written above them.
  */
 function showArguments({ arguments: args, tool, reason }: PendingApproval): string | undefined {
-  const lines = visibleLines(printForPerson(args)).flatMap(splitLine)
-  const above = [visibleText(tool), ...visibleLines(reason)].flatMap(splitLine)
-  return lines.length > MAX_LINES || above.length > MAX_LINES_ABOVE ? undefined : lines.join('\n')
+  const lines = printableLines(printForPerson(args))
+  const above = splitLine(visibleText(tool)).length + printableLines(reason).length
+  return lines.length > MAX_LINES || above > MAX_LINES_ABOVE ? undefined : lines.join('\n')
 }
 
-const visibleLines = (text: string): readonly string[] => text.split('\n').map((line) => visibleText(line))
+/** With every invisible character written out, and none wider than a form. */
+const printableLines = (text: string): readonly string[] =>
+  text.split('\n').flatMap((line) => splitLine(visibleText(line)))
 
 function splitLine(line: string): readonly string[] {
   const parts = ['']
