@@ -66,11 +66,11 @@ export function readMessage(message: unknown): Incoming {
   if (typeof method !== 'string')
     return 'result' in message || 'error' in message
       ? { kind: 'response', id: answerable, result: isDeeper(message.result, MAX_DEPTH) ? undefined : message.result }
-      : bad(answerable, 'The method is missing; expected a text.')
+      : bad(answerable, 'The method is missing or not a string.')
   if ('result' in message || 'error' in message)
-    return bad(answerable, 'A message with a method has neither a result nor an error.')
-  if (id !== undefined && answerable === null) return bad(null, 'The id is neither a text nor a number.')
-  if (!isJsonObject(params)) return bad(answerable, 'The params are no object.')
+    return bad(answerable, 'A message with a method must have neither a result nor an error.')
+  if (id !== undefined && answerable === null) return bad(null, 'The id is neither a string nor a number.')
+  if (!isJsonObject(params)) return bad(answerable, 'The params are not an object.')
   // Whatever walks through them later, ours or an author's, would exhaust the stack.
   if (isDeeper(params, MAX_DEPTH)) return bad(answerable, `The params are nested deeper than ${MAX_DEPTH} levels.`)
   return answerable === null

@@ -51,9 +51,9 @@ function classify(message: JsonObject): Incoming | Misread {
   }
   if (method === undefined) return classifyResponse(message)
   if (typeof method !== 'string' || method.length > MAX_METHOD_LENGTH)
-    return misread('INVALID_REQUEST', 'The member "method" must be a short text.', id)
+    return misread('INVALID_REQUEST', `"method" must be a string of at most ${MAX_METHOD_LENGTH} characters.`, id)
   if (message.result !== undefined || message.error !== undefined)
-    return misread('INVALID_REQUEST', 'A message with a method has neither a result nor an error.', id)
+    return misread('INVALID_REQUEST', 'A message with a method must have neither a result nor an error.', id)
   if (!isJsonObject(params)) return misread('INVALID_PARAMS', 'The member "params" must be an object.', id)
   if (params._meta !== undefined && !isJsonObject(params._meta))
     return misread('INVALID_PARAMS', 'The member "_meta" must be an object.', id)

@@ -173,7 +173,7 @@ export class Methods {
 
   #named(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
     const name = request.params.name
-    if (typeof name !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "name" must be a text.')
+    if (typeof name !== 'string') throw new SallyportError('INVALID_PARAMS', '"name" must be a string.')
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
@@ -196,7 +196,7 @@ export class Methods {
 
   #task(request: ClientRequest): Reply | Promise<Reply> {
     const { taskId } = request.params
-    if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "taskId" must be a text.')
+    if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', '"taskId" must be a string.')
     return this.#calls.runForTask(request, taskId) ?? taskRefusal(request, taskId)
   }
 
@@ -213,7 +213,7 @@ export class Methods {
   }
 
   async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {
-    if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', 'The member "uri" must be a text.')
+    if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', '"uri" must be a string.')
     const offer = await this.#find((snapshot) => snapshot.resource(uri))
     if (offer) return offer
     const message = `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`

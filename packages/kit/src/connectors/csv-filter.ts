@@ -18,15 +18,15 @@ const COMPARISONS: Readonly<Record<CsvCondition['operator'], (order: number) => 
   contains: () => false,
 }
 
-const MOST_CONDITIONS = 100
+const MAX_CONDITIONS = 100
 
 /** Whether a record fulfils all conditions. Two numbers are compared as numbers, anything else as text. */
 export function compileFilter(
   conditions: readonly CsvCondition[],
   columns: readonly string[],
 ): (fields: readonly string[]) => boolean {
-  if (conditions.length > MOST_CONDITIONS)
-    throw refusal(`There are ${conditions.length} conditions; at most ${MOST_CONDITIONS} are taken.`)
+  if (conditions.length > MAX_CONDITIONS)
+    throw refusal(`There are ${conditions.length} conditions; at most ${MAX_CONDITIONS} are taken.`)
   const tests = conditions.map((condition) => compileCondition(condition, columns))
   return (fields) => tests.every((test) => test(fields))
 }

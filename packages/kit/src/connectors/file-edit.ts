@@ -9,7 +9,7 @@ export interface TextEdit {
 }
 
 /** A text of this length cannot be written anyway, and a longer one cannot even be put together. */
-const LONGEST = 256 * 1024 * 1024
+const MAX_LENGTH = 256 * 1024 * 1024
 
 /** A text that is there twice names no place: the caller gives more of what is around it. */
 export function applyEdit(text: string, { find, replace, occurrences = 'one' }: TextEdit): string {
@@ -20,7 +20,8 @@ export function applyEdit(text: string, { find, replace, occurrences = 'one' }: 
   if (count > 1 && occurrences === 'one')
     throw refusal(`The text to find is in the file ${count} times. Give more of what is around it, or replace all.`)
   const length = text.length + count * (replace.length - find.length)
-  if (length > LONGEST) throw refusal(`The file would have ${length} characters; at most ${LONGEST} are possible.`)
+  if (length > MAX_LENGTH)
+    throw refusal(`The file would have ${length} characters; at most ${MAX_LENGTH} are possible.`)
   const parts = places.map((place, index) =>
     text.slice(index === 0 ? 0 : (places[index - 1] ?? 0) + find.length, place),
   )

@@ -97,7 +97,7 @@ export class HttpEndpoint {
 
   #openSession({ identity }: Visit, { params }: Incoming<'request'>): LegacySession {
     if (typeof params.protocolVersion !== 'string')
-      throw new SallyportError('INVALID_PARAMS', 'params.protocolVersion is missing; expected a text.')
+      throw new SallyportError('INVALID_PARAMS', 'params.protocolVersion is missing or not a string.')
     return this.#sessions.open(identity)
   }
 

@@ -128,7 +128,7 @@ export class ServerConnection implements Connection {
 
   #initialize({ id, params }: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     if (typeof params.protocolVersion !== 'string')
-      return refuse(INVALID_PARAMS, 'params.protocolVersion is missing; expected a text.')
+      return refuse(INVALID_PARAMS, 'params.protocolVersion is missing or not a string.')
     this.#capabilities = isJsonObject(params.capabilities) ? params.capabilities : {}
     this.#subscriptions.openLegacy()
     const protocolVersion = agreeLegacyVersion(params.protocolVersion)

@@ -2,11 +2,11 @@ import { isJsonList, isJsonObject, type Json, type JsonObject } from '@sallyport
 import { resolveReference } from './document.ts'
 
 /** As deep and as large as an inlined schema gets; what is beyond is left out, and says so. */
-const DEEPEST = 8
-const MOST_PARTS = 3_000
+const MAX_DEPTH = 8
+const MAX_PARTS = 3_000
 const LEFT_OUT: JsonObject = { description: 'Left out: the description of the API is too large here.' }
 
-const LONGEST_PATTERN = 200
+const MAX_PATTERN_LENGTH = 200
 
 /** Keywords that hold a schema, several by name, or several in a row. All others hold data. */
 const ONE = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'])
@@ -21,13 +21,13 @@ const EXACT = new Set(['not', 'if', 'oneOf', 'contains'])
 
 /** A schema with its references put in place, however they run in circles or multiply. Whatever is cut, it stays valid. */
 export function inlineSchema(document: JsonObject, schema: Json | undefined): JsonObject {
-  let parts = MOST_PARTS
+  let parts = MAX_PARTS
   let cuts = 0
   const inline = (value: Json | undefined, depth: number): Json => {
     if (typeof value === 'boolean') return value
     const meant = resolveReference(document, value)
     if (meant === undefined) return {}
-    if (--parts < 0 || depth > DEEPEST) {
+    if (--parts < 0 || depth > MAX_DEPTH) {
       cuts++
       return LEFT_OUT
     }
@@ -63,7 +63,7 @@ function withoutPatterns(schema: JsonObject): JsonObject {
   const { pattern, patternProperties, additionalProperties, ...rest } = schema
   if (pattern === undefined && patternProperties === undefined) return schema
   const { description } = schema
-  const told = typeof pattern === 'string' ? [`Pattern: ${pattern.slice(0, LONGEST_PATTERN)}`] : []
+  const told = typeof pattern === 'string' ? [`Pattern: ${pattern.slice(0, MAX_PATTERN_LENGTH)}`] : []
   const words = [...(typeof description === 'string' ? [description] : []), ...told]
   return {
     ...rest,
