@@ -18,7 +18,7 @@ export const GOVERNANCE_PROMISES = {
     state: 'built',
   },
   'GOV-5': {
-    text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant',
+    text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant, and closes the entry if that one restricts',
     state: 'partial',
     missing: 'sensitivity and sensitive_paths are read and not enforced yet',
   },
