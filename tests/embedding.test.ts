@@ -266,6 +266,16 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     expect(await gateway.executeTool('deaf_read', {})).toMatchObject({ error: { code: 'TOOL_UNKNOWN' } })
   })
 
+  it('says nothing of why where results are quarantined', async () => {
+    const dead = { command: 'node', args: ['-e', 'console.error("no key"), process.exit(3)'], isolated: true }
+    const config = { mcp_servers: { dead }, isolation: { returns: { type: 'object' } } }
+    const gateway = await createGateway({ config, state: join(folder(), 'state'), onWarning: () => undefined })
+    undo.push(() => gateway.close())
+    const answer = await gateway.executeTool('dead/read', {})
+    expect(answer).toMatchObject({ error: { code: expect.stringMatching(/^UPSTREAM_/) } })
+    expect(JSON.stringify(answer)).not.toContain('no key')
+  })
+
   it('reaches the server when the caller aborts', async () => {
     const { gateway, heard } = await open()
     const stop = new AbortController()

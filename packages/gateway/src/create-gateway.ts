@@ -283,10 +283,9 @@ export class EmbeddedGateway {
   }
 
   #look(tool: string): Offer | SallyportError {
-    const { catalog, fleet } = this.#gateway
-    const { snapshot } = catalog
+    const { snapshot } = this.#gateway.catalog
     try {
-      const absence = snapshot.toolNames.find(tool).length === 0 ? fleet.absenceBehind(tool) : undefined
+      const absence = snapshot.toolNames.find(tool).length === 0 ? this.#gateway.absenceBehind(tool) : undefined
       if (absence) return absence.refusal
       return (
         snapshot.toolOf(snapshot.toolNames.findOne(tool)) ??

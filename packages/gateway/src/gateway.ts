@@ -9,6 +9,7 @@ import { createDeciding, type Deciding } from './deciding.ts'
 import { fixedAtStart } from './fixed-settings.ts'
 import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { Governing } from './governing.ts'
+import { withoutQuotes } from './isolation/isolation.ts'
 import { CallGauge, type Listings, type Pipeline } from './pipeline/pipeline.ts'
 import { ChangeHub, createIds, type HttpMcp, type LegacySessions, type Methods, type Readiness } from './serve/serve.ts'
 import { createServing, type Serving } from './serving.ts'
@@ -23,6 +24,7 @@ import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { traceOf } from './trace-of.ts'
 import {
+  type Absence,
   builtInConfig,
   type ConversationNotice,
   Fleet,
@@ -118,6 +120,14 @@ export class Gateway {
     if (notice === 'over') this.governing.roots.forget(conversation)
   }
 
+  /** Why a tool is missing whose server has not come up, for whoever calls it. */
+  readonly absenceBehind = (tool: string): Absence | undefined => {
+    const absence = this.fleet.absenceBehind(tool)
+    // The reason may quote the server, and nobody knows yet which of its tools are quarantined.
+    if (absence === undefined || !this.governing.hasQuarantine) return absence
+    return { ...absence, refusal: withoutQuotes(absence.refusal) }
+  }
+
   /** `places`: where rules stand. What clients see is the same. */
   #rulesChanged(what: 'lists' | 'places'): void {
     this.listings.forget()
@@ -159,11 +169,10 @@ export class Gateway {
   }
 
   #createServing(): Serving {
-    const { catalog, listings, pipeline, fleet, hub, ids, onConversation } = this
+    const { catalog, listings, pipeline, fleet, hub, ids, onConversation, absenceBehind } = this
     return createServing({
-      ...{ catalog, listings, pipeline, fleet, hub, ids, onConversation },
+      ...{ catalog, listings, pipeline, fleet, hub, ids, onConversation, absenceBehind },
       settings: () => this.#settings,
-      hasQuarantine: () => this.governing.hasQuarantine,
       onBug: (error, where) => this.#broke(error, where),
     })
   }

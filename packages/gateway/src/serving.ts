@@ -1,10 +1,9 @@
 import { BodyBudget } from '@sallyport/kit/http-intake'
 import type { Catalog } from './catalog/catalog.ts'
 import type { Settings } from './config/config.ts'
-import { withoutQuotes } from './isolation/isolation.ts'
 import type { Listings, Pipeline } from './pipeline/pipeline.ts'
 import { type ChangeHub, HttpMcp, type Ids, LegacySessions, Methods } from './serve/serve.ts'
-import type { ConversationNotice, Fleet } from './upstream/upstream.ts'
+import type { Absence, ConversationNotice, Fleet } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
 export interface ServingOptions {
@@ -15,8 +14,7 @@ export interface ServingOptions {
   readonly hub: ChangeHub
   readonly ids: Ids
   readonly settings: () => Settings
-  /** Whether results of some tool are quarantined. */
-  readonly hasQuarantine: () => boolean
+  readonly absenceBehind: (tool: string) => Absence | undefined
   readonly onBug: (error: unknown, where: string) => string
   readonly onConversation: (conversation: string, notice: ConversationNotice) => void
 }
@@ -33,7 +31,7 @@ export interface Serving {
 }
 
 /** Composes what answers clients. */
-export function createServing({ settings, fleet, onConversation, hasQuarantine, ...parts }: ServingOptions): Serving {
+export function createServing({ settings, fleet, onConversation, ...parts }: ServingOptions): Serving {
   const { hub } = parts
   const most = (): number => settings().gateway.maxSessions
   const methods = new Methods({
@@ -41,11 +39,6 @@ export function createServing({ settings, fleet, onConversation, hasQuarantine, 
     version: VERSION,
     maxListeners: most,
     untilKnown: () => fleet.untilKnown(settings().gateway.startupWait),
-    absenceBehind: (tool) => {
-      const absence = fleet.absenceBehind(tool)
-      // The reason may quote the server, and nobody knows yet which of its tools are quarantined.
-      return absence && hasQuarantine() ? { ...absence, refusal: withoutQuotes(absence.refusal) } : absence
-    },
   })
   const now = (): number => performance.now()
   const onEnd = (conversation: string): void => onConversation(conversation, 'over')
