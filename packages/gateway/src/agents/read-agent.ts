@@ -26,8 +26,8 @@ async function foreignWriters(path: string): Promise<readonly string[]> {
   if (!isTheirs && !isOpen) return []
   return [
     isTheirs
-      ? 'It belongs to another user, who can let it start any program.'
-      : 'Other users may write to it, and so let it start any program: chmod go-w.',
+      ? 'It belongs to another user, who can start programs as you through it.'
+      : 'Other users may write to it, and so start programs as you. To prevent that: chmod go-w.',
   ]
 }
 
