@@ -63,11 +63,14 @@ describe('the folders from which a server may read relative paths', () => {
 
   it('are found once the server has created one with a space or a comma in its name', () => {
     const folder = join(root, 'Later, perhaps')
-    const environment = (): undefined => undefined
-    const find = createBaseFinder({ args: [`--root=${folder}`], env: {}, cwd: root, userHome: root, environment })
-    expect(find()).not.toContain(folder)
+    const start = { cwd: root, userHome: root, environment: (): undefined => undefined }
+    const finders = [
+      createBaseFinder({ ...start, args: [`--root=${folder}`], env: {} }),
+      createBaseFinder({ ...start, args: [], env: { VAULT: folder } }),
+    ]
+    for (const find of finders) expect(find()).not.toContain(folder)
     mkdirSync(folder)
-    expect(find()).toContain(folder)
+    for (const find of finders) expect(find()).toContain(folder)
   })
 
   it.each(['file://', 'FILE://localhost', '--root=file://'])('are found in URIs: %s', (scheme) => {

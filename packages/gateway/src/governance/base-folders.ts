@@ -16,6 +16,8 @@ interface Candidate {
   readonly path: string
   /** It is written as a path. Any other word is a folder only if there is one of that name. */
   readonly isWrittenAsPath: boolean
+  /** It may as well be several paths, or a command: it counts once there is a folder of that name. */
+  readonly mustExist?: boolean
 }
 
 const FILE_SCHEME = /file:\/\/(?:localhost)?(?=\/)/gi
@@ -64,7 +66,7 @@ function readWord(word: string, start: ServerStart): readonly Candidate[] {
   const later = wholes.filter((whole) => whole !== '' && !parts.includes(whole))
   return [
     ...parts.map((part) => candidate(part, start)),
-    ...later.map((whole) => ({ path: toPath(whole, start), isWrittenAsPath: false })),
+    ...later.map((whole) => ({ ...candidate(whole, start), mustExist: true })),
   ]
 }
 
@@ -92,9 +94,9 @@ function toPath(text: string, { cwd, userHome }: ServerStart): string {
   return /^~(?:\/|$)/.test(text) ? join(userHome, text.slice(1)) : resolve(cwd, text)
 }
 
-function mayBeFolder({ path, isWrittenAsPath }: Candidate): boolean {
+function mayBeFolder({ path, isWrittenAsPath, mustExist = false }: Candidate): boolean {
   const kind = kindOf(path)
-  return kind === 'folder' || (isWrittenAsPath && kind !== 'file')
+  return kind === 'folder' || (isWrittenAsPath && !mustExist && kind !== 'file')
 }
 
 function kindOf(path: string): 'folder' | 'file' | 'missing' | 'unreadable' {
