@@ -35,6 +35,22 @@ export function applicationData(place: AgentPlace): string {
   return xdgConfig(place)
 }
 
+interface SystemNames {
+  readonly name: string
+  /** On macOS. */
+  readonly title: string
+  /** Each may name a file in another folder. */
+  readonly variables: readonly string[]
+}
+
+/** Where an administrator's settings for an agent may be. */
+export function systemFolders(place: AgentPlace, { name, title, variables }: SystemNames): readonly string[] {
+  const { dirname } = place.platform === 'win32' ? win32 : posix
+  const named = variables.flatMap((variable) => namedPath(place, variable) ?? []).map((path) => dirname(path))
+  if (place.platform === 'darwin') return [`/Library/Application Support/${title}`, ...named]
+  return [place.platform === 'win32' ? `C:\\ProgramData\\${name}` : `/etc/${name}`, ...named]
+}
+
 export const userFile = (path: string): NativeFile => ({ path, scope: 'user' })
 
 export const projectFile = (place: AgentPlace, ...parts: readonly string[]): NativeFile => ({

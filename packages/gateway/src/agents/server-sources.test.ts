@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { promise } from '../../../../tests/promises.ts'
 import type { AgentPlace } from './agent-adapter.ts'
+import { systemFolders } from './agent-folders.ts'
 import { overlayOf } from './overlays.ts'
 import { ADAPTERS, findAdapter } from './registry.ts'
 import { filesWithServers, findOtherServers, projectFolders, type SourceSearch } from './server-sources.ts'
@@ -159,3 +160,16 @@ describe(`${promise('AG-16')} where a server of the name of ours would be taken 
     expect(await isTaken()).toBe(true)
   })
 })
+
+it.each([
+  ['linux', '/x', '/etc/qwen-code', '/x/etc'],
+  ['darwin', '/x', '/Library/Application Support/QwenCode', '/x/etc'],
+  ['win32', 'C:\\x', 'C:\\ProgramData\\qwen-code', 'C:\\x\\etc'],
+] as const)(
+  'settings of the system are looked for where %s has them, and where a variable says',
+  (platform, cwd, own, named) => {
+    const place: AgentPlace = { environment: { SETTINGS: 'etc/a.json' }, platform, home: cwd, cwd }
+    const names = { name: 'qwen-code', title: 'QwenCode', variables: ['SETTINGS', 'UNSET'] }
+    expect(systemFolders(place, names)).toEqual([own, named])
+  },
+)

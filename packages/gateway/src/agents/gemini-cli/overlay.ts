@@ -1,5 +1,5 @@
-import { dirname, join } from 'node:path'
-import { namedFolder, namedPath } from '../agent-folders.ts'
+import { join } from 'node:path'
+import { namedFolder, systemFolders } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest } from '../agent-overlay.ts'
 import { allowedNames, byName, createOverlay, folderFrom, namesOf, objectIn, settingsWith } from '../overlay-parts.ts'
 import { drivenBy, linkedExtensions, mayStandIn, type SourceSearch } from '../server-sources.ts'
@@ -8,6 +8,11 @@ const FILE = 'settings.json'
 const SHARED = '.gemini'
 /** In the folder of an extension that is only linked. */
 const LINK = '.gemini-extension-install.json'
+const SYSTEM = {
+  name: 'gemini-cli',
+  title: 'GeminiCli',
+  variables: ['GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_SYSTEM_DEFAULTS_PATH'],
+}
 const ONLY_OUR_NAME = '`--allowed-mcp-server-names`, and a name for ours that none of them has'
 const COMMANDS = new Set(['mcp', 'extensions', 'extension', 'skills', 'skill', 'hooks', 'hook', 'gemma'])
 
@@ -56,14 +61,7 @@ async function mayNameServer(name: string, { place, folders, native }: SourceSea
   const searched = await Promise.all([
     ...[...homes.map((home) => join(home, SHARED, 'agents')), ...extensions].map((folder) => mayStandIn(folder, wish)),
     ...linked.flat().map((folder) => mayStandIn(folder, { ...wish, depth: 1 })),
-    ...systemFolders(place).map((folder) => mayStandIn(folder, { ...wish, depth: 0 })),
+    ...systemFolders(place, SYSTEM).map((folder) => mayStandIn(folder, { ...wish, depth: 0 })),
   ])
   return searched.includes(true)
 }
-
-const systemFolders = (place: SourceSearch['place']): readonly string[] => [
-  '/etc/gemini-cli',
-  ...['GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_SYSTEM_DEFAULTS_PATH']
-    .map((variable) => namedPath(place, variable))
-    .flatMap((path) => (path === undefined ? [] : [dirname(path)])),
-]

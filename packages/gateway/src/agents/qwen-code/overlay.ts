@@ -1,5 +1,5 @@
-import { dirname, join } from 'node:path'
-import { namedFolder, namedPath } from '../agent-folders.ts'
+import { join } from 'node:path'
+import { namedFolder, systemFolders } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, START_PATIENCE_S } from '../agent-overlay.ts'
 import { allowedNames, byName, createOverlay } from '../overlay-parts.ts'
 import { drivenBy, filesWithServers, linkedExtensions, type SourceSearch } from '../server-sources.ts'
@@ -9,6 +9,11 @@ const FILE = 'mcp.json'
 const LINK = '.qwen-extension-install.json'
 /** They start no servers, and do not know our flags. */
 const HARMLESS = new Set(['auth', 'extensions', 'hooks', 'mcp', 'sessions', 'update'])
+const SYSTEM = {
+  name: 'qwen-code',
+  title: 'QwenCode',
+  variables: ['QWEN_CODE_SYSTEM_SETTINGS_PATH', 'QWEN_CODE_SYSTEM_DEFAULTS_PATH'],
+}
 const ONLY_OUR_NAME = '`--allowed-mcp-server-names`'
 
 /** `--mcp-config` adds to the user's servers, and the names that are allowed take them away again. */
@@ -70,11 +75,7 @@ async function agentsWithServers({ place, folders }: SourceSearch): Promise<read
 /** The server that it starts has no name that could be allowed or not. Older files have the key at their top. */
 async function settingsWithCommand({ place, native }: SourceSearch): Promise<readonly string[]> {
   const named = native.filter(({ config }) => /"(mcpS|s)erverCommand"/.test(JSON.stringify(config.document)))
-  const system = ['QWEN_CODE_SYSTEM_SETTINGS_PATH', 'QWEN_CODE_SYSTEM_DEFAULTS_PATH'].flatMap(
-    (variable) => namedPath(place, variable) ?? [],
-  )
-  const folders = ['/etc/qwen-code', ...system.map((path) => dirname(path))]
   const wish = { key: 'erverCommand', files: /\.json$/ }
-  const found = await Promise.all(folders.map((folder) => filesWithServers(folder, wish)))
+  const found = await Promise.all(systemFolders(place, SYSTEM).map((folder) => filesWithServers(folder, wish)))
   return [...named.map(({ file }) => file.path), ...found.flat()]
 }
