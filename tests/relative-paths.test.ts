@@ -40,6 +40,13 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     for (const path of ['data/secret/keys.txt', 'more/secret/b.txt', 'data/keys.txt']) file(path, SECRET)
     symlinkSync(at('data/secret'), at('data/open/innocent'))
     symlinkSync(at('data'), at('link'))
+    // This server takes a name that reads the same where there is none as it is written.
+    symlinkSync('../secret', at('data/open', 'lié'.normalize('NFD')))
+    symlinkSync('../secret', at('data/open', 'ﬁé'.normalize('NFC')))
+    symlinkSync('../secret', at('data/open', `${'é'.normalize('NFD')}${'é'.normalize('NFC')}`))
+    symlinkSync('../secret', at('data/open', '\u212aeys'))
+    mkdirSync(at('data/open', 'dé'.normalize('NFD')))
+    symlinkSync('../../secret', at('data/open', 'dé'.normalize('NFD'), 'plain'))
     const data = npmServer('filesystem', at('data'))
     const free = { requires_approval: false }
     bench = await openGoverned({
@@ -88,6 +95,14 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     ' secret/keys.txt',
     'secret',
     '/secret/keys.txt',
+    `open/${'lié'.normalize('NFC')}/keys.txt`,
+    `/open/${'lié'.normalize('NFC')}/keys.txt`,
+    `open/${'ﬁé'.normalize('NFD')}/keys.txt`,
+    `open/${'éé'.normalize('NFC')}/keys.txt`,
+    `open/${'éé'.normalize('NFD')}/keys.txt`,
+    `open/${'dé'.normalize('NFC')}/plain/keys.txt`,
+    'open/Keys/keys.txt',
+    '"secret/keys.txt"',
   ])('is refused if it leads to a forbidden one: %s', async (path) => {
     expect(await read('plain', path)).toBe('ARGUMENTS_FORBIDDEN')
   })
@@ -123,6 +138,8 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     expect(await read('inside', 'keys.txt')).toBe('ARGUMENTS_FORBIDDEN')
     expect(await read('inside', 'a.txt')).toBe('ok')
     expect(await read('inside', 'open/a.txt')).toBe('ok')
+    for (const name of ['lié', 'éé', 'dé/plain'])
+      expect(await read('inside', `open/${name.normalize('NFC')}/keys.txt`)).toBe('ARGUMENTS_FORBIDDEN')
     const { message } = await client.request('tools/call', { name: 'uncle_read_text_file', arguments: { path: 'a' } })
     expect(JSON.stringify(message)).toContain(
       'is not in allowed_paths from every folder that the server may read it from; use an absolute path',

@@ -27,6 +27,9 @@ const LINKS = [
   ['data/secret', 'data/open/innocent'],
   ['data/secret/open', 'more/deep'],
   ['more', 'data/up'],
+  // Where there is no name as it is written, the server takes one that reads the same.
+  ['data/secret', 'data/open/lié'.normalize('NFD')],
+  ['data/secret/open', 'more/éd'.normalize('NFC')],
 ] as const
 const FOLDERS = [
   'data',
@@ -155,6 +158,9 @@ const SPELLINGS: readonly ((path: string) => string)[] = [
   (path) => path.replaceAll('/', '//'),
   (path) => path.replaceAll('.', '%2e'),
   (path) => `${path} `,
+  (path) => `${path}"`,
+  (path) => path.normalize('NFC'),
+  (path) => path.normalize('NFD'),
 ]
 
 function plant(root: string): void {

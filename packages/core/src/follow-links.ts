@@ -1,5 +1,5 @@
 import { joinPath, pathSegments } from './path-text.ts'
-import type { LinkLook } from './path-world.ts'
+import type { LinkLook, PathWorld } from './path-world.ts'
 
 /** As many as Linux follows. */
 const MAX_LINKS = 40
@@ -35,6 +35,29 @@ export function followLinks(path: string, lookAt: (path: string) => LinkLook): s
     pending.push(...[...pathSegments(look.target)].reverse())
   }
   return joinPath(done)
+}
+
+/** What may be the same as another text of Unicode: `é` in one or two characters, and the Kelvin sign, which is a `K`. */
+const MAY_DIFFER = /[K;`\u{80}-\u{10ffff}]/u
+
+/**
+ * The same look for a server that is content with a name that reads the same where there is none as it is written, as the
+ * official filesystem server is. Such a name is told as if a link led to it.
+ */
+export function lookAlike(lookAt: (path: string) => LinkLook, namesIn: PathWorld['namesIn']): typeof lookAt {
+  return (path) => {
+    const look = lookAt(path)
+    const start = path.lastIndexOf('/')
+    const name = path.slice(start + 1)
+    if (look !== 'missing' || !MAY_DIFFER.test(name)) return look
+    const wanted = name.normalize('NFC')
+    const [target, ...others] = namesIn(path.slice(0, start) || '/').filter(
+      (other) => other.normalize('NFC') === wanted,
+    )
+    if (target === undefined) return 'missing'
+    // Which of several it takes cannot be told.
+    return others.length === 0 ? { target } : 'unreadable'
+  }
 }
 
 /** The same look, which asks only once for each path: what is judged together is judged by one state of the disk. */

@@ -1,4 +1,4 @@
-import { followLinks } from './follow-links.ts'
+import { followLinks, lookAlike, rememberLooks } from './follow-links.ts'
 import type { FoundPath } from './found-path.ts'
 import { type CallBases, findBases, readPathValue } from './path-readings.ts'
 import { climbs, normalPath, pathSegments } from './path-text.ts'
@@ -25,6 +25,15 @@ export interface JoinedPaths {
 export interface Surroundings extends CallBases {
   readonly world: PathWorld
   readonly lookAt: Look
+  /** How servers look at names: as they are written, and as they read. None where there is nothing to look at. */
+  readonly looks: readonly NonNullable<Look>[]
+}
+
+/** Within these, what is judged together is judged by one state of the disk. */
+export function surroundCall(world: PathWorld, { roots }: CallBases): Surroundings {
+  if (world.lookAt === undefined) return { world, roots, lookAt: undefined, looks: [] }
+  const lookAt = rememberLooks(world.lookAt)
+  return { world, roots, lookAt, looks: [lookAt, rememberLooks(lookAlike(lookAt, world.namesIn))] }
 }
 
 /**
@@ -33,7 +42,7 @@ export interface Surroundings extends CallBases {
  */
 export function locatePath(path: FoundPath, surroundings: Surroundings): Located | { readonly problem: string } {
   if ('problem' in path) return path
-  const { world, lookAt } = surroundings
+  const { world, lookAt, looks } = surroundings
   const readings = readPathValue(path.value, world, surroundings)
   if ('problem' in readings) return readings
   const written = new Set<string>()
@@ -41,8 +50,8 @@ export function locatePath(path: FoundPath, surroundings: Surroundings): Located
   for (const raw of readings.paths) {
     const normal = normalPath(raw)
     written.add(normal)
-    for (const way of [raw, normal]) {
-      const end = lookAt === undefined ? normal : followLinks(way, lookAt)
+    if (lookAt === undefined) real.add(normal)
+    for (const end of endsOf([raw, normal], looks)) {
       if (end === undefined) return { problem: 'a link on its way leads in a circle or cannot be looked at' }
       real.add(end)
     }
@@ -52,18 +61,21 @@ export function locatePath(path: FoundPath, surroundings: Surroundings): Located
   return { written: [...written], real: [...real], isRelative: absolute.length === 0, joined, lookAt }
 }
 
+const endsOf = (ways: readonly string[], looks: Surroundings['looks']): readonly (string | undefined)[] =>
+  ways.flatMap((way) => looks.map((look) => followLinks(way, look)))
+
 /**
  * `/keys` is the `keys` in each folder that the server may start from, as it is written and where it leads. A folder in
  * which nothing has the first of its names is left out: else hardly any path would be free of some pattern.
  */
 function joinToBases(absolute: readonly string[], surroundings: Surroundings): readonly JoinedPaths[] {
-  const { world, lookAt } = surroundings
-  if (lookAt === undefined || absolute.length === 0) return []
+  const { world, looks } = surroundings
+  if (looks.length === 0 || absolute.length === 0) return []
   const bases = findBases(world, surroundings)
   if ('problem' in bases) return []
   const mayExist = (base: string, text: string): boolean => {
     const [first] = pathSegments(text)
-    return first !== undefined && (climbs(text) || lookAt(`${base}/${first}`) !== 'missing')
+    return first !== undefined && (climbs(text) || looks.some((look) => look(`${base}/${first}`) !== 'missing'))
   }
   return bases.paths.flatMap((base) =>
     absolute
@@ -71,7 +83,7 @@ function joinToBases(absolute: readonly string[], surroundings: Surroundings): r
       .map((text) => {
         const raw = base + text
         const normal = normalPath(raw)
-        return { base, paths: [normal, ...[raw, normal].map((way) => followLinks(way, lookAt) ?? normal)] }
+        return { base, paths: [normal, ...endsOf([raw, normal], looks).map((end) => end ?? normal)] }
       }),
   )
 }

@@ -35,14 +35,16 @@ const FILE_URI = /^\s*file:/i
 const WRAPPED_FILE_URI = /^\s*(?:[a-z][a-z0-9+.-]*:)+file:/i
 const WEB_URL = /^https?:\/\//i
 const DRIVE = /^[a-z]:/i
+/** Around a value, where a model wrote a word of a shell. */
+const QUOTES = /^["']|["']$/g
 const UNC = /^(?:\\[\\/]|\/\\)/
 
 /** Whether a value says by itself that it is a path, wherever it stands. */
 export const isFileUri = (value: string): boolean => FILE_URI.test(value) || WRAPPED_FILE_URI.test(value)
 
 /**
- * Servers differ in what they make of a value: some decode `%2e`, some trim, some take a backslash for a slash, some expand
- * `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path. A
+ * Servers differ in what they make of a value: some decode `%2e`, some trim, some take off quotes, some take a backslash
+ * for a slash, some expand `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path. A
  * relative one is read from every folder that the server may start from.
  */
 export function readPathValue(value: string, world: PathWorld, callBases: CallBases): PathReadings {
@@ -108,7 +110,7 @@ function respell(text: string, world: PathWorld): Respelled {
   const decoded = decodePercent(text)
   // Overlong dots are among them.
   if (decoded === undefined) return { problem: 'its percent-encoding is no UTF-8' }
-  const texts = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC')]
+  const texts = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC'), text.replaceAll(QUOTES, '')]
   // With its slashes made one, a URI is another.
   if (!isUri(text) || climbs(text)) texts.push(normalText(text))
   return joined(texts, [

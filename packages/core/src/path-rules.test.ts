@@ -19,6 +19,8 @@ const TREE = [
   ...['app/a.txt', 'app/sub/deep/', 'app-evil/x', 'etc/shadow', 'etc/nested/', 'home/project/', 'data/secret/keys'],
   ...['app/out -> ../etc', 'app/in -> sub', 'app/down -> sub/deep', 'app/o$x -> ../etc', 'app/loop -> loop'],
   ...['link -> app', 'app/sub/far -> ../../etc/nested', 'data/way -> ../etc'],
+  ...['app/e\u0301 -> ../etc', 'app/e\u0301\u00e8 -> ../etc', 'app/o\u0301/way -> ../../etc', 'app/\u212a -> ../etc'],
+  ...['app/twin\u00e9e\u0301 -> sub', 'app/twine\u0301\u00e9 -> sub', 'etc/u\u0301 -> ../app/sub'],
 ]
 
 /** `app` is the working folder. */
@@ -76,6 +78,9 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     'routes/$id.tsx',
     'R:/app/Outer$Inner.class',
     'R:/app/ﬁle.txt',
+    'R:/app/\u00e4.txt',
+    'R:/app/sub/K',
+    '"a.txt"',
     'R:/app/{a,b}.txt',
     'R:/app/sub\\deep',
     'https://example.com/etc/shadow',
@@ -115,6 +120,14 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     ['a link in a URI with a question', 'file://R:/app/out?x'],
     ['dots in a URI with a hash', 'file://R:/app/sub/..#/../../x/../../etc'],
     ['a link that has a variable in its name', '$APP/o$x/shadow'],
+    ['a link whose name reads the same', 'R:/app/\u00e9/shadow'],
+    ['a link whose name is composed in part', 'R:/app/\u00e9\u00e8/shadow'],
+    ['a link in a folder whose name reads the same', 'R:/app/\u00f3/way/shadow'],
+    ['a link whose name reads the same as a letter', 'R:/app/K/shadow'],
+    ['a name for which two are the same', 'R:/app/twin\u00e9\u00e9'],
+    ['a new name for which a link outside leads back', 'R:/etc/\u00fa'],
+    ['quotes around a path', '"R:/etc/shadow"'],
+    ['a quote before a path', "'R:/etc/shadow"],
   ])('keep out %s', (_, value) => {
     expect(outcome(value, IN_APP)).toBe('deny')
   })

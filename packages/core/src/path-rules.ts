@@ -1,8 +1,7 @@
 import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
 import { quoteText } from './excerpt.ts'
-import { rememberLooks } from './follow-links.ts'
 import type { FoundPath } from './found-path.ts'
-import { type JoinedPaths, type Located, locatePath, type Surroundings } from './located-path.ts'
+import { type JoinedPaths, type Located, locatePath, type Surroundings, surroundCall } from './located-path.ts'
 import type { PatternProblem } from './path-glob.ts'
 import {
   compileFromEachFolder,
@@ -56,10 +55,10 @@ export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, wo
       return { reason: `${named(path)} cannot be judged by path rules: ${located.problem}`, rule }
     return (forbidden && forbiddenFlaw(path, located, forbidden)) ?? (allowed && allowedFlaw(path, located, allowed))
   }
-  return (found, { roots } = NO_ROOTS) => {
-    const lookAt = world.lookAt && rememberLooks(world.lookAt)
+  return (found, bases = NO_ROOTS) => {
+    const surroundings = surroundCall(world, bases)
     for (const path of found) {
-      const flaw = flawOf(path, { world, lookAt, roots })
+      const flaw = flawOf(path, surroundings)
       if (flaw !== undefined) return denied(flaw)
     }
     return ALLOW
@@ -72,11 +71,11 @@ export function compilePathCover(
   world: PathWorld,
 ): (found: readonly FoundPath[], bases?: CallBases) => boolean {
   const fence = compileFence({ value: patterns }, (text) => [compilePathPattern(text, world, exactFold)])
-  return (found, { roots } = NO_ROOTS) => {
+  return (found, bases = NO_ROOTS) => {
     if (found.length === 0) return false
-    const lookAt = world.lookAt && rememberLooks(world.lookAt)
+    const surroundings = surroundCall(world, bases)
     return found.every((path) => {
-      const located = locatePath(path, { world, lookAt, roots })
+      const located = locatePath(path, surroundings)
       return !('problem' in located) && located.real.length > 0 && outside(located.real, fence) === undefined
     })
   }

@@ -1,7 +1,9 @@
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readlinkSync,
   realpathSync,
   rmSync,
@@ -33,6 +35,7 @@ export function diskWorld(cwd: string, changes: Partial<PathWorld> = {}): PathWo
     cwd,
     bases: () => [],
     lookAt,
+    namesIn: (folder) => (existsSync(folder) ? readdirSync(folder) : []),
     case: 'exact',
     ...changes,
   }
@@ -45,6 +48,7 @@ export const UNKNOWN_WORLD: PathWorld = {
   cwd: undefined,
   bases: () => [],
   lookAt: undefined,
+  namesIn: () => [],
   case: 'exact',
 }
 

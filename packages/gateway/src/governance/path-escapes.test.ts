@@ -51,9 +51,21 @@ const stripScheme = (value: string): string => value.replace(/^file:\/\//i, '')
 const url = (value: string): string => (/^\s*file:/i.test(value) ? fileURLToPath(value) : value)
 const fold = (value: string): string => value.normalize('NFKC')
 const trim = (value: string): string => value.trim()
+const unquote = (value: string): string => value.replaceAll(/^["']|["']$/g, '')
 
 type Habit = (value: string) => string
-const HABITS: readonly Habit[] = [expandHome, expandVariables, decode, slashes, stripScheme, url, fold, trim, normalize]
+const HABITS: readonly Habit[] = [
+  expandHome,
+  expandVariables,
+  decode,
+  slashes,
+  stripScheme,
+  url,
+  fold,
+  trim,
+  unquote,
+  normalize,
+]
 
 /** Where a server of such habits would end up, or nothing where it would fail. */
 function opened(value: string, habits: readonly Habit[], last: Habit): string | undefined {
@@ -67,7 +79,23 @@ function opened(value: string, habits: readonly Habit[], last: Habit): string | 
 const PARTS = [
   ...['/', '/', '/', '..', '..', '.', '//', 'a', 'b', 'c', 'in', 'out', 'far', 'here', 'up', 'etc', 'shadow', 'app'],
   ...['%2e', '%2e%2e', '%2f', '%252e', '\\', '．', '／', '‥', ' ', '?', '#', '~', '~/', 'file:', 'file://', 'file:///'],
-  ...['$UP', '${UP}', '$A', '$EMPTY', '$x', '{..,a}', '{a,b}', 'R:', 'R:/app', 'R:/app/', 'localhost', 'x:', 'new'],
+  ...[
+    '$UP',
+    '${UP}',
+    '$A',
+    '$EMPTY',
+    '$x',
+    '{..,a}',
+    '{a,b}',
+    'R:',
+    'R:/app',
+    'R:/app/',
+    'localhost',
+    'x:',
+    'new',
+    '"',
+    "'",
+  ],
 ]
 
 describe('a value that is allowed', () => {

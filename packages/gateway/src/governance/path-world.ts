@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { lstatSync, readlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import type { LinkLook, PathWorld } from '@sallyport/core'
 import { createBaseFinder } from './base-folders.ts'
 
@@ -25,6 +25,7 @@ export function createPathWorld(options: PathWorldOptions): PathWorld {
     cwd,
     bases: createBaseFinder({ args, env, cwd, userHome, environment }),
     lookAt,
+    namesIn,
     case: platform === 'darwin' || platform === 'win32' ? 'folded' : 'exact',
   }
 }
@@ -36,6 +37,7 @@ export const REMOTE_PATH_WORLD: PathWorld = {
   cwd: undefined,
   bases: () => [],
   lookAt: undefined,
+  namesIn: () => [],
   case: 'exact',
 }
 
@@ -46,6 +48,14 @@ function lookAt(path: string): LinkLook {
     return found.isSymbolicLink() ? readLink(path) : 'other'
   } catch {
     return 'unreadable'
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
   }
 }
 
