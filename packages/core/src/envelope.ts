@@ -1,4 +1,4 @@
-import { hasItems, invalidItem, memberShape } from './result-shape.ts'
+import { hasItems, invalidItem, isNeverNull, memberShape } from './result-shape.ts'
 
 export interface Span {
   readonly start: number
@@ -37,6 +37,10 @@ export interface Envelope {
   readonly shape: number
   /** Members of `_meta`, or of an error, that only the gateway may send: without the comma before or after them. */
   readonly ownMembers?: readonly Span[] | undefined
+  /** Members of the result that the protocol knows and that are null, which it does not allow. */
+  readonly nullMembers?: readonly JsonMember[] | undefined
+  /** `jsonrpc` is "2.0". */
+  readonly isVersion2: boolean
   /** The member of the result's `_meta` in which a server names itself. */
   readonly serverInfo?: Span | undefined
   /** How deep the message is nested; 0 where it is too short to be deep. */
@@ -58,7 +62,9 @@ type ScannedText = Pick<ScannedEnvelope, 'bytes' | 'hasLineBreaks' | 'members' |
 const KEY_LIMIT = 32
 const MOST_MEMBERS = 32
 const ID_LIMIT = 300
+const VERSION = '2.0'
 
+const LETTER_N = 0x6e
 const METHOD = 1
 const ENVELOPE_KEYS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
   method: METHOD,
@@ -67,6 +73,12 @@ const ENVELOPE_KEYS: Readonly<Record<string, number>> = Object.assign(Object.cre
   error: 8,
   params: 16,
   jsonrpc: 32,
+})
+
+/** Of the texts of an envelope that are worth keeping. */
+const TEXT_LIMITS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
+  id: ID_LIMIT,
+  jsonrpc: VERSION.length + 1,
 })
 
 /** Takes down what concerns the envelope while a scanner goes through a message. Depth 1 is inside the outermost object. */
@@ -78,6 +90,9 @@ export class EnvelopeNotes {
   #memberStart = 0
   #memberValue = 0
   #resultMembers: JsonMember[] | undefined = []
+  #nullMembers: JsonMember[] | undefined
+  #isNull = false
+  #isVersion2 = false
   readonly #spans: { id?: Span; result?: Span; error?: Span } = {}
   #numericId: number | undefined
   #textId: string | undefined
@@ -88,7 +103,7 @@ export class EnvelopeNotes {
 
   /** How much of the text that begins here is worth keeping. */
   keepLimit(depth: number, isKey: boolean): number {
-    if (depth === 1) return isKey ? KEY_LIMIT : this.#topKey === 'id' ? ID_LIMIT : 0
+    if (depth === 1) return isKey ? KEY_LIMIT : (TEXT_LIMITS[this.#topKey] ?? 0)
     if (depth !== 2) return 0
     if (this.#topKey !== 'result') return isKey && this.#topKey === 'error' ? KEY_LIMIT : 0
     return isKey || this.#resultKey === 'resultType' ? KEY_LIMIT : 0
@@ -114,6 +129,7 @@ export class EnvelopeNotes {
     if (depth === 1) this.#start = place
     else if (depth === 2) {
       this.#memberValue = place
+      this.#isNull = byte === LETTER_N && this.#topKey === 'result' && isNeverNull(this.#resultKey)
       if (this.#topKey === 'result') this.#shape |= memberShape(this.#resultKey, byte)
     }
   }
@@ -152,6 +168,7 @@ export class EnvelopeNotes {
   }
 
   text(depth: number, text: string): void {
+    if (depth === 1 && this.#topKey === 'jsonrpc') this.#isVersion2 = text === VERSION
     if (depth === 1 && this.#topKey === 'id' && text.length <= ID_LIMIT && isAscii(text)) this.#textId = text
     if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType') this.#resultType = text
   }
@@ -165,12 +182,17 @@ export class EnvelopeNotes {
 
   /** Of an object that is a member of the outermost one. */
   endMember(place: number): void {
-    if (this.#topKey !== 'result' || this.#resultMembers === undefined) return
-    if (this.#resultMembers.length === MOST_MEMBERS) this.#resultMembers = undefined
-    else {
-      const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: place }
-      this.#resultMembers.push(member)
-    }
+    if (this.#topKey !== 'result' || (this.#resultMembers === undefined && !this.#isNull)) return
+    const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: place }
+    if (this.#isNull) this.#noteNull(member)
+    if (this.#resultMembers?.length === MOST_MEMBERS) this.#resultMembers = undefined
+    else this.#resultMembers?.push(member)
+  }
+
+  #noteNull(member: JsonMember): void {
+    this.#nullMembers ??= []
+    if (this.#nullMembers.length < MOST_MEMBERS) this.#nullMembers.push(member)
+    else this.invalidItem()
   }
 
   envelope({ bytes, hasLineBreaks, members, depth, ownMembers, serverInfo }: ScannedText): ScannedEnvelope {
@@ -191,6 +213,8 @@ export class EnvelopeNotes {
       shape: this.#shape,
       depth,
       ownMembers,
+      nullMembers: this.#nullMembers,
+      isVersion2: this.#isVersion2,
       serverInfo,
       hasUnsafeNumber: this.#unsafeNumber,
     }

@@ -99,7 +99,7 @@ export {
 export { isRandom } from './random-looking.ts'
 export { redactJson, redactJsonInSteps, redactJsonText, redactMember, type ShowText } from './redact-json.ts'
 export { repeatsName } from './repeated-names.ts'
-export { invalidMember, RESULT_SHAPE, resultShape } from './result-shape.ts'
+export { invalidMember, isNeverNull, RESULT_SHAPE, resultShape } from './result-shape.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { sameJson } from './same-json.ts'

@@ -62,6 +62,9 @@ const FIRST_BYTE: Readonly<Record<string, ValueType>> = {
 export const memberShape = (key: string, firstByte: number): number =>
   bitsOf(key, FIRST_BYTE[String.fromCharCode(firstByte)] ?? 'number')
 
+/** Writers of several languages print what is missing as null, which no client has to take. */
+export const isNeverNull = (key: string): boolean => MEMBERS.has(key) || key === 'structuredContent'
+
 export const hasItems = (key: string): boolean => ITEM_LISTS.has(key)
 
 /** An item of such a list is not an object, or does not say what it is. */
@@ -87,7 +90,7 @@ export function invalidMember(shape: number): string | undefined {
 }
 
 function bitsOf(key: string, type: ValueType): number {
-  // Writers of several languages print what is missing so.
+  // It is taken out before a client sees it.
   if (type === 'null') return 0
   const member = MEMBERS.get(key)
   if (member === undefined) return 0

@@ -29,7 +29,8 @@ export interface AnswerContext {
 
 /** Why a client must not get an answer: it could not read it, or would do what the protocol does not allow; else undefined. */
 export function answerFlaw(frame: Frame, context: AnswerContext): string | undefined {
-  const { result, depth, shape } = frame.envelope
+  const { result, depth, shape, isVersion2 } = frame.envelope
+  if (!isVersion2) return 'The server answered with a message whose "jsonrpc" is not "2.0".'
   if (depth > MAX_DEPTH) return `The server's answer is nested deeper than ${MAX_DEPTH} levels.`
   const invalid = invalidMember(shape)
   if (invalid !== undefined) return `The server answered with an invalid "${invalid}".`

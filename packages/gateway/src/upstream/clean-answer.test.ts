@@ -5,7 +5,9 @@ import { promise } from '../../../../tests/promises.ts'
 import { cleanAnswer } from './clean-answer.ts'
 import { frameOf } from './frame-of.ts'
 
-const key = fc.constantFrom('_meta', 'sallyport/a', 'sallyport/b', 'x', 'y', 'content', 'structuredContent')
+const key = fc.constantFrom(
+  ...['_meta', 'sallyport/a', 'sallyport/b', 'x', 'y', 'content', 'isError', 'structuredContent'],
+)
 const value = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small' },
@@ -16,6 +18,11 @@ const value = fc.letrec<{ value: Json }>((tie) => ({
 })).value
 const result = fc.dictionary(key, value, { maxKeys: 5, noNullPrototype: true }) as fc.Arbitrary<JsonObject>
 
+/** Members that the protocol knows, and of which it allows none to be null. */
+const NEVER_NULL = ['_meta', 'content', 'isError', 'structuredContent']
+const withoutNulls = (json: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(json).filter(([name, member]) => member !== null || !NEVER_NULL.includes(name)))
+
 /** Cut anywhere, as it may come over a pipe. */
 function frameFrom(text: string, cuts: readonly number[]) {
   const bytes = Buffer.from(text)
@@ -23,21 +30,27 @@ function frameFrom(text: string, cuts: readonly number[]) {
   return frameOf(places.slice(1).map((end, at) => bytes.subarray(places[at], end)))
 }
 
+function scan(bytes: Buffer) {
+  const scanner = new JsonScanner()
+  scanner.feed(bytes)
+  return scanner.end()
+}
+
 describe(`an answer for a client (${promise('GW-17')})`, () => {
   it('is the same without what only the gateway may say, and what was noted of it still holds', () => {
     fc.assert(
       fc.property(result, fc.nat(2), fc.array(fc.nat(2_000), { maxLength: 3 }), (json, indent, cuts) => {
         const text = JSON.stringify({ jsonrpc: '2.0', id: 7, result: json, more: 1 }, null, indent)
-        const clean = cleanAnswer(frameFrom(text, cuts), 'tools/call')
+        const clean = cleanAnswer(frameFrom(text, cuts), { method: 'tools/call', era: 'legacy' })
         const bytes = Buffer.concat(clean.parts)
-        const expected = withoutOwnMeta(json)
+        const expected = withoutNulls(withoutOwnMeta(json))
         expect(JSON.parse(bytes.toString())).toEqual({
           ...{ jsonrpc: '2.0', id: 7, more: 1 },
           result: Array.isArray(json.content) ? expected : { content: [], ...expected },
         })
-        const scanner = new JsonScanner()
-        scanner.feed(bytes)
-        const { shape: _, members: __, hasUnsafeNumber: ___, depth: ____, ...noted } = scanner.end() ?? {}
+        // Any other `content` is refused before.
+        if (!json.content) expect(scan(bytes)?.resultMembers?.filter(({ key }) => key === 'content')).toHaveLength(1)
+        const { shape: _, members: __, hasUnsafeNumber: ___, depth: ____, ...noted } = scan(bytes) ?? {}
         expect(clean.envelope).toMatchObject(noted)
       }),
       { numRuns: 1_000 },

@@ -1,15 +1,30 @@
-import { type JsonMember, RESULT_SHAPE, type Span } from '@sallyport/core'
+import { type Era, type JsonMember, RESULT_SHAPE, type Span } from '@sallyport/core'
 import { bytesOf, type Edit, spliced } from './spliced.ts'
 import type { Frame } from './transport.ts'
 
 const COMMA = 0x2c
 const SPACE = 0x20
+/** In the modern era what a tool gives back may be null. */
+const ANY_VALUE = 'structuredContent'
 const CONTENT = '"content":[]'
 
-/** An answer without what only the gateway may say, and with the `content` that every result of a tool has. Nearly all are left as they are. */
-export function cleanAnswer(frame: Frame, method: string): Frame {
-  const { ownMembers, resultType } = frame.envelope
-  const cut = ownMembers === undefined ? frame : editFrame(frame, cutsOf(frame.parts, ownMembers))
+export interface Answered {
+  readonly method: string
+  readonly era: Era
+}
+
+/**
+ * An answer without what only the gateway may say, without members that are null where the protocol has no null, and with
+ * the `content` that every result of a tool has. Nearly all are left as they are.
+ */
+export function cleanAnswer(frame: Frame, { method, era }: Answered): Frame {
+  const { ownMembers = [], nullMembers = [], resultType } = frame.envelope
+  const surplus = [...ownMembers, ...nullMembers.filter(({ key }) => era === 'legacy' || key !== ANY_VALUE)]
+  const cuts = cutsOf(
+    frame.parts,
+    surplus.sort((one, other) => one.start - other.start),
+  )
+  const cut = surplus.length === 0 ? frame : editFrame(frame, cuts)
   const isComplete = resultType === undefined || resultType === 'complete'
   return method === 'tools/call' && isComplete && lacksContent(frame) ? withContent(cut) : cut
 }
@@ -84,14 +99,16 @@ function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
     value: place(value),
     end: place(end),
   })
+  const isCut = (at: number): boolean => edits.some(({ start, end, text }) => text === '' && start <= at && at < end)
   const moved = {
     bytes: place(envelope.bytes),
     id: span(envelope.id),
     result: span(envelope.result),
     error: span(envelope.error),
     serverInfo: span(envelope.serverInfo),
-    resultMembers: envelope.resultMembers?.map(member),
+    resultMembers: envelope.resultMembers?.filter(({ start }) => !isCut(start)).map(member),
     ownMembers: undefined,
+    nullMembers: undefined,
   }
   return { parts: pieces, envelope: { ...envelope, ...moved } }
 }

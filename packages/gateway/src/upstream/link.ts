@@ -203,7 +203,7 @@ export class Link {
     if (flaw !== undefined) return exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
     const { request } = exchange
     const isOurs = request.name === undefined || this.#speaker.isBuiltIn
-    const clean = isOurs ? frame : cleanAnswer(frame, request.method)
+    const clean = isOurs ? frame : cleanAnswer(frame, { method: request.method, era: this.#sender.era })
     if (envelope.error !== undefined && request.client) this.#pages.noteError(clean, request.client)
     exchange.tellLast()
     exchange.resolve({ frame: clean, era: this.#sender.era })

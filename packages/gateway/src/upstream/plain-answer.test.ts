@@ -31,6 +31,11 @@ describe('a plain answer', () => {
     )
   })
 
+  it('is none if the protocol does not allow one of its nulls', () => {
+    expect(look('{"jsonrpc":"2.0","id":7,"result":{"content":[],"isError":null}}')).toBeUndefined()
+    expect(look('{"jsonrpc":"2.0","id":7,"result":{"content":[],"other":null}}')).toBeDefined()
+  })
+
   it.each([
     ['an error of the tool', '{"jsonrpc":"2.0","id":7,"result":{"isError":true,"content":[]}}', { isError: true }],
     ['a type', '{"result":{"resultType":"task"},"jsonrpc":"2.0","id":7}', { resultType: 'task', numericId: 7 }],

@@ -1,5 +1,14 @@
 import { isUtf8 } from 'node:buffer'
-import { type Envelope, isJsonObject, type JsonObject, jsonIn, META, resultShape, type Span } from '@sallyport/core'
+import {
+  type Envelope,
+  isJsonObject,
+  isNeverNull,
+  type JsonObject,
+  jsonIn,
+  META,
+  resultShape,
+  type Span,
+} from '@sallyport/core'
 
 /** So short that it cannot be nested deeper than anything may be. */
 const MOST_BYTES = 2_000
@@ -47,6 +56,8 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
   const result = jsonIn(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
   const { resultType, isError } = result
+  if (text.includes('null') && Object.keys(result).some((key) => result[key] === null && isNeverNull(key)))
+    return undefined
   const serverInfo = text.includes(SERVER_INFO) ? serverInfoIn(text, result) : undefined
   if (serverInfo === null) return undefined
   return {
@@ -61,6 +72,7 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
     isError: isError === true,
     resultType: typeof resultType === 'string' ? resultType : undefined,
     shape: resultShape(result),
+    isVersion2: true,
     serverInfo,
     depth: 0,
   }
