@@ -42,6 +42,14 @@ const WRITERS: Readonly<Record<string, (secret: string) => string>> = {
   'in a form': (secret) => new URLSearchParams({ a: secret }).toString(),
   'every byte in a URL': percentEach,
   'twice in a URL': (secret) => encodeURIComponent(encodeURIComponent(secret)),
+  'in a page': (secret) =>
+    inJson(secret.replace(/[&<>"'/=+]/g, (one) => `&#x${one.charCodeAt(0).toString(16).toUpperCase()};`)),
+  'in a page by names': (secret) =>
+    inJson(secret.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll("'", '&#39;')),
+  'each in a page': (secret) => [...secret].map((one) => `&#${one.charCodeAt(0)};`).join(''),
+  'twice in base64': (secret) => Buffer.from(Buffer.from(`user:${secret}`).toString('base64')).toString('base64'),
+  'in base64 in JSON in base64': (secret) =>
+    Buffer.from(JSON.stringify({ auth: Buffer.from(`u:${secret}`).toString('base64') })).toString('base64'),
   hex: (secret) => Buffer.from(secret).toString('hex'),
   HEX: (secret) => Buffer.from(secret).toString('hex').toUpperCase(),
   ...Object.fromEntries(
@@ -62,8 +70,14 @@ function isReadable(shown: string, secret: string): boolean {
   const decoded = [...shown.matchAll(/[\w+/-]{4,}/g)].flatMap(([run]) =>
     [0, 1, 2, 3].map((skip) => Buffer.from(run.slice(skip), 'base64').toString('latin1')),
   )
+  const twice = decoded.flatMap((text) =>
+    [...text.matchAll(/[\w+/-]{4,}/g)].flatMap(([run]) =>
+      [0, 1, 2, 3].map((skip) => Buffer.from(run.slice(skip), 'base64').toString('latin1')),
+    ),
+  )
+  const page = shown.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
   const hex = [...shown.matchAll(/[0-9a-f]{8,}/gi)].map(([run]) => Buffer.from(run, 'hex').toString('latin1'))
-  return [...texts, ...decoded, ...hex].some((text) => text.includes(secret))
+  return [...texts, page, ...decoded, ...twice, ...hex].some((text) => text.includes(secret))
 }
 
 describe(`${promise('GOV-18')} a credential that a server was given`, () => {
@@ -114,6 +128,13 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     for (const json of others) expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json)
     const json = '{"jsonrpc":"2.0","id":12345678,"result":{"nextCursor":"12345678","n":12345678,"s":"12345678"}}'
     expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json.replace('"s":"12345678"', `"s":"${HIDDEN}"`))
+  })
+
+  it('leaves a member that holds bytes one that does', async () => {
+    const blob = Buffer.from(`A=${SECRET}\n`).toString('base64')
+    const json = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { contents: [{ uri: 'a:b', blob }] } })
+    const shown = JSON.parse(textOf(await redactFrame(frameOf(json), new CredentialFilter([SECRET]))))
+    expect(Buffer.from(shown.result.contents[0].blob, 'base64').toString()).toBe(HIDDEN)
   })
 
   it('is found line by line, and in pieces where it is long', () => {

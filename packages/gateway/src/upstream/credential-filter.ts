@@ -5,6 +5,11 @@ import type { Frame, Transport, TransportEvents } from './transport.ts'
 
 export const HIDDEN = '[redacted: credential of the server]'
 
+/** Members of the protocol that hold bytes. */
+const BASE64_MEMBERS: ReadonlySet<string> = new Set(['blob', 'data'])
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+const HIDDEN_BASE64 = Buffer.from(HIDDEN).toString('base64')
+
 /** A longer value is looked for in pieces. */
 const MAX_PIECE = 512
 /** What is shorter is found in ordinary words. */
@@ -22,11 +27,14 @@ const OVERLAP = 16_384
 /** Characters that no encoder has a reason to escape. */
 const PLAIN_RUN = /[A-Za-z0-9_.-]+/g
 /** One of these that is escaped all the same, for JSON or a URL: whatever that hides is looked at closely. */
-const ESCAPES = /(?:\\u00|%(?:25){0,3})(?:2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])/i
+const ESCAPES = /(?:\\u00|%(?:25){0,3})(?:2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])|&(?:amp;)*#/i
+
+/** What each of these has in it. */
+const HINTS: readonly string[] = ['\\u00', '%', '&']
 
 /**
- * Takes the credentials that the configuration gives to a server out of what it says: as they are, escaped for JSON or
- * a URL, in base64 and in hex. Most messages hold none, and pass as bytes after one look at them.
+ * Takes the credentials that the configuration gives to a server out of what it says: as they are, escaped for JSON, a
+ * URL or a page, in base64, once or twice, and in hex. Most messages hold none, and pass as bytes after one look at them.
  */
 export class CredentialFilter implements Redaction {
   readonly #anchors: readonly string[]
@@ -38,10 +46,10 @@ export class CredentialFilter implements Redaction {
 
   constructor(credentials: readonly string[]) {
     const pieces = [...new Set(credentials.flatMap(piecesOf))]
-    const encoded = pieces.flatMap(encodingsOf)
+    const encoded = pieces.flatMap((piece) => [...encodingsOf(piece), ...base64Of(piece).flatMap(base64Of)])
     this.#anchors = [...new Set([...pieces.map(anchorIn), ...encoded.map(anchorIn)])]
     this.#anchorBytes = this.#anchors.map((anchor) => Buffer.from(anchor))
-    this.#anyAnchor = new RegExp([...this.#anchors.map(escapeRegExp), '\\\\u00', '%'].join('|'))
+    this.#anyAnchor = new RegExp([...this.#anchors.map(escapeRegExp), ...HINTS.map(escapeRegExp)].join('|'))
     this.#plain = pieces.map((piece) => nameControls(decodeText(piece)).text)
     this.#encoded = encoded.map((text) => packText(decodeText(text)).text)
   }
@@ -68,7 +76,11 @@ export class CredentialFilter implements Redaction {
     return [...plain, ...this.#encoded.flatMap((form) => spansOf(form, packed).map((span) => widen(span, text)))]
   }
 
-  readonly show = (_name: string, text: string): string => this.redact(text)
+  readonly show = (name: string, text: string): string => {
+    const shown = this.redact(text)
+    // With words in it a client would refuse the whole result.
+    return shown !== text && BASE64_MEMBERS.has(name) && BASE64.test(text) ? HIDDEN_BASE64 : shown
+  }
 
   readonly mayHold = (parts: readonly Uint8Array[]): boolean =>
     parts.length === 1 ? this.#mayHold(parts[0] as Uint8Array) : parts.some(this.createSearch())
@@ -97,7 +109,7 @@ export class CredentialFilter implements Redaction {
       return found !== undefined && (!isEscape(found) || this.#holdsAnchor(buffer) || ESCAPES.test(text))
     }
     if (this.#holdsAnchor(buffer)) return true
-    const mayEscape = buffer.includes('\\u00') || buffer.includes('%')
+    const mayEscape = HINTS.some((hint) => buffer.includes(hint))
     return mayEscape && ESCAPES.test(buffer.toString('latin1'))
   }
 
@@ -107,7 +119,7 @@ export class CredentialFilter implements Redaction {
   }
 }
 
-const isEscape = (found: string): boolean => found === '\\u00' || found === '%'
+const isEscape = (found: string): boolean => HINTS.includes(found)
 
 /** Undefined for a server that is given none. */
 export function createCredentialFilter(credentials: readonly string[]): CredentialFilter | undefined {
@@ -153,13 +165,16 @@ const cutPieces = (text: string): readonly string[] => text.match(new RegExp(`.{
 
 /** In base64, where the same bytes read differently by their place, without the ends that neighbours change; and in hex. */
 function encodingsOf(piece: string): readonly string[] {
+  const hex = Buffer.from(piece).toString('hex')
+  return [...base64Of(piece), hex, hex.toUpperCase()]
+}
+
+function base64Of(piece: string): readonly string[] {
   const bytes = Buffer.from(piece)
-  const hex = bytes.toString('hex')
-  const shifted = [0, 1, 2].map((shift) => {
+  return [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
     return text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6))
   })
-  return [...shifted, hex, hex.toUpperCase()]
 }
 
 /** The longest run of characters that stay as they are in JSON and in a URL. Without one, whatever the value begins with. */

@@ -7,14 +7,18 @@ export interface Decoded {
 
 const BACKSLASH = 0x5c
 const PERCENT = 0x25
+const AMPERSAND = 0x26
 const LINE_FEED = 0x0a
 const ESCAPED: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, b: 0x08, f: 0x0c }
+/** By which pages escape what has a meaning in HTML, and `&amp;` what was escaped before. */
+const ENTITY = /&(?:amp;)*(?:#(\d{1,5});|#x([0-9a-f]{1,4});|(lt|gt|quot|apos|amp);)/iy
+const NAMED: Readonly<Record<string, number>> = { lt: 0x3c, gt: 0x3e, quot: 0x22, apos: 0x27, amp: AMPERSAND }
 const HEX4 = /^[0-9a-f]{4}$/i
 const HEX2 = /^[0-9a-f]{2}$/i
 
 /**
  * The bytes that a text stands for, each as one character, whatever it was escaped by: JSON, JSON within JSON, a URL, a
- * form. Backslashes are left out. Two texts that are escapes of the same one come out the same. Takes time linear in the text.
+ * form, a page. Backslashes are left out. Two texts that are escapes of the same one come out the same. Takes time linear in the text.
  */
 export function decodeText(text: string): Decoded {
   const out = new Output(text.length)
@@ -22,6 +26,7 @@ export function decodeText(text: string): Decoded {
     const code = text.charCodeAt(at)
     if (code === BACKSLASH) at = takeEscape(text, at, out)
     else if (code === PERCENT) at = takePercent(text, at, out)
+    else if (code === AMPERSAND) at = takeEntity(text, at, out)
     else at = out.character(text, at, at)
   }
   return out.end(text.length)
@@ -44,6 +49,14 @@ function takePercent(text: string, start: number, out: Output): number {
   while (text.startsWith('25', at) && HEX2.test(text.slice(at + 2, at + 4))) at += 2
   const digits = text.slice(at, at + 2)
   return HEX2.test(digits) ? out.byte(Number.parseInt(digits, 16), start, at + 2) : out.byte(PERCENT, start, start + 1)
+}
+
+function takeEntity(text: string, start: number, out: Output): number {
+  ENTITY.lastIndex = start
+  const [whole, decimal, hex, name = ''] = ENTITY.exec(text) ?? []
+  if (whole === undefined) return out.byte(AMPERSAND, start, start + 1)
+  const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : NAMED[name.toLowerCase()]
+  return out.unit(code ?? AMPERSAND, start, start + whole.length)
 }
 
 /** With the letter by which each control character is escaped: of a backslash that was encoded nobody knows what it escapes. */
