@@ -11,8 +11,8 @@ const FILE = 'mcp.json'
 export const claudeCodeOverlay: AgentOverlay = {
   reserved: ['--mcp-config', '--strict-mcp-config', '--cloud', '--environment', '--teleport', '--desktop'],
   stays: [],
-  // Sessions that run elsewhere, with servers of their own.
-  reservedCommands: ['attach', 'remote-control'],
+  // Sessions in the background or elsewhere, with servers of their own.
+  reservedCommands: ['agents', 'attach', 'respawn', 'remote-control', 'ultrareview'],
   sources: [
     { name: 'files of the user, of the project and for one folder', state: 'closed', means: '`--strict-mcp-config`' },
     { name: 'files of sub-agents', state: 'closed', means: '`--strict-mcp-config`' },
