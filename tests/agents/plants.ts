@@ -187,6 +187,13 @@ const copilot: readonly Plant[] = [
     ...{ source: 'files of the project without `mcpServers`', ...TRUSTED, refusal: /\.mcp\.json/ },
     work: (server) => ({ '.mcp.json': json({ planted: copilotServer(server) }) }),
   },
+  {
+    ...{ source: 'sessions that are resumed', ...TRUSTED },
+    work: (server) => ({ '../other/.mcp.json': mcpServers(copilotServer(server)) }),
+    earlier: (prompt) => ['-C', '../other', '--name=before', '-p', prompt, '--allow-all-tools'],
+    args: (prompt) => ['--resume=before', '-p', prompt, '--allow-all-tools'],
+    refusal: /--resume/,
+  },
   ...['.github', '.claude'].map(
     (folder): Plant => ({
       ...{ source: 'custom agents', place: folder, ...COPILOT_AGENT },
@@ -285,6 +292,7 @@ const goose: readonly Plant[] = [
   },
 ]
 
+const AGENT_PLUGINS = 'https://agent-plugins.org/schemas/1.0.0'
 const cline: readonly Plant[] = [
   { source: 'settings of the user', ...OWN },
   {
@@ -292,9 +300,30 @@ const cline: readonly Plant[] = [
     work: (server) => ({ 'other.json': mcpServers(server) }),
     environment: (root) => ({ CLINE_MCP_SETTINGS_PATH: `${root}/work/other.json` }),
   },
+  {
+    source: 'plugins',
+    refusal: /plugins\/plug\/mcp\.json/,
+    home: ({ args }) => ({
+      '.agents/plugins/plug/plugin.json': json({ $schema: `${AGENT_PLUGINS}/plugin.schema.json`, name: 'plug' }),
+      '.agents/plugins/plug/mcp.json': json({
+        $schema: `${AGENT_PLUGINS}/mcp.schema.json`,
+        mcpServers: { planted: { type: 'stdio', command: 'node', args } },
+      }),
+    }),
+  },
 ]
 
-const continueCli: readonly Plant[] = [{ source: 'configuration of the user', ...OWN }]
+const continueCli: readonly Plant[] = [
+  { source: 'configuration of the user', ...OWN },
+  {
+    source: 'blocks that flags name',
+    args: (prompt, { root }) => ['--rule', `${root}/work/block.yaml`, '-p', prompt],
+    work: (server) => ({
+      'block.yaml': json({ name: 'b', version: '1.0.0', schema: 'v1', mcpServers: [{ name: 'planted', ...server }] }),
+    }),
+    refusal: /block\.yaml/,
+  },
+]
 
 const droid: readonly Plant[] = [
   { source: 'file of the user', ...OWN },
@@ -303,6 +332,19 @@ const droid: readonly Plant[] = [
     work: (server) => ({ '.factory/mcp.json': mcpServers({ type: 'stdio', ...server }) }),
     refusal: /\.factory\/mcp\.json/,
   },
+  ...['a flag', 'a variable'].map(
+    (place, at): Plant => ({
+      ...{ source: 'settings for one run', place, refusal: /run\.json/ },
+      work: (server) => ({
+        'run.json': json({ mcp: { mcpServers: { planted: { type: 'stdio', ...server, disabled: false } } } }),
+      }),
+      args: (prompt, { root }) => [
+        ...['exec', '--auto', 'high', '--model', 'custom:scripted-0', prompt],
+        ...(at === 0 ? ['--settings', `${root}/work/run.json`] : []),
+      ],
+      environment: (root) => (at === 0 ? {} : { FACTORY_RUNTIME_SETTINGS_PATH: `${root}/work/run.json` }),
+    }),
+  ),
 ]
 
 /** Kimi starts servers of folders that somebody trusted. */
@@ -320,6 +362,18 @@ const kimi: readonly Plant[] = [
       work: (server) => ({ [path]: mcpServers(server) }),
     }),
   ),
+  {
+    ...{ source: 'plugins', place: 'that lie elsewhere', refusal: /kimi\.plugin\.json/ },
+    home: (_, root) => ({
+      '.kimi-code/plugins/installed.json': json({
+        version: 1,
+        plugins: [{ id: 'plug', root: `${root}/work/plug`, source: 'local-path', enabled: true }],
+      }),
+    }),
+    work: ({ args }) => ({
+      'plug/kimi.plugin.json': json({ name: 'plug', mcpServers: { planted: { command: 'node', args } } }),
+    }),
+  },
 ]
 
 /** For each agent what of its sources was tried, by name. */
@@ -382,7 +436,6 @@ export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>
     'its organization': 'it needs an account',
   },
   kimi: {
-    plugins: 'they come from a marketplace',
     flags: NO_PROGRAM,
     'a program that drives it': NO_PROGRAM,
   },

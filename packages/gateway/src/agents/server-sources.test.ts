@@ -94,6 +94,9 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     ['opencode', 'home/.local/share/opencode/auth.json', '{"https://x.example": {"type": "wellknown"}}'],
     ['kilo', 'home/.local/share/kilo/auth.json', '{"https://x.example": {"type": "wellknown"}}'],
     ['kimi', 'home/.kimi-code/plugins/managed/p/plugin.json', '{"mcpServers": {}}'],
+    ['cline', 'home/.agents/plugins/p/mcp.json', '{"mcpServers": {}}'],
+    ['cline', 'home/.cline/plugins/p/index.ts', 'api.registerMcpServer({ name: "planted" })'],
+    ['cline', 'work/.cline/plugins/p.js', 'api.registerMcpServer({ name: "planted" })'],
     ['droid', 'home/.factory/plugins/cache/p/mcp.json', '{"mcpServers": {}}'],
     ['amp', 'work/.agents/skills/s/mcp.json', '{"planted": {"command": "x"}}'],
   ])('%s: %s', async (id, path, text) => {
@@ -119,6 +122,33 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     const link = { type: 'link', source: join(root, 'elsewhere') }
     write('home/.qwen/extensions/e/.qwen-extension-install.json', JSON.stringify(link))
     expect(await othersOf('qwen-code')).toEqual([file])
+  })
+
+  it('droid: settings for one run', async () => {
+    const file = write('run.json', '{"mcp": {"mcpServers": {}}}')
+    expect(await othersOf('droid', { args: ['exec', '--settings', file] })).toEqual([file])
+    for (const variable of ['FACTORY_RUNTIME_SETTINGS_PATH', 'FACTORY_ORG_MANAGED_SETTINGS_LOCAL_PATH'])
+      expect(await othersOf('droid', { environment: { [variable]: file } })).toEqual([file])
+    expect(await othersOf('droid', { args: ['--settings', write('other.json', '{"model": "x"}')] })).toEqual([])
+  })
+
+  it.each(['kimi.plugin.json', '.kimi-plugin/plugin.json'])(
+    'kimi: %s of a plugin that lies elsewhere',
+    async (path) => {
+      const file = write(`elsewhere/${path}`, '{"mcpServers": {}}')
+      write('home/.kimi-code/plugins/installed.json', JSON.stringify({ plugins: [{ root: join(root, 'elsewhere') }] }))
+      expect(await othersOf('kimi')).toEqual([file])
+    },
+  )
+
+  it.each(['--rule', '--model', '--prompt'])('continue: a block that %s names', async (flag) => {
+    const file = write('home/block.yaml', 'mcpServers: []')
+    for (const value of [file, `file://${file}`, '~/block.yaml', '../home/block.yaml'])
+      expect(await othersOf('continue', { args: [flag, value] })).toEqual([file])
+    expect(await othersOf('continue', { args: [`${flag}=owner/block`] })).toEqual(['owner/block'])
+    const harmless = write('work/rule.yaml', 'rules: [Be brief.]')
+    for (const value of [harmless, 'Use tabs and/or spaces.', 'brief'])
+      expect(await othersOf('continue', { args: [flag, value] })).toEqual([])
   })
 
   it('nor in a folder that an argument names', async () => {

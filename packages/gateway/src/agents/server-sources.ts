@@ -120,7 +120,8 @@ async function linkIn(path: string): Promise<string | undefined> {
   }
 }
 
-async function mayHold(path: string, key: string): Promise<boolean> {
+/** Whether a word stands in a file. One that cannot be read may hold it. */
+export async function mayHold(path: string, key: string): Promise<boolean> {
   try {
     const text = plainText(await readNativeFile(path))
     return (path.endsWith('.md') ? headOf(text) : text).includes(key)

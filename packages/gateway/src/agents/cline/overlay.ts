@@ -1,7 +1,8 @@
 import { join } from 'node:path'
+import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
-import { drivenBy } from '../server-sources.ts'
+import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'cline_mcp_settings.json'
 
@@ -18,6 +19,12 @@ export const clineOverlay: AgentOverlay = {
       name: 'a process of its own that runs already',
       state: 'closed',
       means: '`CLINE_SESSION_BACKEND_MODE=local`; `--zen` and `hub` are refused',
+    },
+    {
+      name: 'plugins',
+      state: 'refused',
+      means: '`mcp.json` in `~/.agents/plugins`; `registerMcpServer` in `.cline/plugins` of the user or the project',
+      find: pluginsWithServers,
     },
     { name: 'flags', state: 'refused', means: '`--config`, `--data-dir`' },
     drivenBy('--acp'),
@@ -40,4 +47,18 @@ export const clineOverlay: AgentOverlay = {
       ],
     })
   },
+}
+
+/** Plugins name servers in a file, or register them in their code. */
+async function pluginsWithServers({ place, folders }: SourceSearch): Promise<readonly string[]> {
+  const coded = [
+    join(namedFolder(place, 'CLINE_DIR', '.cline'), 'plugins'),
+    join(place.home, 'Documents/Cline/Plugins'),
+    ...folders.map((folder) => join(folder, '.cline/plugins')),
+  ]
+  const found = await Promise.all([
+    filesWithServers(join(place.home, '.agents/plugins'), { key: 'mcpServers', files: /\.json$/, depth: 2 }),
+    ...coded.map((folder) => filesWithServers(folder, { key: 'registerMcpServer', files: /\.[cm]?[jt]s$/, depth: 6 })),
+  ])
+  return found.flat()
 }

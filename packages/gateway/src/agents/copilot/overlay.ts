@@ -36,6 +36,12 @@ export const copilotOverlay: AgentOverlay = {
       means: 'an installed plugin with servers; `--plugin-dir`',
       find: pluginsWithServers,
     },
+    {
+      name: 'sessions that are resumed',
+      state: 'refused',
+      means: '`--resume`, `--continue`, `--session-id`: they work in the folder of the session',
+      find: ({ args }) => ['--resume', '-r', '--continue', '--session-id'].filter((flag) => hasFlag(args, flag)),
+    },
     { name: 'its own', state: 'closed', means: '`--disable-builtin-mcps`' },
     { name: 'flags', state: 'refused', means: '`--additional-mcp-config`, `--enable-mcp-server`, `--connect`' },
     drivenBy('--acp', '--server', '--headless', '--ahp-host'),

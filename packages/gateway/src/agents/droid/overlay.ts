@@ -1,8 +1,9 @@
-import { join } from 'node:path'
-import { namedFolder } from '../agent-folders.ts'
+import { join, resolve } from 'node:path'
+import { namedFolder, namedPath } from '../agent-folders.ts'
 import type { AgentOverlay } from '../agent-overlay.ts'
+import { flagValues } from '../flag-values.ts'
 import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, projectFiles, type SourceSearch } from '../server-sources.ts'
+import { drivenBy, filesWithServers, mayHold, projectFiles, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 const SHARED = '.factory'
@@ -20,6 +21,13 @@ export const droidOverlay: AgentOverlay = {
       state: 'refused',
       means: '`mcp.json` of an installed plugin',
       find: pluginsWithServers,
+    },
+    {
+      name: 'settings for one run',
+      state: 'refused',
+      means:
+        '`mcpServers` in a file that `--settings`, `FACTORY_RUNTIME_SETTINGS_PATH` or a variable of its organization names',
+      find: runSettingsWithServers,
     },
     drivenBy('--input-format', 'acp', 'acp-daemon'),
     { name: 'its organization', state: 'open', means: 'servers and connectors that Factory hands out' },
@@ -44,4 +52,13 @@ async function pluginsWithServers({ place, folders }: SourceSearch): Promise<rea
   const homes = [join(namedFolder(place, 'FACTORY_HOME_OVERRIDE'), SHARED), ...folders.map((one) => join(one, SHARED))]
   const wish = { key: 'mcpServers', files: /\.json$/, depth: 6 }
   return (await Promise.all(homes.map((home) => filesWithServers(join(home, 'plugins'), wish)))).flat()
+}
+
+const SETTINGS_VARIABLES = ['FACTORY_RUNTIME_SETTINGS_PATH', 'FACTORY_ORG_MANAGED_SETTINGS_LOCAL_PATH']
+
+async function runSettingsWithServers({ place, args }: SourceSearch): Promise<readonly string[]> {
+  const given = flagValues(args, ['--settings']).map(({ value }) => resolve(place.cwd, value))
+  const named = SETTINGS_VARIABLES.map((variable) => namedPath(place, variable)).filter((path) => path !== undefined)
+  const found = [...given, ...named].map(async (path) => ((await mayHold(path, 'mcpServers')) ? [path] : []))
+  return (await Promise.all(found)).flat()
 }

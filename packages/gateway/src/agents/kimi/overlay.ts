@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import { isJsonObject } from '@sallyport/core'
 import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, START_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, projectFiles } from '../server-sources.ts'
+import { readNativeFile } from '../read-native-file.ts'
+import { drivenBy, filesWithServers, projectFiles, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 
@@ -18,13 +20,8 @@ export const kimiOverlay: AgentOverlay = {
     {
       name: 'plugins',
       state: 'refused',
-      means: '`mcpServers` of an installed plugin',
-      find: ({ place }) =>
-        filesWithServers(join(namedFolder(place, 'KIMI_CODE_HOME', '.kimi-code'), 'plugins'), {
-          key: 'mcpServers',
-          files: /\.json$/,
-          depth: 6,
-        }),
+      means: '`mcpServers` of an installed plugin, wherever it lies',
+      find: pluginsWithServers,
     },
     { name: 'flags', state: 'refused', means: '`--mcp-config`' },
     drivenBy('acp'),
@@ -41,4 +38,30 @@ export const kimiOverlay: AgentOverlay = {
       files: { [`home/${FILE}`]: settingsWith(request, 'mcpServers', byName(request.servers)) },
       mirrors: [{ source: folderFrom(request, 'KIMI_CODE_HOME', '.kimi-code'), path: 'home', except: [FILE] }],
     }),
+}
+
+const MANIFEST = { key: 'mcpServers', files: /\.json$/ }
+
+async function pluginsWithServers({ place }: SourceSearch): Promise<readonly string[]> {
+  const plugins = join(namedFolder(place, 'KIMI_CODE_HOME', '.kimi-code'), 'plugins')
+  const elsewhere = await pluginRoots(join(plugins, 'installed.json'))
+  const found = await Promise.all([
+    filesWithServers(plugins, { ...MANIFEST, depth: 6 }),
+    ...elsewhere.flatMap((root) =>
+      [root, join(root, '.kimi-plugin')].map((folder) => filesWithServers(folder, MANIFEST)),
+    ),
+  ])
+  return found.flat()
+}
+
+/** Kimi copies plugins into its own folder, but reads them from wherever its list says. */
+async function pluginRoots(list: string): Promise<readonly string[]> {
+  try {
+    const said: unknown = JSON.parse((await readNativeFile(list)) ?? '')
+    const plugins = isJsonObject(said) && Array.isArray(said.plugins) ? said.plugins : []
+    return plugins.flatMap((plugin) => (isJsonObject(plugin) && typeof plugin.root === 'string' ? [plugin.root] : []))
+  } catch {
+    // There is no such file, or Kimi cannot read it either.
+    return []
+  }
 }
