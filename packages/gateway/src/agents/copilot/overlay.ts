@@ -8,6 +8,8 @@ import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources
 
 const FILE = 'mcp-config.json'
 
+const OTHER_FOLDER = ['--resume', '-r', '--continue', '--session-id', '--worktree']
+
 /** What is added is merged with the user's file, whose other servers are switched off by name. */
 export const copilotOverlay: AgentOverlay = {
   reserved: [
@@ -39,8 +41,9 @@ export const copilotOverlay: AgentOverlay = {
     {
       name: 'sessions that are resumed',
       state: 'refused',
-      means: '`--resume`, `--continue`, `--session-id`: they work in the folder of the session',
-      find: ({ args }) => ['--resume', '-r', '--continue', '--session-id'].filter((flag) => hasFlag(args, flag)),
+      means:
+        '`--resume`, `--continue`, `--session-id`, `--worktree`: they work in another folder, which is not searched',
+      find: ({ args }) => OTHER_FOLDER.filter((flag) => hasFlag(args, flag)),
     },
     { name: 'its own', state: 'closed', means: '`--disable-builtin-mcps`' },
     { name: 'flags', state: 'refused', means: '`--additional-mcp-config`, `--enable-mcp-server`, `--connect`' },
