@@ -81,11 +81,19 @@ describe(`${promise('GW-25')} a gateway inside a program`, () => {
     })
   })
 
-  it.each([0, '', [], false, null, {}, '0', [0]])('leaves the output %j of a server what it is', async (output) => {
+  it.each([0, '', [], false, {}, '0', [0]])('leaves the output %j of a server what it is', async (output) => {
     const { gateway } = await open()
     const structured = await gateway.executeTool('mirror', { result: { content: [], structuredContent: output } })
     expect(structured.success).toBe(true)
     expect(structured.output).toEqual(output)
+  })
+
+  it('takes a null in place of structured content for none, as servers of older versions mean it', async () => {
+    const { gateway } = await open()
+    const content = [{ type: 'text', text: 'none' }]
+    const told = await gateway.executeTool('mirror', { result: { content, structuredContent: null } })
+    expect(told).toMatchObject({ success: true, output: 'none' })
+    expect(told.metadata).not.toHaveProperty('structured_content', null)
   })
 
   it('leaves an empty text and an empty list of contents what they are', async () => {

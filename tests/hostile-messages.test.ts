@@ -102,7 +102,7 @@ describe(`${promise('GW-21')} messages that are not as they should be`, () => {
   it.each(misread)('refuses %s over HTTP with 400 and its own error', async (_what, message, code) => {
     const answer = await post(gateway.mcp, message as string)
     expect(answer).toMatchObject({ status: 400, message: { jsonrpc: '2.0', error: { code } } })
-    expect(answer.message.error.message).toMatch(/^[A-Z].*\.$/)
+    expect(answer.message.error.message).toMatch(/^["A-Z].*\.$/)
     expect([1, 2, null]).toContain(answer.message.id)
   })
 
