@@ -393,6 +393,7 @@ export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>
     'roles of sub-agents': 'its maker documents them; this version started none when it was driven',
     'plugins, apps and skills': 'they come from a marketplace or an account',
     'files of the system': OF_THE_SYSTEM,
+    'sessions that are resumed': 'it asks in its window which folder to work in',
     'a program that drives it': NO_PROGRAM,
   },
   'gemini-cli': {
@@ -425,17 +426,20 @@ export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>
     ]),
   ),
   cline: {
+    'sessions that are resumed': NO_PROGRAM,
     'a process of its own that runs already': 'the test of its leftovers shows that none is started',
     flags: NO_PROGRAM,
     'a program that drives it': NO_PROGRAM,
   },
   continue: { flags: NO_PROGRAM },
   droid: {
+    'sessions that are resumed': NO_PROGRAM,
     plugins: 'they come from a marketplace',
     'a program that drives it': NO_PROGRAM,
     'its organization': 'it needs an account',
   },
   kimi: {
+    'sessions that are resumed': NO_PROGRAM,
     flags: NO_PROGRAM,
     'a program that drives it': NO_PROGRAM,
   },

@@ -132,6 +132,17 @@ describe('for Codex', () => {
     expect(table([ownFile('codex', text)]).far).toEqual({ enabled: false, url: 'http://127.0.0.1/' })
   })
 
+  it('a session that is resumed stays in the folder of the run, unless another one is named', () => {
+    const folder = ['-C', PLACE.cwd]
+    for (const args of [
+      ['resume', '--last'],
+      ['-m', 'gpt', 'fork'],
+    ])
+      expect(overlayFor('codex', { args }).args.slice(-2 - args.length)).toEqual([...folder, ...args])
+    for (const args of [['resume', '-C', '/else'], ['resume', '--cd=/else'], ['exec', 'resume'], ['fix it']])
+      expect(overlayFor('codex', { args }).args.join(' ')).not.toContain(folder.join(' '))
+  })
+
   it('what would bring other servers is switched off, and cannot be switched on again behind it', () => {
     expect(overlayFor('codex', { args: ['exec', 'mcp_servers'] }).args.slice(2)).toEqual([
       ...['-c', 'features.apps=false', '-c', 'features.plugins=false'],

@@ -104,6 +104,20 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf(id)).toEqual([file])
   })
 
+  it.each([
+    ['copilot', ['--resume=before'], ['--resume']],
+    ['copilot', ['-r', 'before'], ['-r']],
+    ['kimi', ['--session', 'before'], ['--session']],
+    ['kimi', ['-Sbefore'], ['-S']],
+    ['kimi', ['--continue'], []],
+    ['cline', ['--id', 'before'], ['--id']],
+    ['droid', ['exec', '-s', 'before', '-r', 'low'], ['-s']],
+    ['droid', ['-r'], ['-r']],
+    ['droid', ['--fork', 'before'], ['--fork']],
+  ])('%s %j: it would work in a folder that is not searched', async (id, args, found) => {
+    expect(await othersOf(id, { args })).toEqual(found)
+  })
+
   it.each(['{"mcp": {"serverCommand": "x"}}', '{"mcpServerCommand": "x"}'])(
     'qwen-code: %s in its settings, or in those of the system',
     async (text) => {

@@ -68,6 +68,14 @@ export const drivenBy = (...words: readonly string[]): ServerSource => ({
   find: ({ args }) => words.filter((word) => (word.startsWith('--') ? hasFlag(args, word) : args.includes(word))),
 })
 
+/** Flags by which an agent works in the folder of an earlier session, or in one that it makes: nobody has looked there for servers. */
+export const otherFolders = (...flags: readonly string[]) => ({
+  name: 'sessions that are resumed',
+  state: 'refused' as const,
+  means: `${flags.map((flag) => `\`${flag}\``).join(', ')}: they work in another folder, which is not searched`,
+  find: ({ args }: Pick<SourceSearch, 'args'>): readonly string[] => flags.filter((flag) => hasFlag(args, flag)),
+})
+
 /** Files of a project that name servers, which the agent starts whatever it is told. */
 export const projectFiles = (means: string): ServerSource => ({
   name: 'files of the project',

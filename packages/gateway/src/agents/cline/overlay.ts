@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
+import { drivenBy, filesWithServers, otherFolders, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'cline_mcp_settings.json'
 
@@ -26,6 +26,7 @@ export const clineOverlay: AgentOverlay = {
       means: '`mcp.json` in `~/.agents/plugins`; `registerMcpServer` in `.cline/plugins` of the user or the project',
       find: pluginsWithServers,
     },
+    otherFolders('--id', '--worktree'),
     { name: 'flags', state: 'refused', means: '`--config`, `--data-dir`' },
     drivenBy('--acp'),
   ],

@@ -3,6 +3,7 @@ import { type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
 import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
+import { hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
 import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
 import { tomlValue } from '../toml-value.ts'
@@ -37,6 +38,7 @@ export const codexOverlay: AgentOverlay = {
       find: ({ place }) => (place.platform === 'win32' ? [] : filesWithServers('/etc/codex', TOML)),
     },
     { name: 'flags', state: 'refused', means: '`-c mcp_servers…`, `--profile`, `--enable plugins`, `--remote`' },
+    { name: 'sessions that are resumed', state: 'closed', means: '`-C` names the folder of the run' },
     drivenBy('app-server', 'mcp-server', 'exec-server'),
   ],
   isAttended: (args) => !args.some((arg) => UNATTENDED.has(arg)),
@@ -56,8 +58,17 @@ export const codexOverlay: AgentOverlay = {
     const table = byName([...on, ...off])
     refuseOverrides(request.args)
     const bringers = request.ours.length > 0 ? BRINGERS.flatMap((feature) => ['-c', `features.${feature}=false`]) : []
-    return createOverlay({ args: ['-c', `mcp_servers=${tomlValue(table)}`, ...bringers, ...request.args] })
+    return createOverlay({
+      args: ['-c', `mcp_servers=${tomlValue(table)}`, ...bringers, ...folderOf(request), ...request.args],
+    })
   },
+}
+
+/** Codex would ask whether to work in the folder of the session, whose servers nobody switched off. */
+function folderOf({ args, place }: OverlayRequest): readonly string[] {
+  const resumes = args.some((arg) => arg === 'resume' || arg === 'fork')
+  const isNamed = hasFlag(args, '-C') || hasFlag(args, '--cd')
+  return resumes && !isNamed && !args.some((arg) => UNATTENDED.has(arg)) ? ['-C', place.cwd] : []
 }
 
 /** Subcommands that answer what a server asks by themselves, and never with yes. */

@@ -4,11 +4,9 @@ import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OwnFile } from '../agent-overlay.ts'
 import { hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
+import { drivenBy, filesWithServers, otherFolders, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp-config.json'
-
-const OTHER_FOLDER = ['--resume', '-r', '--continue', '--session-id', '--worktree']
 
 /** What is added is merged with the user's file, whose other servers are switched off by name. */
 export const copilotOverlay: AgentOverlay = {
@@ -38,13 +36,7 @@ export const copilotOverlay: AgentOverlay = {
       means: 'an installed plugin with servers; `--plugin-dir`',
       find: pluginsWithServers,
     },
-    {
-      name: 'sessions that are resumed',
-      state: 'refused',
-      means:
-        '`--resume`, `--continue`, `--session-id`, `--worktree`: they work in another folder, which is not searched',
-      find: ({ args }) => OTHER_FOLDER.filter((flag) => hasFlag(args, flag)),
-    },
+    otherFolders('--resume', '-r', '--continue', '--session-id', '--worktree'),
     { name: 'its own', state: 'closed', means: '`--disable-builtin-mcps`' },
     { name: 'flags', state: 'refused', means: '`--additional-mcp-config`, `--enable-mcp-server`, `--connect`' },
     drivenBy('--acp', '--server', '--headless', '--ahp-host'),

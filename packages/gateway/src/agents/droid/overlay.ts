@@ -1,17 +1,36 @@
 import { join, resolve } from 'node:path'
 import { namedFolder, namedPath } from '../agent-folders.ts'
 import type { AgentOverlay } from '../agent-overlay.ts'
-import { flagValues } from '../flag-values.ts'
+import { flagValues, hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, mayHold, projectFiles, type SourceSearch } from '../server-sources.ts'
+import {
+  drivenBy,
+  filesWithServers,
+  mayHold,
+  otherFolders,
+  projectFiles,
+  type ServerSource,
+  type SourceSearch,
+} from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 const SHARED = '.factory'
 
+const LONG_FLAGS = otherFolders('--resume', '--fork', '--session-id', '--worktree')
+/** `-r` and `-s` mean something else in the other of the two. */
+const RESUMING: ServerSource = {
+  ...LONG_FLAGS,
+  find: (search) => [
+    ...LONG_FLAGS.find(search),
+    ...[search.args.includes('exec') ? '-s' : '-r', '-w'].filter((flag) => hasFlag(search.args, flag)),
+  ],
+}
+
 /** A home of its own with everything of the user's linked but the file of the servers. */
 export const droidOverlay: AgentOverlay = {
   reserved: [],
-  reservedCommands: ['daemon', 'computer'],
+  // `resume` works in the folder of the session, which is not searched.
+  reservedCommands: ['daemon', 'computer', 'resume'],
   stays: ['project'],
   sources: [
     { name: 'file of the user', state: 'closed', means: '`FACTORY_HOME_OVERRIDE`' },
@@ -29,6 +48,7 @@ export const droidOverlay: AgentOverlay = {
         '`mcpServers` in a file that `--settings`, `FACTORY_RUNTIME_SETTINGS_PATH` or a variable of its organization names',
       find: runSettingsWithServers,
     },
+    RESUMING,
     drivenBy('--input-format', 'acp', 'acp-daemon'),
     { name: 'its organization', state: 'open', means: 'servers and connectors that Factory hands out' },
   ],

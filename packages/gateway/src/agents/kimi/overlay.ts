@@ -4,7 +4,7 @@ import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, START_PATIENCE_S } from '../agent-overlay.ts'
 import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
 import { readNativeFile } from '../read-native-file.ts'
-import { drivenBy, filesWithServers, projectFiles, type SourceSearch } from '../server-sources.ts'
+import { drivenBy, filesWithServers, otherFolders, projectFiles, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 
@@ -23,6 +23,7 @@ export const kimiOverlay: AgentOverlay = {
       means: '`mcpServers` of an installed plugin, wherever it lies',
       find: pluginsWithServers,
     },
+    otherFolders('--session', '-S'),
     { name: 'flags', state: 'refused', means: '`--mcp-config`' },
     drivenBy('acp'),
   ],
