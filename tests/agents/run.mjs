@@ -105,7 +105,10 @@ function report() {
   const tests = readTests()
   console.log('\nAgents:')
   for (const id of agents) {
-    const own = tests.filter(({ ancestorTitles }) => ancestorTitles[0]?.split(' ')[0] === id)
+    const own = tests.filter(
+      ({ ancestorTitles, status }) =>
+        ancestorTitles[0]?.split(' ')[0] === id && (status === 'passed' || status === 'failed'),
+    )
     const failed = own.filter(({ status }) => status === 'failed').length
     const seen =
       own.length === 0 ? 'did not run' : failed > 0 ? `${failed} of ${own.length} failed` : `${own.length} passed`
