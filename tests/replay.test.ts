@@ -95,10 +95,12 @@ describe(`replay: ${promise('GOV-29')}`, () => {
     await someCalls(running)
     const { governance: _, ...config } = JSON.parse(readFileSync(join(running.home, 'config.yaml'), 'utf8'))
     const file = join(running.home, 'watching.yaml')
-    writeFileSync(file, JSON.stringify({ ...config, governance: { enforce: false, patern: {} } }))
+    writeFileSync(file, JSON.stringify({ ...config, governance: { enforce: false, approval_timeot: '60s' } }))
     const { stderr } = await replay(running, '--config', file)
     expect(stderr).toMatch(/^! watching\.yaml:1:\d+ governance\.enforce: rules are only watched/m)
-    expect(stderr).toMatch(/^! watching\.yaml:1:\d+ governance\.patern: .* Did you mean "patterns"\?$/m)
+    expect(stderr).toMatch(
+      /^! watching\.yaml:1:\d+ governance\.approval_timeot: .* Did you mean "approval_timeout"\?$/m,
+    )
   })
 
   it('counts as undecided what a rule would have to know and no record tells', async () => {
