@@ -359,7 +359,10 @@ describe(`${promise('GOV-11')} a saved edit`, () => {
     )
     const where = /tools\.yaml:\d+:5: requires_approval: expected true or false/
     expect(gateway.stderr()).toMatch(where)
-    const rejected = gateway.records().find(({ type }) => type === 'TOOLS_FILE_REJECTED')
+    const rejected = await eventually(
+      () => gateway.records().find(({ type }) => type === 'TOOLS_FILE_REJECTED'),
+      (record) => record !== undefined,
+    )
     expect(rejected?.message).toMatch(where)
     const headers = { authorization: `Bearer ${gateway.token('operator')}` }
     const status = (await (await fetch(`${gateway.url}/api/status`, { headers })).json()) as { warnings: string[] }
