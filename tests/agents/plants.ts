@@ -393,6 +393,7 @@ export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>
     'roles of sub-agents': 'its maker documents them; this version started none when it was driven',
     'plugins, apps and skills': 'they come from a marketplace or an account',
     'files of the system': OF_THE_SYSTEM,
+    variables: NO_PROGRAM,
     'sessions that are resumed': 'it asks in its window which folder to work in',
     'a program that drives it': NO_PROGRAM,
   },

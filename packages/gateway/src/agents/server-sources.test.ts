@@ -104,6 +104,12 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf(id)).toEqual([file])
   })
 
+  it('codex: a variable that names where commands are run', async () => {
+    const environment = { CODEX_EXEC_SERVER_URL: 'ws://127.0.0.1:1' }
+    expect(await othersOf('codex', { environment })).toEqual(['CODEX_EXEC_SERVER_URL'])
+    expect(await othersOf('codex')).toEqual([])
+  })
+
   it.each([
     ['copilot', ['--resume=before'], ['--resume']],
     ['copilot', ['-r', 'before'], ['-r']],

@@ -37,6 +37,12 @@ export const codexOverlay: AgentOverlay = {
       means: '`mcp_servers` in `/etc/codex`',
       find: ({ place }) => (place.platform === 'win32' ? [] : filesWithServers('/etc/codex', TOML)),
     },
+    {
+      name: 'variables',
+      state: 'refused',
+      means: '`CODEX_EXEC_SERVER_URL`: what runs there may bring servers',
+      find: ({ place }) => (place.environment[EXECUTOR] ? [EXECUTOR] : []),
+    },
     { name: 'flags', state: 'refused', means: '`-c mcp_servers…`, `--profile`, `--enable plugins`, `--remote`' },
     { name: 'sessions that are resumed', state: 'closed', means: '`-C` names the folder of the run' },
     drivenBy('app-server', 'mcp-server', 'exec-server'),
@@ -76,6 +82,8 @@ const UNATTENDED: ReadonlySet<string> = new Set(['exec', 'e', 'review', 'mcp-ser
 
 /** What brings servers that no file names. */
 const BRINGERS = ['apps', 'plugins', 'skill_mcp_dependency_install']
+
+const EXECUTOR = 'CODEX_EXEC_SERVER_URL'
 
 const TOML = { key: 'mcp_servers', files: /\.toml$/, depth: 1 }
 
