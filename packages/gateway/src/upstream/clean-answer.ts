@@ -18,15 +18,18 @@ export interface Answered {
  * the `content` that every result of a tool has. Nearly all are left as they are.
  */
 export function cleanAnswer(frame: Frame, { method, era }: Answered): Frame {
-  const { ownMembers = [], nullMembers = [], resultType } = frame.envelope
-  const surplus = [...ownMembers, ...nullMembers.filter(({ key }) => era === 'legacy' || key !== ANY_VALUE)]
-  const cuts = cutsOf(
-    frame.parts,
-    surplus.sort((one, other) => one.start - other.start),
-  )
-  const cut = surplus.length === 0 ? frame : editFrame(frame, cuts)
+  const { ownMembers, nullMembers, resultType } = frame.envelope
+  const cut = ownMembers === undefined && nullMembers === undefined ? frame : withoutSurplus(frame, era)
   const isComplete = resultType === undefined || resultType === 'complete'
   return method === 'tools/call' && isComplete && lacksContent(frame) ? withContent(cut) : cut
+}
+
+function withoutSurplus(frame: Frame, era: Era): Frame {
+  const { ownMembers = [], nullMembers = [] } = frame.envelope
+  const surplus = [...ownMembers, ...nullMembers.filter(({ key }) => era === 'legacy' || key !== ANY_VALUE)]
+  if (surplus.length === 0) return frame
+  surplus.sort((one, other) => one.start - other.start)
+  return editFrame(frame, cutsOf(frame.parts, surplus))
 }
 
 /** A task that was made in place of a result has none. */
