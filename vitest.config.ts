@@ -2,16 +2,17 @@ import { configDefaults, defineConfig } from 'vitest/config'
 
 /** Needs agent CLIs that are too large for every run: `npm run test:agents`. */
 const AGENT_TESTS = 'tests/agents/{real-agents,planted-servers,hooks,large-results}.test.ts'
-/** Each takes a minute or more, and a shorter test holds the part that breaks most easily. */
-const LONG_TESTS = 'tests/full/**'
 
-/** `npm run test:full` runs the long ones too. */
-const isFull = process.env.SALLYPORT_TESTS === 'full'
+/** What a run leaves out: `npm test` all that is long, `.ci/run` what installs from the registry, `npm run test:full` nothing. */
+const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
+  short: ['tests/full/**'],
+  ci: ['tests/full/installed.test.ts'],
+  full: [],
+}
+const leftOut = LEFT_OUT[process.env.SALLYPORT_TESTS ?? 'short'] ?? []
 
 export default defineConfig({
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'examples/*/tests/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, AGENT_TESTS, ...(isFull ? [] : [LONG_TESTS])],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -20,5 +21,24 @@ export default defineConfig({
     maxWorkers: 2,
     retry: 0,
     allowOnly: false,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'units',
+          include: ['packages/*/src/**/*.test.ts'],
+          // To load the modules anew for each of four hundred files takes longer than most of their tests.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'scenarios',
+          include: ['tests/**/*.test.ts', 'examples/*/tests/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, AGENT_TESTS, ...leftOut],
+        },
+      },
+    ],
   },
 })

@@ -3,19 +3,11 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlin
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkLayers, LEVELS, ROOMS } from '../lint/layers.mjs'
 import { filesBelow, ROOT, textOf } from './repository.ts'
 
 const GATEWAY = 'packages/gateway/src'
-/** From the bottom up; rooms of one level do not know each other. */
-const LEVELS = [
-  ['disk'],
-  ['config', 'store', 'telemetry'],
-  ['upstream', 'agents', 'sessions', 'governance'],
-  ['catalog', 'isolation'],
-  ['pipeline'],
-  ['serve', 'replay'],
-] as const
-const ROOMS: readonly string[] = LEVELS.flat()
+const NAMES: readonly string[] = LEVELS.flat()
 const KIT = 'packages/kit/src'
 const KIT_ROOMS = foldersOf(KIT)
 
@@ -27,7 +19,7 @@ interface Trial {
   readonly rule: string | undefined
 }
 
-const RESTRICTED = 'lint/style/noRestrictedImports'
+const RESTRICTED = 'layers'
 const imports = (...sources: readonly string[]): string => sources.map((source) => `import '${source}'\n`).join('')
 
 function trial(says: string, file: string, options: { readonly source: string; readonly rule?: string }): Trial {
@@ -41,7 +33,7 @@ const refused = (file: string, source: string): Trial =>
 const BETWEEN_ROOMS: readonly Trial[] = LEVELS.flatMap((level, height) =>
   level.flatMap((room) => {
     const below = LEVELS.slice(0, height).flat()
-    const others = ROOMS.filter((other) => other !== room && !below.some((name) => name === other))
+    const others = NAMES.filter((other) => other !== room && !below.some((name) => name === other))
     const file = `${GATEWAY}/${room}/probe.ts`
     const doors = below.map((name) => `../${name}/${name}.ts`)
     return [
@@ -85,6 +77,9 @@ const PACKAGES: readonly Trial[] = [
     refused('packages/core/src/shaping/probe.ts', source),
   ),
   refused('packages/core/src/probe.ts', './shaping/shape-text.ts'),
+  refused('packages/core/src/probe.ts', './json/json-scanner.ts'),
+  refused('packages/core/src/shaping/probe.ts', '../json/json-walk.ts'),
+  refused('packages/core/src/json/probe.ts', 'node:fs'),
   refused('packages/kit/src/probe.ts', './results/result-shelf.ts'),
   refused('packages/kit/src/results/probe.ts', '../protocol/protocol.ts'),
   refused('packages/kit/src/schema/probe.ts', 'node:fs'),
@@ -146,7 +141,7 @@ const AGENTS: readonly Trial[] = [
 
 const COMPOSITION: readonly Trial[] = [
   trial('the composition enters every room', `${GATEWAY}/probe.ts`, {
-    source: imports(...ROOMS.map((room) => `./${room}/${room}.ts`)),
+    source: imports(...NAMES.map((room) => `./${room}/${room}.ts`)),
   }),
   refused(`${GATEWAY}/probe.ts`, './cli/main.ts'),
   refused(`${GATEWAY}/probe.ts`, './serve/methods.ts'),
@@ -305,21 +300,19 @@ function lint(root: string): readonly (readonly [string, string])[] {
     { cwd: root, encoding: 'utf8' },
   )
   const reports = `${stdout}\n${stderr}`.matchAll(/^[×!i] (packages\/[^\s:]+)(?::\d+:\d+)?: ([\w/]+):/gm)
-  return [...reports].map(([, file = '', rule = '']) => [file, rule] as const)
+  const habits = [...reports].map(([, file = '', rule = '']) => [file, rule] as const)
+  return [...habits, ...checkLayers(root).map(({ file }) => [file, RESTRICTED] as const)]
 }
 
 describe('the rooms', () => {
   const folders = foldersOf(GATEWAY)
 
   it('are the folders of the gateway', () => {
-    expect(folders).toEqual([...ROOMS, 'cli'].sort())
+    expect(folders).toEqual([...NAMES, 'cli'].sort())
   })
 
-  it('each have a rule in biome.json', () => {
-    const { overrides } = JSON.parse(textOf('biome.json')) as { overrides: { includes: string[] }[] }
-    const ruled = overrides.flatMap(({ includes }) => includes)
-    const unruled = folders.filter((room) => !ruled.some((pattern) => pattern.startsWith(`${GATEWAY}/${room}/`)))
-    expect(unruled).toEqual([])
+  it('are each in the table of layers', () => {
+    expect(folders.filter((room) => ROOMS[`${GATEWAY}/${room}`] === undefined)).toEqual([])
   })
 
   it('are each named in the tree of ARCHITECTURE.md, and no others are', () => {
@@ -328,16 +321,20 @@ describe('the rooms', () => {
     expect(named.sort()).toEqual(folders)
   })
 
-  it.each(ROOMS)('%s has a door of its name', (room) => {
+  it.each(NAMES)('%s has a door of its name', (room) => {
     expect(existsSync(join(ROOT, GATEWAY, room, `${room}.ts`))).toBe(true)
   })
 
-  it.each(KIT_ROOMS)('of the kit: %s has a door of its name, and a rule in biome.json', (room) => {
+  it.each(KIT_ROOMS)('of the kit: %s has a door of its name, and is in the table of layers', (room) => {
     expect(existsSync(join(ROOT, KIT, room, `${room}.ts`))).toBe(true)
-    expect(textOf('biome.json')).toContain(`"${KIT}/${room}/*`)
+    expect(ROOMS[`${KIT}/${room}`]).toBeDefined()
   })
 
-  it.each([...ROOMS, 'cli'])('%s says in at most 45 lines what it assumes, chose and rejected', (room) => {
+  it('import nothing that the table does not allow', () => {
+    expect(checkLayers(ROOT)).toEqual([])
+  })
+
+  it.each([...NAMES, 'cli'])('%s says in at most 45 lines what it assumes, chose and rejected', (room) => {
     expect(textOf(`${GATEWAY}/${room}/README.md`).trimEnd().split('\n').length).toBeLessThanOrEqual(45)
   })
 })
@@ -362,5 +359,76 @@ describe('the files', () => {
   it('name nothing a manager, a service or a helper', () => {
     const named = /\b(?:class|interface|type|function|const) \w*(?:Manager|Service|Helper|Impl|Utils?|Base)\b/
     expect(sources.filter((path) => named.test(textOf(path)))).toEqual([])
+  })
+})
+
+/** What hands a message to a server: bytes to a socket or a stdin, or a message to a connection in this process. */
+const WRITES = /\.(?:write|writev|_write|receive|pipe|pipeline)\(|(?:socket|stdin)\w*\??\.end\([^)]/i
+
+/** Every line below `upstream` that does, with how often. Whoever adds one says here how it comes by its permit. */
+const WRITERS: Readonly<Record<string, readonly string[]>> = {
+  // Each of them is reached through `usePermit` alone.
+  'http/client-connection.ts': [
+    "if (Buffer.byteLength(body) === body.length) this.#socket.write(head + body, 'latin1')",
+    "this.#socket.write(head, 'latin1')",
+    'this.#socket.write(body)',
+  ],
+  'stdio/outbox.ts': [
+    "if (batch !== '') stdin.write(batch)",
+    "if (this.#isFlushing) stdin.write('', (error) => error ?? this.#flush())",
+  ],
+  // The watchdog is a process of ours and no server.
+  'processes/watchdog.ts': ["child.stdin?.end('.\\n')", 'if (pipe?.writable) pipe.write(line)'],
+  'built-in/in-process-transport.ts': ['queueMicrotask(() => connection.receive(JSON.parse(text)))'],
+}
+
+describe('what leaves for a server', () => {
+  const upstream = `${GATEWAY}/upstream`
+  const sources = filesBelow(upstream).filter((path) => path.endsWith('.ts') && !/\.test(?:-kit)?\.ts$/.test(path))
+  const linesOf = (path: string): readonly string[] =>
+    textOf(path)
+      .split('\n')
+      .map((line) => line.trim())
+
+  it('leaves in these lines and in no others', () => {
+    const found = sources.flatMap((path) => {
+      const lines = linesOf(path).filter((line) => WRITES.test(line) && !line.startsWith('*'))
+      return lines.length > 0 ? [[path.slice(upstream.length + 1), lines] as const] : []
+    })
+    expect(Object.fromEntries(found)).toEqual(WRITERS)
+  })
+
+  it.each([
+    {
+      file: 'http/client-connection.ts',
+      check: 'if (usePermit(sending.permit)) this.#transmit(sending.wire)',
+      sending: /#(?:transmit|writeBoth)\(/,
+      senders: ['if (usePermit(sending.permit)) this.#transmit(sending.wire)', 'else this.#writeBoth(head, body)'],
+    },
+    {
+      file: 'stdio/outbox.ts',
+      check: 'if (usePermit(message.call.permit)) {',
+      sending: /batch \+=|#takeBatch\(\)(?!:)/,
+      senders: ['const batch = this.#takeBatch()', `batch += \`\${message.text}\\n\``],
+    },
+    {
+      file: 'built-in/in-process-transport.ts',
+      check: 'if (usePermit(request.call.permit)) return this.#transmit(request)',
+      sending: /#transmit\(/,
+      senders: ['if (usePermit(request.call.permit)) return this.#transmit(request)'],
+    },
+  ])('asks for the permit first, in $file', ({ file, check, sending, senders }) => {
+    const lines = linesOf(`${upstream}/${file}`)
+    expect(lines).toContain(check)
+    // What is sent is sent behind that check: nobody else gets there.
+    const calls = lines.filter((line) => sending.test(line) && !/^#(?:transmit|writeBoth)\(.*\{$/.test(line))
+    expect(calls).toEqual(senders)
+  })
+
+  it('has a permit of its own only where the gateway itself speaks', () => {
+    const users = sources
+      .filter((path) => /\bOWN_MESSAGE\b/.test(textOf(path)))
+      .map((path) => path.slice(upstream.length + 1))
+    expect(users.toSorted()).toEqual(['http/http-exchange.ts', 'link.ts', 'permit.ts', 'stdio/outbox.ts'])
   })
 })

@@ -69,7 +69,11 @@ describe(`${promise('GW-17')} the roots of a client`, () => {
       const seen = await client.converse(runOf(server, ...steps), answerer)
       expect(seen.questions.map(({ method }) => method).sort()).toEqual(['elicitation/create', 'roots/list'])
       expect(outcomeOf(seen).answers).toEqual([accepted('Ada')])
-      expect(toldTo(server)).toContain(uri)
+      // Over HTTP the two answers are requests of their own: the server may end the call before it has read the other one.
+      await eventually(
+        () => toldTo(server),
+        (told) => told.includes(uri),
+      )
     }
   })
 

@@ -15,8 +15,10 @@ export interface ChangingTools {
   /** For `mcp_servers`. */
   readonly entry: object
   offer(...tools: readonly ToolText[]): void
-  /** From now on nobody gets a list, until what it gives is called. */
-  hold(): () => void
+  /** From now on nobody gets a list, or is told that the level is set, until what it gives is called. */
+  hold(what?: 'level'): () => void
+  /** Stops its process, until what it gives is called: nothing is read. */
+  stop(): () => void
   /** The names of the tools that were really called. */
   calls(): readonly string[]
 }
@@ -27,6 +29,11 @@ const SCHEMA = { type: 'object', properties: { text: { type: 'string' } } }
 export function createChangingTools(...first: readonly ToolText[]): ChangingTools {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-changing-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return changingToolsIn(folder, first)
+}
+
+/** In a folder that somebody else removes. */
+export function changingToolsIn(folder: string, first: readonly ToolText[]): ChangingTools {
   const file = join(folder, 'tools.json')
   const offer = (...tools: readonly ToolText[]): void => {
     writeFileSync(`${file}.new`, JSON.stringify(tools.map((tool) => ({ inputSchema: SCHEMA, ...tool }))))
@@ -36,9 +43,15 @@ export function createChangingTools(...first: readonly ToolText[]): ChangingTool
   return {
     entry: { command: process.execPath, args: [SERVER, file] },
     offer,
-    hold: () => {
-      writeFileSync(`${file}.hold`, '')
-      return () => rmSync(`${file}.hold`)
+    hold: (what) => {
+      const mark = what === undefined ? `${file}.hold` : `${file}.hold-${what}`
+      writeFileSync(mark, '')
+      return () => rmSync(mark)
+    },
+    stop: () => {
+      const pid = Number(readFileSync(`${file}.pid`, 'utf8'))
+      process.kill(pid, 'SIGSTOP')
+      return () => void process.kill(pid, 'SIGCONT')
     },
     calls: () => (existsSync(`${file}.calls`) ? readFileSync(`${file}.calls`, 'utf8').split('\n').filter(Boolean) : []),
   }

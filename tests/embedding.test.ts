@@ -268,7 +268,9 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
         success: false,
         error: {
           code: expect.stringMatching(/^UPSTREAM_(RESTARTING|STARTING|BROKEN)$/),
-          message: expect.stringMatching(/^Server dead is \w+: .*exited with code 3: no key\.( Next attempt .*)?$/),
+          message: expect.stringMatching(
+            /^Server dead is \w+: .*exited with code 3: no key\.( (The n|N)ext attempt .*)?$/,
+          ),
         },
       })
     expect(await gateway.executeTool('deaf_read', {})).toMatchObject({ error: { code: 'TOOL_UNKNOWN' } })

@@ -169,16 +169,18 @@ describe(`${promise('GW-3')} a server that never comes up`, () => {
 
 describe(`${promise('GW-7')} a server that stops reading`, () => {
   const ARGUMENT = 'x'.repeat(7_000_000)
-  const CALLS = 40
+  const CALLS = 25
+  /** Fewer than may wait for one server, or come in at once from one caller. */
+  const AT_ONCE = 5
 
-  it('is refused more than can wait for it, and costs no more memory than that', async () => {
+  it('costs no more memory than what waits for it: a call that was given up waits no longer', async () => {
     const { pid } = bench.gateway.child
     const before = residentBytes(pid as number)
     const results = await bench.besiege(async () => {
       const stopped = bench.window.call('deaf_stop_reading')
       const all: Json[] = []
-      for (let calls = 0; calls < CALLS; calls += 5) {
-        const some = Array.from({ length: 5 }, () =>
+      for (let calls = 0; calls < CALLS; calls += AT_ONCE) {
+        const some = Array.from({ length: AT_ONCE }, () =>
           modernRequest(bench.gateway.mcp, 'tools/call', { name: 'deaf_echo', arguments: { text: ARGUMENT } }),
         )
         all.push(...(await Promise.all(some)).map(({ message }) => message.result))
@@ -186,8 +188,7 @@ describe(`${promise('GW-7')} a server that stops reading`, () => {
       return [await stopped, ...all]
     })
     const codes = results.map(errorCode)
-    expect(new Set(codes)).toEqual(new Set(['UPSTREAM_TIMEOUT', 'OVERLOADED']))
-    expect(codes.filter((code) => code === 'OVERLOADED').length).toBeGreaterThan(CALLS / 2)
+    expect(new Set(codes)).toEqual(new Set(['UPSTREAM_TIMEOUT']))
     // What waits, and what the next collection of garbage takes; every call kept would be more.
     await eventually(
       () => residentBytes(pid as number) - before,

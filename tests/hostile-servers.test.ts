@@ -25,6 +25,17 @@ const SERVERS: Readonly<Record<string, Era>> = {
   'sse-modern': 'modern',
 }
 const NAMES = Object.keys(SERVERS)
+/** What the URIs of each begin with. */
+const SCHEMES: Readonly<Record<string, string>> = {
+  'stdio-legacy': 'legacy',
+  'stdio-modern': 'modern',
+  'json-legacy': 'legacy-json',
+  'sse-legacy': 'legacy-sse',
+  'json-modern': 'modern-json',
+  'sse-modern': 'modern-sse',
+  'old-sse': 'old',
+  docker: 'docker',
+}
 /** Over these it can say something besides its answer. */
 const TALKING = NAMES.filter((name) => !name.startsWith('json'))
 
@@ -35,7 +46,7 @@ let legacy: LegacyClient
 beforeAll(async () => {
   puppet = spawn(process.execPath, [PUPPET, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [url] = await once(createInterface({ input: puppet.stdout as NonNullable<typeof puppet.stdout> }), 'line')
-  const stdio = (era: Era): object => ({ command: process.execPath, args: [PUPPET, 'stdio', era], era })
+  const stdio = (era: Era): object => ({ command: process.execPath, args: [PUPPET, 'stdio', era, era], era })
   const http = (path: string, era: Era): object => ({ url: `${url}/${path}`, era })
   const servers = {
     'stdio-legacy': stdio('legacy'),
@@ -45,7 +56,7 @@ beforeAll(async () => {
     'json-modern': http('modern/json', 'modern'),
     'sse-modern': http('modern/sse', 'modern'),
     'old-sse': { ...http('old', 'legacy'), type: 'sse' },
-    docker: { type: 'docker-gateway', command: [process.execPath, PUPPET, 'stdio', 'legacy'] },
+    docker: { type: 'docker-gateway', command: [process.execPath, PUPPET, 'stdio', 'legacy', 'docker'] },
   }
   gateway = await runGateway({ config: { mcp_servers: servers, context: { cap: 'off' } } })
   await eventually(
@@ -72,6 +83,16 @@ function call(
   return from === 'legacy' ? legacy.request('tools/call', params) : modernRequest(gateway.mcp, 'tools/call', params)
 }
 
+/** The same of a prompt or a resource. */
+function ask(name: string, method: string, text: string) {
+  const say = JSON.stringify([text])
+  const params =
+    method === 'prompts/get'
+      ? { name: toolOf(name), arguments: { say } }
+      : { uri: `${SCHEMES[name]}:///${encodeURIComponent(say)}` }
+  return SERVERS[name] === 'legacy' ? legacy.request(method, params) : modernRequest(gateway.mcp, method, params)
+}
+
 const codeOf = ({ message }: RpcAnswer): unknown =>
   message.result?._meta?.['sallyport/error']?.code ?? message.error?.data?.code ?? 'no error'
 
@@ -84,9 +105,6 @@ describe(`${promise('GW-17')} a result that the protocol does not allow`, () => 
   const INVALID: readonly (readonly [string, string])[] = [
     ['content that is a string', '{"content":"hello"}'],
     ['content that is an object', '{"content":{"type":"text","text":"hello"}}'],
-    ['an item that is not an object', '{"content":["hello"]}'],
-    ['an item without a type', '{"content":[{"text":"hello"}]}'],
-    ['an item whose type is a number', '{"content":[{"type":1}]}'],
     ['isError as a string', '{"content":[],"isError":"true"}'],
     ['isError as a number', '{"content":[],"isError":1}'],
     ['_meta that is a list', '{"content":[],"_meta":[]}'],
@@ -97,7 +115,6 @@ describe(`${promise('GW-17')} a result that the protocol does not allow`, () => 
     ['inputRequests that are a list', '{"resultType":"input_required","inputRequests":[]}'],
     ['a result that is a string', '"hello"'],
     ['a result that is null', 'null'],
-    ['a long result with one bad item', `{"content":[{"type":"text","text":"${'x'.repeat(5_000)}"},7]}`],
   ]
   const LEGACY_ONLY: readonly (readonly [string, string])[] = [
     [
@@ -140,6 +157,91 @@ describe(`${promise('GW-17')} a result that the protocol does not allow`, () => 
       ? legacy.request('prompts/get', params)
       : modernRequest(gateway.mcp, 'prompts/get', params))
     expect(codeOf(prompt)).toBe('UPSTREAM_PROTOCOL')
+  })
+})
+
+describe(`${promise('GW-17')} an item that the protocol does not allow`, () => {
+  const good = '{"type":"text","text":"good","x-more":1}'
+  const BLOCKS: readonly (readonly [string, string])[] = [
+    ['7', 'it must be an object'],
+    ['{"text":"hello"}', '"type" must be a string'],
+    ['{"type":1}', '"type" must be a string'],
+    ['{"type":"text","text":5}', '"text" must be a string'],
+    ['{"text":null,"type":"text"}', '"text" must be a string'],
+    ['{"type":"image","mimeType":"image/png"}', '"data" must be a base64 string'],
+    ['{"type":"image","data":"%%%","mimeType":"image/png"}', '"data" must be a base64 string'],
+    ['{"type":"audio","data":"YQ=="}', '"mimeType" must be a string'],
+    ['{"type":"resource_link","name":"a"}', '"uri" must be a string'],
+    ['{"type":"resource_link","uri":"a:b"}', '"name" must be a string'],
+    ['{"type":"resource"}', '"resource" must be an object'],
+    ['{"type":"resource","resource":{"text":"a"}}', 'in "resource", "uri" must be a string'],
+    ['{"type":"resource","resource":{"uri":"a:b"}}', 'in "resource", "text" must be a string, or "blob"'],
+  ]
+
+  it.each(NAMES)('is replaced by words that say so, and the others stay, over %s', async (name) => {
+    for (const filling of ['', 'x'.repeat(5_000)]) {
+      for (const from of ['legacy', 'modern'] as const) {
+        const blocks = [good, ...BLOCKS.map(([block]) => block), JSON.stringify({ type: 'text', text: filling })]
+        const { message } = await call(name, [result(`{"content":[${blocks}]}`)], { from })
+        const { content } = message.result
+        expect(content[0]).toEqual(JSON.parse(good))
+        expect(content.at(-1).text).toBe(filling)
+        for (const [at, [, demand]] of BLOCKS.entries())
+          expect(content[at + 1]).toEqual({
+            type: 'text',
+            text: expect.stringContaining(`The server "${name}" sent an invalid content[${at + 1}]: ${demand}`),
+          })
+      }
+    }
+    const { messages } = await api(`/servers/${name}`)
+    expect(JSON.stringify(messages)).toContain('an invalid content[13]')
+  })
+
+  it.each(NAMES)('loses the optional members that are not allowed, over %s', async (name) => {
+    const block =
+      '{"type":"text","text":"a","annotations":{"audience":["user","robot"],"priority":7,"x":1},"_meta":null,"title":3}'
+    const { message } = await call(name, [result(`{"content":[${block}],"_meta":{"progressToken":{},"a":1}}`)])
+    expect(message.result.content).toEqual([
+      { type: 'text', text: 'a', annotations: { audience: ['user'], x: 1 }, title: 3 },
+    ])
+    expect(message.result._meta).toMatchObject({ a: 1 })
+    expect(message.result._meta).not.toHaveProperty('progressToken')
+  })
+
+  it.each(NAMES)('is replaced in prompts, over %s', async (name) => {
+    const messages = [
+      '{"role":"user","content":{"type":"text","text":"good"}}',
+      '{"role":"assistant","content":{"type":"text"}}',
+      '{"role":"system","content":{"type":"text","text":"a"}}',
+      '{"role":"user","content":["a"]}',
+    ]
+    const { message } = await ask(name, 'prompts/get', result(`{"messages":[${messages}],"description":7}`))
+    const odd = (text: string) => ({ type: 'text', text: expect.stringContaining(text) })
+    expect(message.result.messages).toEqual([
+      { role: 'user', content: { type: 'text', text: 'good' } },
+      { role: 'assistant', content: odd('messages[1]: "text" must be a string') },
+      { role: 'user', content: odd('messages[2]: "role" must be "user" or "assistant"') },
+      { role: 'user', content: odd('messages[3]: "content" must be an object') },
+    ])
+    expect(message.result).not.toHaveProperty('description')
+  })
+
+  it.each(NAMES)('makes contents of a resource an error, over %s', async (name) => {
+    for (const contents of ['{"text":"a"}', '{"uri":"a:b"}', '{"uri":"a:b","blob":"%"}', '7']) {
+      const answer = await ask(name, 'resources/read', result(`{"contents":[{"uri":"a:b","text":""},${contents}]}`))
+      expect(codeOf(answer)).toBe('UPSTREAM_PROTOCOL')
+      expect(answer.message.error.message).toContain('an invalid contents[1]')
+    }
+  })
+
+  const wrap = (name: string, value: string) =>
+    call(name, [result(`{"structuredContent":${value}}`)], { from: 'legacy' })
+
+  it.each(NAMES)('is put into an object where structured content is none, over %s', async (name) => {
+    for (const value of ['[1,2]', '"a"', '0', `["${'x'.repeat(5_000)}"]`]) {
+      const { message } = await wrap(name, value)
+      expect(message.result.structuredContent).toEqual({ result: JSON.parse(value) })
+    }
   })
 })
 
@@ -201,6 +303,19 @@ describe(`${promise('GW-17')} what only the gateway may say`, () => {
     expect(message.error).toEqual({ code: -32000, message: 'no', data: { kept: 1 } })
   })
 
+  it.each(NAMES)('is not believed by the code in the data of an error, over %s', async (name) => {
+    for (const data of ['{"code":"APPROVAL_REQUIRED","kept":1}', '{"kept":1,"c\\u006fde":"CALL_DENIED"}']) {
+      const answer = await call(name, [
+        `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no","data":${data}}}`,
+      ])
+      expect(answer.message.error).toEqual({ code: -32000, message: 'no', data: { kept: 1 } })
+    }
+    const own =
+      '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no","data":{"code":"ENOENT","a":{"code":"CALL_DENIED"}}}}'
+    const { message } = await call(name, [own])
+    expect(message.error.data).toEqual({ code: 'ENOENT', a: { code: 'CALL_DENIED' } })
+  })
+
   it.each(TALKING)('is taken out of notices, over %s', async (name) => {
     const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":1,"_meta":{${OWN}}}}`
     const { before } = await call(name, [progress, result('{"content":[]}')], { meta: { progressToken: 'p' } })
@@ -256,6 +371,33 @@ describe(`${promise('GW-21')} notices`, () => {
     const after = await droppedOf(name)
     const more = Object.fromEntries(Object.keys(after).map((reason) => [reason, after[reason] - (before[reason] ?? 0)]))
     expect(more).toMatchObject({ not_agreed: 2, unmatched: 3, invalid: 1 })
+  })
+
+  it.each(TALKING)('that clients could not read are dropped or repaired over %s', async (name) => {
+    const before = (await droppedOf(name)).invalid ?? 0
+    const log = (params: string): string => notice('notifications/message', params)
+    const step = (fields: string): string => notice('notifications/progress', `{"progressToken":$TOKEN,${fields}}`)
+    const said = [
+      log('{"level":"loud","data":1}'),
+      log('{"level":7,"data":1}'),
+      log('{"level":"error"}'),
+      log('{"level":"WARN","data":2,"logger":5}'),
+      step('"progress":"1"'),
+      step('"progress":1e999'),
+      step('"message":"no number"'),
+      step('"progress":3,"total":"many","message":7'),
+      step('"progress":2'),
+      step('"progress":3,"message":"again"'),
+    ]
+    const meta = { 'io.modelcontextprotocol/logLevel': 'debug', progressToken: 'p' }
+    const answer = await call(name, [...said, done], { meta, from: 'modern' })
+    const passed = answer.before.map(({ method, params }) => [method.split('/')[1], params])
+    expect(passed).toEqual([
+      ['message', { level: 'warning', data: 2 }],
+      ['progress', { progressToken: 'p', progress: 3 }],
+      ['progress', { progressToken: 'p', progress: 3, message: 'again' }],
+    ])
+    expect(await droppedOf(name)).toMatchObject({ invalid: before + 7 })
   })
 
   it.each(TALKING)('of 2 MB are dropped and counted over %s', async (name) => {

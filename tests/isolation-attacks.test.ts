@@ -24,7 +24,6 @@ const many = 'x'.repeat(2_000_000)
 describe(`${promise('ISO-13')} a flood`, () => {
   it.each([
     ['in _meta', { content: [{ type: 'text', text: 'a' }], _meta: { many } }],
-    ['in annotations', { content: [{ type: 'text', text: 'a', annotations: { many } }] }],
     ['in a field that nobody knows', { content: [{ type: 'text', text: 'a' }], many }],
     ['in the address of a resource', { content: [{ type: 'resource', resource: { uri: many, text: 'a' } }] }],
     ['of blocks that nobody knows', { content: Array(100).fill({ type: 'odd', odd: 'x'.repeat(7_000) }) }],
@@ -35,6 +34,15 @@ describe(`${promise('ISO-13')} a flood`, () => {
     const shown = await client.call('db_flood', { result })
     expect(JSON.stringify(shown).length).toBeLessThan(30_000)
     expect(JSON.stringify(shown)).toMatch(/r_[a-z2-7]{20}/)
+  })
+
+  it('in annotations is cut: no client shows more of them than the protocol has', async () => {
+    const { client } = await openFlood()
+    const shown = await client.call('db_flood', {
+      result: { content: [{ type: 'text', text: 'a', annotations: { many } }] },
+    })
+    expect(shown).toMatchObject({ content: [{ type: 'text', text: 'a' }] })
+    expect(JSON.stringify(shown).length).toBeLessThan(1_000)
   })
 
   it.each(['input_required', 'task'])('that its server calls %s is refused', async (resultType) => {

@@ -22,7 +22,7 @@ export interface ModernUpstream {
 export interface ModernUpstreamOptions {
   readonly tools?: readonly object[]
   /** What a call of a tool is answered with, besides its type. */
-  readonly results?: Readonly<Record<string, object>>
+  readonly results?: Readonly<Record<string, object | ((params: Message) => object)>>
   readonly ttlMs?: number
   /** What it declares besides tools. */
   readonly extensions?: object
@@ -30,6 +30,8 @@ export interface ModernUpstreamOptions {
   readonly answers?: Readonly<Record<string, (params: Message) => object>>
   /** `server/discover` is answered with this status and a legacy handshake is possible. */
   readonly discoverStatus?: () => number
+  /** Awaited before a message is answered. */
+  readonly hold?: (message: Message) => Promise<void> | undefined
   /** It is reached by TLS. */
   readonly tls?: SelfSigned
 }
@@ -41,6 +43,7 @@ export async function openModernUpstream(options: ModernUpstreamOptions = {}): P
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const message = JSON.parse(await bodyOf(request)) as Message
     heard.push({ headers: request.headers, message })
+    await options.hold?.(message)
     answer(response, message, options)
   }
   const { tls } = options
@@ -84,5 +87,7 @@ function resultOf({ method, params }: Message, options: ModernUpstreamOptions): 
   if (method === 'initialize') return { protocolVersion: params.protocolVersion, ...INFO }
   if (method !== 'tools/call') return answers[method]?.(params)
   const _meta = { 'io.modelcontextprotocol/serverInfo': INFO.serverInfo }
-  return { resultType: 'complete', content: [{ type: 'text', text: 'done' }], _meta, ...results[params.name] }
+  const own = results[params.name]
+  const more = typeof own === 'function' ? own(params) : own
+  return { resultType: 'complete', content: [{ type: 'text', text: 'done' }], _meta, ...more }
 }

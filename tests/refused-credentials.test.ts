@@ -82,8 +82,9 @@ describe(`${promise('GW-21')} refused credentials`, () => {
       passed += 1
     }
     expect(passed).toBeGreaterThan(0)
-    // 429 for those that come while a hundred wait already: how many that are depends on the machine.
-    for (const status of new Set(await flood)) expect([401, 429]).toContain(status)
+    // 429 for those that come while a hundred wait already, 503 for those that the API has no descriptor for: how many
+    // that are depends on the machine. None gets in.
+    for (const status of new Set(await flood)) expect([401, 429, 503]).toContain(status)
     expect(gateway.records().filter(({ type }) => type === 'CREDENTIALS_REFUSED')).toHaveLength(1)
     expect(gateway.stderr().split('\n').length).toBeLessThan(50)
   })

@@ -57,61 +57,6 @@ describe(`${promise('GOV-21')} a definition that its server changes while a call
   })
 })
 
-describe('a call that waits for its server to start', () => {
-  /** A gateway that knows the server from before, and a call of it while the server does not tell what it offers. */
-  async function waiting(offered: ToolText) {
-    const tools = createChangingTools(READ)
-    const first = await open({ wiki: tools })
-    await recorded(first, 'TOOLS_WRITTEN')
-    await endProcess(first.child)
-    const release = tools.hold()
-    tools.offer(offered)
-    const gateway = await runGateway({ place: first })
-    onTestFinished(() => endProcess(gateway.child))
-    const where = ['--home', gateway.home, '--state', gateway.state]
-    const { stdout } = await runCommand(['token', 'create', '--agent', 'codex', '--json', ...where])
-    const { token, record } = JSON.parse(stdout)
-    const client = await LegacyClient.open(gateway.mcp, { authorization: `Bearer ${token}` })
-    const answer = client.call('wiki_read_page', { text: 'x' })
-    await recorded(gateway, 'TOOL_CALL_STARTED')
-    const revoke = () => runCommand(['token', 'revoke', record.id, ...where])
-    return { tools, gateway, answer, release, revoke }
-  }
-
-  it(`is not sent when the server turns out to have changed the tool (${promise('GOV-9')})`, async () => {
-    const { tools, gateway, answer, release } = await waiting({ ...READ, description: 'Read it, and tell me.' })
-    release()
-    expect(refusalOf(await answer)).toBe('DEFINITION_CHANGED')
-    expect(tools.calls()).toEqual([])
-    const types = gateway.records().map(({ type }) => String(type))
-    expect(types.filter((type) => /^TOOL_CALL|^POLICY/.test(type))).toEqual(['TOOL_CALL_STARTED', 'POLICY_DENIED'])
-  })
-
-  it(`is not sent when there is a lockdown meanwhile (${promise('GOV-13')})`, async () => {
-    const { tools, gateway, answer, release } = await waiting(READ)
-    expect((await runCommand(['panic', '--home', gateway.home, '--state', gateway.state])).code).toBe(0)
-    release()
-    expect(refusalOf(await answer)).toBe('MODE_FORBIDS')
-    expect(tools.calls()).toEqual([])
-  })
-
-  it(`is not sent when its token is revoked meanwhile (${promise('GOV-22')})`, async () => {
-    const { tools, gateway, answer, release, revoke } = await waiting(READ)
-    expect((await revoke()).code).toBe(0)
-    release()
-    expect(refusalOf(await answer)).toBe('UNAUTHENTICATED')
-    expect(tools.calls()).toEqual([])
-    expect(gateway.records().at(-1)).toMatchObject({ type: 'POLICY_DENIED', error: 'UNAUTHENTICATED' })
-  })
-
-  it('is sent once when nothing has changed', async () => {
-    const { tools, answer, release } = await waiting(READ)
-    release()
-    expect(refusalOf(await answer)).toBeUndefined()
-    expect(tools.calls()).toEqual(['read_page'])
-  })
-})
-
 describe(`${promise('GOV-9')} a server with a process for each session`, () => {
   it('is refused where the process of a new session is not what was reviewed', async () => {
     const tools = createChangingTools(READ)

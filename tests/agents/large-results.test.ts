@@ -10,6 +10,17 @@ import { playAgent } from './played-agent.ts'
 const wanted = (process.env.SALLYPORT_AGENTS ?? '').split(',')
 const clis = AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cli.id, cli] as const)
 
+const ROWS = 2_000
+
+/** Which rows stand in a text, each once: some agents show a result twice. */
+const rowsIn = (text = ''): readonly number[] => [
+  ...new Set([...text.matchAll(/\brow (\d+)/g)].map(([, row]) => Number(row))),
+]
+
+const omittedIn = (text = ''): readonly number[] => [
+  ...new Set([...text.matchAll(/([\d,]+) items omitted/g)].map(([, count = '']) => Number(count.replaceAll(',', '')))),
+]
+
 describe.each(clis)('%s', (id, cli) => {
   it.each([
     ['over the cap', {}],
@@ -23,14 +34,16 @@ describe.each(clis)('%s', (id, cli) => {
       onTestFinished(() => notes.remove())
       const server = { command: 'node', args: [fixture('flood-server.mjs'), join(notes.home, 'calls')], ...entry }
       const { results, outcome } = await playAgent(cli, installed, {
-        script: ['[[call db_table {"count":2000}]]', '[[call db_table {"count":3}]]'],
+        script: [`[[call db_table {"count":${ROWS}}]]`, '[[call db_table {"count":3}]]'],
         config: () => ({ mcp_servers: { db: server } }),
       })
       const [large, small] = results
       expect(large?.text, outcome.stderr).toContain('sallyport_read_result')
-      expect(large?.text).toContain('row 2')
-      expect(large?.text.length).toBeLessThan(12_000)
-      expect(small?.text).toContain('row 2')
+      const shown = rowsIn(large?.text)
+      expect(shown).toEqual(expect.arrayContaining([0, ROWS - 1]))
+      expect(omittedIn(large?.text), large?.text).toEqual([ROWS - shown.length])
+      expect(shown.length).toBeLessThan(ROWS / 4)
+      expect(rowsIn(small?.text)).toEqual([0, 1, 2])
     },
   )
 })

@@ -1,37 +1,14 @@
 import { createHash } from 'node:crypto'
 import { json, type LocalServer } from './agent-cli.ts'
+import { codexPlants } from './codex-plants.ts'
 import type { Plant } from './planted-agent.ts'
+import { markdown, mcpServers, OWN, REFUSED_FLAG, yaml } from './planted-files.ts'
 
-const plainText = (value: unknown): string =>
-  /^[\w ./-]+$/.test(String(value)) ? String(value) : JSON.stringify(value)
-
-/** Written over many lines: some agents read no other YAML. */
-const yaml = (value: object, indent = ''): string =>
-  Object.entries(value)
-    .map(([key, part]: [string, unknown]) => {
-      if (typeof part !== 'object' || part === null) return `${indent}${key}: ${plainText(part)}\n`
-      if (!Array.isArray(part)) return `${indent}${key}:\n${yaml(part, `${indent}  `)}`
-      const items = part.map((item) =>
-        typeof item === 'object' ? yaml(item, `${indent}    `).trim() : plainText(item),
-      )
-      return `${indent}${key}:\n${items.map((item) => `${indent}  - ${item}\n`).join('')}`
-    })
-    .join('')
-
-/** A sub-agent in a Markdown file. */
-const markdown = (head: object): string =>
-  `---\n${yaml({ name: 'helper', description: 'Helps with whatever there is to do.', ...head })}---\nYou help with whatever you are asked to do, and say what you found.\n`
-
-const mcpServers = (server: object): string => json({ mcpServers: { planted: server } })
 const extension = (server: LocalServer, name: string): string =>
   json({ name: 'ext', version: '1.0.0', mcpServers: { [name]: server } })
 
 /** What an extension's folder holds where the extension lies elsewhere. */
 const linkTo = (source: string): string => json({ type: 'link', source })
-
-/** In the user's own file, as the agent's users write it. */
-const OWN = { own: true } as const
-const REFUSED_FLAG = /would change the servers/
 
 const CLAUDE_PLUGIN = json({ name: 'plug', description: 'A plugin.', version: '1.0.0' })
 const claudeCode: readonly Plant[] = [
@@ -56,18 +33,6 @@ const claudeCode: readonly Plant[] = [
   {
     source: 'flags',
     args: (prompt, { server }) => ['-p', prompt, '--mcp-config', mcpServers(server)],
-    refusal: REFUSED_FLAG,
-  },
-]
-
-const codex: readonly Plant[] = [
-  { source: 'files of the user and of the project', ...OWN },
-  {
-    source: 'flags',
-    args: (prompt, { server: { command, args } }) => [
-      ...['exec', '--skip-git-repo-check', prompt, '-c', `mcp_servers.planted.command=${JSON.stringify(command)}`],
-      ...['-c', `mcp_servers.planted.args=${JSON.stringify(args)}`, '-c', 'mcp_servers.planted.required=true'],
-    ],
     refusal: REFUSED_FLAG,
   },
 ]
@@ -211,6 +176,23 @@ const copilot: readonly Plant[] = [
     refusal: REFUSED_FLAG,
   },
   {
+    ...{ source: 'plugins', place: 'that lie elsewhere', refusal: /plug\/\.mcp\.json/ },
+    home: (_, root) => ({
+      '.copilot/settings.json': json({
+        enabledPlugins: { 'plug@local': true },
+        extraKnownMarketplaces: { local: { source: { source: 'directory', path: `${root}/work/market` } } },
+      }),
+    }),
+    work: (server) => ({
+      'market/.claude-plugin/marketplace.json': json({
+        ...{ name: 'local', owner: { name: 'o' } },
+        plugins: [{ name: 'plug', source: './plug', description: 'A plugin.' }],
+      }),
+      'market/plug/plugin.json': CLAUDE_PLUGIN,
+      'market/plug/.mcp.json': mcpServers(copilotServer(server)),
+    }),
+  },
+  {
     source: 'flags',
     args: (prompt, { server }) => [
       ...['-p', prompt, '--allow-all-tools'],
@@ -325,8 +307,23 @@ const continueCli: readonly Plant[] = [
   },
 ]
 
+/** A plugin that Droid takes for an installed one, wherever it lies. */
+const droidInstalled = (root: string): string => {
+  const at = '2026-01-01T00:00:00.000Z'
+  const entry = { scope: 'user', installPath: `${root}/work/plug`, version: '1.0.0', installedAt: at, lastUpdated: at }
+  return json({ schemaVersion: 1, plugins: { 'plug@local': [{ ...entry, source: 'local' }] } })
+}
 const droid: readonly Plant[] = [
   { source: 'file of the user', ...OWN },
+  {
+    ...{ source: 'plugins', place: 'that lie elsewhere', refusal: /plug\/mcp\.json/ },
+    home: (_, root) => ({ '.factory/plugins/installed_plugins.json': droidInstalled(root) }),
+    work: (server) => ({
+      '.factory/settings.json': json({ enabledPlugins: { 'plug@local': true } }),
+      'plug/.factory-plugin/plugin.json': CLAUDE_PLUGIN,
+      'plug/mcp.json': mcpServers({ type: 'stdio', ...server }),
+    }),
+  },
   {
     source: 'files of the project',
     work: (server) => ({ '.factory/mcp.json': mcpServers({ type: 'stdio', ...server }) }),
@@ -378,81 +375,6 @@ const kimi: readonly Plant[] = [
 
 /** For each agent what of its sources was tried, by name. */
 export const PLANTS: Readonly<Record<string, readonly Plant[]>> = {
-  ...{ 'claude-code': claudeCode, codex, 'gemini-cli': geminiCli, 'qwen-code': qwenCode, copilot, goose },
+  ...{ 'claude-code': claudeCode, codex: codexPlants, 'gemini-cli': geminiCli, 'qwen-code': qwenCode, copilot, goose },
   ...{ opencode: opencodeLike('opencode', 'OPENCODE', '.opencode'), kilo, cline, continue: continueCli, droid, kimi },
-}
-
-const NO_PROGRAM = 'refused by its flags, before anything is started'
-const NOT_DRIVEN = 'not driven: see agents-tested.md'
-const OF_THE_SYSTEM = 'it would have to be written to /etc'
-
-/** Sources in which nothing was planted, and why. */
-export const UNPLANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'claude-code': { 'a program that drives it': NO_PROGRAM },
-  codex: {
-    'roles of sub-agents': 'its maker documents them; this version started none when it was driven',
-    'plugins, apps and skills': 'they come from a marketplace or an account',
-    'files of the system': OF_THE_SYSTEM,
-    variables: NO_PROGRAM,
-    'sessions that are resumed': 'it asks in its window which folder to work in',
-    'a program that drives it': NO_PROGRAM,
-  },
-  'gemini-cli': {
-    variables: 'it is used inside of an editor only',
-    'a program that drives it': NO_PROGRAM,
-  },
-  'qwen-code': {
-    '`.mcp.json` of the project': 'a person has to approve them in a terminal first',
-    variables: 'it is used inside of an editor only',
-    'a program that drives it': NO_PROGRAM,
-  },
-  copilot: {
-    'its own': 'they need an account',
-    'a program that drives it': NO_PROGRAM,
-    'agents of an organization': 'they need an account',
-  },
-  goose: {
-    'parts of goose that start others': 'the model was not offered them: see real-agents.test.ts',
-  },
-  ...Object.fromEntries(
-    ['opencode', 'kilo'].map((id) => [
-      id,
-      {
-        'configuration of the system': OF_THE_SYSTEM,
-        'configuration from afar': 'it needs a server with a certificate',
-        flags: NO_PROGRAM,
-        'a program that drives it': NO_PROGRAM,
-        'an organization of its account': 'it needs an account',
-      },
-    ]),
-  ),
-  cline: {
-    'sessions that are resumed': NO_PROGRAM,
-    'a process of its own that runs already': 'the test of its leftovers shows that none is started',
-    flags: NO_PROGRAM,
-    'a program that drives it': NO_PROGRAM,
-  },
-  continue: { flags: NO_PROGRAM },
-  droid: {
-    'sessions that are resumed': NO_PROGRAM,
-    plugins: 'they come from a marketplace',
-    'a program that drives it': NO_PROGRAM,
-    'its organization': 'it needs an account',
-  },
-  kimi: {
-    'sessions that are resumed': NO_PROGRAM,
-    flags: NO_PROGRAM,
-    'a program that drives it': NO_PROGRAM,
-  },
-  amp: {
-    'settings of the user': NOT_DRIVEN,
-    'files of the project': NOT_DRIVEN,
-    skills: NOT_DRIVEN,
-    'its account': NOT_DRIVEN,
-  },
-  crush: {
-    'configuration of the user': NOT_DRIVEN,
-    'files of the project': NOT_DRIVEN,
-    'what Crush itself keeps': NOT_DRIVEN,
-  },
 }

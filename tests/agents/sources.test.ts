@@ -4,7 +4,8 @@ import { ADAPTERS } from '../../packages/gateway/src/agents/registry.ts'
 import type { ServerSource } from '../../packages/gateway/src/agents/server-sources.ts'
 import { promise } from '../promises.ts'
 import { textOf } from '../repository.ts'
-import { PLANTS, UNPLANTED } from './plants.ts'
+import { PLANTS } from './plants.ts'
+import { UNPLANTED } from './unplanted.ts'
 
 const sources = ADAPTERS.flatMap(({ id }) => (overlayOf(id)?.sources ?? []).map((source) => ({ id, source })))
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { compileArgumentRules } from './argument-rules.ts'
 import { ALLOW, type Verdict } from './decide.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json-value.ts'
 import type { CompilePattern } from './text-pattern.ts'
 import type { ArgumentRule } from './tool-policy.ts'
 

@@ -2,7 +2,7 @@ import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
 import { denyingFlaw } from './deny-patterns.ts'
 import { entriesOf, type FieldPath, readFieldPath, stepInto } from './field-path.ts'
 import { compileFieldRule, type FieldCheck } from './field-rule.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json.ts'
 import type { CompilePattern } from './text-pattern.ts'
 import type { ArgumentRules } from './tool-policy.ts'
 

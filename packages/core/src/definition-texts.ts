@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import type { Json } from './json/json.ts'
 
 /** Something that stands in a definition, and the way to it. */
 export interface DefinitionText {

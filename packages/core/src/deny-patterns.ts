@@ -1,5 +1,5 @@
 import { quoteText } from './excerpt.ts'
-import { isDeeper, type Json, type JsonObject } from './json.ts'
+import { isDeeper, type Json, type JsonObject } from './json/json.ts'
 import type { CompilePattern, TextPattern } from './text-pattern.ts'
 
 const SHOWN = 60

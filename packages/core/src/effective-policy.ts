@@ -1,6 +1,6 @@
 import type { RuleSource } from './decide.ts'
 import type { IsolationFields } from './isolation-policy.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './json/json.ts'
 import type { Mode } from './mode.ts'
 import { PERMISSIONS, type Permission } from './permission.ts'
 import {
@@ -134,47 +134,34 @@ function choose<Value>(
   all: readonly Ruled<Value>[] | undefined,
   strictness: (value: Value) => number = () => 0,
 ): Ruled<Value> | undefined {
-  if (all === undefined || all.length < 2) return all?.[0]
-  return all.reduce((chosen, next) => (strictness(chosen.value) >= strictness(next.value) ? chosen : next))
+  return all?.reduce((chosen, next) => (strictness(chosen.value) >= strictness(next.value) ? chosen : next))
 }
 
 /** What widens nothing can be taken from one place only. */
-const onlyValue = <Value>(all: readonly Ruled<Value>[] | undefined): Value | undefined =>
-  all?.length === 1 ? all[0]?.value : undefined
+function onlyValue<Value>([only, ...others]: readonly Ruled<Value>[] = []): Value | undefined {
+  return others.length === 0 ? only?.value : undefined
+}
 
 function union<Item>(
-  all: readonly Ruled<readonly Item[]>[] | undefined,
+  all: readonly Ruled<readonly Item[]>[] = [],
   order?: readonly Item[],
 ): Ruled<readonly Item[]> | undefined {
-  const first = all?.[0]
-  if (all === undefined || first === undefined) return undefined
-  if (all.length === 1 && isInOrder(first.value, order)) return first
   const items = new Set(all.flatMap(({ value }) => value))
-  return { ...first, value: order ? order.filter((item) => items.has(item)) : [...items] }
+  return all[0] && { ...all[0], value: order ? order.filter((item) => items.has(item)) : [...items] }
 }
 
-function intersection<Item>(all: readonly Ruled<readonly Item[]>[] | undefined): Ruled<readonly Item[]> | undefined {
-  if (all === undefined || all.length < 2) return all?.[0]
-  const shortest = all.toSorted((a, b) => a.value.length - b.value.length)[0]
-  if (shortest === undefined) return undefined
-  return { ...shortest, value: shortest.value.filter((item) => all.every(({ value }) => value.includes(item))) }
-}
-
-/** Whether each item stands there once, and in this order if there is one. */
-function isInOrder(items: readonly unknown[], order: readonly unknown[] = items): boolean {
-  let last = -1
-  for (const item of items) {
-    const place = order.indexOf(item)
-    if (place <= last) return false
-    last = place
-  }
-  return true
+function intersection<Item>(all: readonly Ruled<readonly Item[]>[] = []): Ruled<readonly Item[]> | undefined {
+  const [shortest] = all.toSorted((a, b) => a.value.length - b.value.length)
+  return (
+    shortest && { ...shortest, value: shortest.value.filter((item) => all.every(({ value }) => value.includes(item))) }
+  )
 }
 
 /** What stands in tools.yaml and, where that is silent about a field, in config.yaml. */
-function ruledFields(entries: readonly WrittenFields[], patterns: readonly WrittenFields[]): RuledFields {
-  return patterns.length === 0 ? ruledIn(entries) : { ...ruledIn(patterns), ...ruledIn(entries) }
-}
+const ruledFields = (entries: readonly WrittenFields[], patterns: readonly WrittenFields[]): RuledFields => ({
+  ...ruledIn(patterns),
+  ...ruledIn(entries),
+})
 
 /** By what is there and not by what could be: most say little of all that can be said. */
 function ruledIn(layer: readonly WrittenFields[]): RuledFields {

@@ -1,6 +1,6 @@
 import type { RuleSource, StepName } from './decide.ts'
 import type { ErrorCode } from './errors.ts'
-import type { Json } from './json.ts'
+import type { Json } from './json/json.ts'
 import type { Mode } from './mode.ts'
 import type { RiskLevel } from './tool-policy.ts'
 

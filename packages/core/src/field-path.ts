@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import type { Json } from './json/json.ts'
 
 /** A dotted name, `*` standing for every item: `edits.*.path`. */
 export type FieldPath = readonly string[]

@@ -1,6 +1,5 @@
 import { quoteText } from './excerpt.ts'
-import type { Json } from './json.ts'
-import { sameJson } from './same-json.ts'
+import { type Json, sameJson } from './json/json.ts'
 import type { CompilePattern } from './text-pattern.ts'
 import type { ArgumentRule } from './tool-policy.ts'
 

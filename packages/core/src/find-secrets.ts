@@ -1,4 +1,4 @@
-import type { Span } from './envelope.ts'
+import type { Span } from './json/json.ts'
 import { type AnchorPlace, anchorPlaces } from './secret-anchors.ts'
 import type { SecretShape } from './secret-shapes.ts'
 

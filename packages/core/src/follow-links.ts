@@ -51,9 +51,9 @@ export function lookAlike(lookAt: (path: string) => LinkLook, namesIn: PathWorld
     const name = path.slice(start + 1)
     if (look !== 'missing' || !MAY_DIFFER.test(name)) return look
     const wanted = name.normalize('NFC')
-    const [target, ...others] = namesIn(path.slice(0, start) || '/').filter(
-      (other) => other.normalize('NFC') === wanted,
-    )
+    const names = namesIn(path.slice(0, start) || '/')
+    if (names === undefined) return 'unreadable'
+    const [target, ...others] = names.filter((other) => other.normalize('NFC') === wanted)
     if (target === undefined) return 'missing'
     // Which of several it takes cannot be told.
     return others.length === 0 ? { target } : 'unreadable'

@@ -1,3 +1,5 @@
+import { matchRuns } from './match-runs.ts'
+
 /** Whether a name stands for other names. */
 export const isNameGlob = (name: string): boolean => /[*?]/.test(name)
 
@@ -27,25 +29,5 @@ function holds(name: string, { head, pieces, tail }: Pieces): boolean {
   return from <= name.length - tail.length
 }
 
-/** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last `*` is tried again. */
-function matches(pattern: string, name: string): boolean {
-  let p = 0
-  let n = 0
-  let star = -1
-  let resume = 0
-  while (n < name.length) {
-    const wanted = pattern[p]
-    if (wanted === '*') {
-      star = p++
-      resume = n
-    } else if (wanted === '?' || (wanted !== undefined && wanted === name[n])) {
-      p++
-      n++
-    } else if (star >= 0) {
-      p = star + 1
-      n = ++resume
-    } else return false
-  }
-  while (pattern[p] === '*') p++
-  return p === pattern.length
-}
+const matches = (pattern: string, name: string): boolean =>
+  matchRuns({ wanted: pattern, run: '*', fits: (sign, found) => sign === '?' || sign === found }, name)

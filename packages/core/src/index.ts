@@ -1,6 +1,5 @@
 export { type ArgumentRuleOptions, compileArgumentRules } from './argument-rules.ts'
 export { Cancellation, callCancelled, MAY_BE_DONE } from './cancellation.ts'
-export { canonicalJson } from './canonical-json.ts'
 export { closest, didYouMean } from './closest.ts'
 export {
   ALLOW,
@@ -24,7 +23,6 @@ export {
 } from './docker-gateway.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields } from './effective-policy.ts'
-export type { Envelope, JsonMember, Span } from './envelope.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, ReturnedFacts, SallyportEvent } from './events.ts'
 export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
@@ -45,20 +43,68 @@ export {
   shouldIsolateTool,
 } from './isolation-policy.ts'
 export {
+  addMembers,
+  allowedEntry,
+  canonicalJson,
+  checkCompletion,
+  checkLogMessage,
+  checkProgress,
+  clientMeta,
+  countMembers,
+  type Envelope,
+  findInexactNumber,
+  findJsonValue,
+  findMember,
+  hasInexactNumber,
   hasMoreParts,
+  hasPlainItems,
+  type ItemFlaw,
+  indentAt,
+  invalidMember,
   isDeeper,
   isJsonList,
   isJsonObject,
+  isListAt,
+  isNeverNull,
+  isObjectAt,
   isTextDeeper,
   type Json,
+  type JsonMember,
   type JsonObject,
+  JsonScanner,
+  type JsonStyle,
   jsonIn,
-} from './json.ts'
-export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
+  jsonMembers,
+  keepPrinted,
+  MAX_DEPTH,
+  OPTIONAL_MEMBERS,
+  pointerTo,
+  printForPerson,
+  printJson,
+  quoteInexactNumbers,
+  RESULT_SHAPE,
+  readJsonPath,
+  readPointer,
+  redactJson,
+  redactJsonInSteps,
+  redactJsonText,
+  redactMember,
+  removeMember,
+  repeatsName,
+  replaceSpan,
+  resultShape,
+  rootPlace,
+  type ShowText,
+  type Span,
+  sameJson,
+  withoutOwnMeta,
+  withoutOwnName,
+} from './json/json.ts'
 export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
 export { type DiffLine, lineDiff } from './line-diff.ts'
 export { isLoopback } from './loopback.ts'
 export { maskSecrets, secretsAmong } from './mask-secrets.ts'
+export { matchRuns } from './match-runs.ts'
 export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
 export { isMode, MODES, type Mode } from './mode.ts'
 export { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
@@ -67,7 +113,6 @@ export { isMultipleOf } from './multiple-of.ts'
 export { nameTokens } from './name-tokens.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName, renamed } from './names.ts'
 export { wrappedOutputSchema } from './output-schema.ts'
-export { clientMeta, withoutOwnMeta, withoutOwnName } from './own-meta.ts'
 export { compileOwnSchema } from './own-schema.ts'
 export { findPaths, findUriPaths } from './path-arguments.ts'
 export type { CallBases } from './path-readings.ts'
@@ -84,7 +129,6 @@ export {
   type Neighbours,
 } from './poisoning.ts'
 export { ownerOf, type Principal, readOwner } from './principal.ts'
-export { keepPrinted, printForPerson, printJson } from './printed-json.ts'
 export {
   type Era,
   isLogLevel,
@@ -97,12 +141,8 @@ export {
   traceIdOf,
 } from './protocol.ts'
 export { isRandom } from './random-looking.ts'
-export { redactJson, redactJsonInSteps, redactJsonText, redactMember, type ShowText } from './redact-json.ts'
-export { repeatsName } from './repeated-names.ts'
-export { invalidMember, isNeverNull, RESULT_SHAPE, resultShape } from './result-shape.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
-export { sameJson } from './same-json.ts'
 export { createSecretSearch, mayHoldSecret } from './secret-anchors.ts'
 export { judgeSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
@@ -121,12 +161,13 @@ export { isServerId, slugServerId } from './server-id.ts'
 export {
   type ContentHints,
   type ContentKind,
+  cellsOf,
+  cellText,
   counted,
   detectKind,
   type Ends,
-  findJsonValue,
   findPreset,
-  hasInexactNumber,
+  nextRecord,
   type Omission,
   type PageRange,
   type PageRequest,
@@ -135,8 +176,8 @@ export {
   type Presets,
   pageText,
   READ_RESULT_TOOL,
-  readJsonPath,
   readPresets,
+  recordEnd,
   type ShapedText,
   type ShapingHints,
   shapeText,

@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import type { Json } from './json/json.ts'
 import { MOST_VIOLATIONS, saysMismatch, type Violation } from './violation.ts'
 
 /** One look at one value. What it finds is kept only when somebody wants to read it. */

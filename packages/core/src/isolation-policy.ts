@@ -1,5 +1,5 @@
 import { nameGlob } from './glob.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './json/json.ts'
 
 /** How the result of an isolated call reaches its caller. */
 export const ISOLATION_STRATEGIES = ['exact', 'bounded', 'extract', 'agent'] as const

@@ -1,7 +1,6 @@
 import { redactionOf, redactSpans } from './find-secrets.ts'
-import type { Json, JsonObject } from './json.ts'
+import { type Json, type JsonObject, mayHideJson, redactJsonText, secretsOfMember } from './json/json.ts'
 import { maskSecrets } from './mask-secrets.ts'
-import { mayHideJson, redactJsonText, secretsOfMember } from './redact-json.ts'
 import { isTellingName } from './telling-name.ts'
 import { cutText } from './visible-text.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { passShortText, passText } from './json-bytes.ts'
-import { JsonScanner } from './json-scanner.ts'
+import { passShortText, passText } from './json/json-bytes.ts'
+import { JsonScanner } from './json/json-scanner.ts'
 import { longTextPass } from './long-text.ts'
 
 const ESCAPES = ['\\"', '\\\\', '\\/', '\\b', '\\f', '\\n', '\\r', '\\t', '\\u00e9', '\\uD83D', '\\uABCD', '\\u0000']

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { madeSecrets } from './made-secrets.test-kit.ts'
 import { maskSecrets, secretsAmong } from './mask-secrets.ts'
@@ -54,6 +55,20 @@ describe('maskSecrets', () => {
   it('hides what nobody named and yet has the shape of a secret', () => {
     const [github] = madeSecrets()
     expect(mask(`hunter22: bad key ${github?.secret}`, 'hunter22')).toBe('•••: bad key [redacted: GitHub token]')
+  })
+
+  it('hides the same where there are hundreds of secrets', () => {
+    const word = fc.stringMatching(/^[ab]{0,3}[a-c]{1,9}$/)
+    const others = Array.from({ length: 300 }, (_, n) => `other-${n}-secret`)
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 5 }), fc.stringMatching(/^[abc -]{0,60}$/), (secrets, text) => {
+        const few = maskSecrets(`x ${text}`, secrets)
+        expect(maskSecrets(`x ${text}`, [...others, ...secrets])).toBe(few)
+        expect(maskSecrets(`x ${text}`, [...secrets, ...others])).toBe(few)
+      }),
+    )
+    expect(maskSecrets('a other-7-secret, other-299-secretother-1-secre', others)).toBe('a •••, ••••••')
+    expect(maskSecrets('secret, ret', others)).toBe('secret, ret')
   })
 
   it('survives a value that is no proper text', () => {

@@ -6,6 +6,9 @@ const MASK = '•••'
 const SHORTEST = 6
 /** A part of this length at the end of a text is taken for the beginning of a secret that was cut there. */
 const SHORTEST_PART = 4
+/** With more secrets the text is read once for all of them; with fewer, once for each is quicker. */
+const MANY = 50
+const ENDING_LENGTH = 4
 
 /** What stands before the secret in an `Authorization` header. */
 const SCHEME = /^(apikey|basic|bearer|digest|negotiate|token)\s+/i
@@ -34,7 +37,9 @@ export function maskSecrets(text: string, secrets: readonly string[]): string {
 }
 
 function maskKnown(text: string, secrets: readonly string[]): string {
-  const spans = secrets.flatMap((secret) => spansOf(secret, text)).sort((a, b) => a.start - b.start)
+  const whole = secrets.length > MANY ? spansOfMany(secrets, text) : secrets.flatMap((secret) => spansOf(secret, text))
+  const cut = secrets.flatMap((secret) => cutSpanOf(secret, text))
+  const spans = [...whole, ...cut].sort((a, b) => a.start - b.start)
   let masked = ''
   let at = 0
   for (const { start, end } of spans) {
@@ -54,13 +59,48 @@ function spansOf(secret: string, text: string): readonly TextSpan[] {
   const spans: TextSpan[] = []
   for (let start = text.indexOf(secret); start >= 0; start = text.indexOf(secret, start + 1))
     spans.push({ start, end: start + secret.length })
-  const part = partAtEnd(secret, text)
-  return part === 0 ? spans : [...spans, { start: text.length - part, end: text.length }]
+  return spans
 }
 
-/** How much of the beginning of a secret the text ends with. */
-function partAtEnd(secret: string, text: string): number {
+/** Reads the text once for all secrets, which are looked up by their last characters: many begin alike. */
+function spansOfMany(secrets: readonly string[], text: string): readonly TextSpan[] {
+  const spans = secrets.flatMap((secret) => (secret.length < ENDING_LENGTH ? spansOf(secret, text) : []))
+  const byEnding = groupByEnding(secrets.filter((secret) => secret.length >= ENDING_LENGTH))
+  let ending = 0
+  for (let at = 0; at < text.length; at++) {
+    ending = nextEnding(ending, text, at)
+    for (const secret of byEnding.get(ending) ?? []) {
+      const start = at + 1 - secret.length
+      if (start >= 0 && text.startsWith(secret, start)) spans.push({ start, end: at + 1 })
+    }
+  }
+  return spans
+}
+
+function groupByEnding(secrets: readonly string[]): ReadonlyMap<number, readonly string[]> {
+  const groups = new Map<number, string[]>()
+  for (const secret of secrets) {
+    const ending = endingOf(secret)
+    const group = groups.get(ending) ?? []
+    groups.set(ending, group)
+    group.push(secret)
+  }
+  return groups
+}
+
+function endingOf(secret: string): number {
+  let ending = 0
+  for (let at = secret.length - ENDING_LENGTH; at < secret.length; at++) ending = nextEnding(ending, secret, at)
+  return ending
+}
+
+/** Of 20 bits, each character moving the others by 5: it depends on the last four alone. */
+const nextEnding = (ending: number, text: string, at: number): number =>
+  ((ending << 5) ^ text.charCodeAt(at)) & 0xf_ffff
+
+/** What of the beginning of a secret the text ends with. */
+function cutSpanOf(secret: string, text: string): readonly TextSpan[] {
   for (let length = Math.min(secret.length - 1, text.length); length >= SHORTEST_PART; length--)
-    if (text.endsWith(secret.slice(0, length))) return length
-  return 0
+    if (text.endsWith(secret.slice(0, length))) return [{ start: text.length - length, end: text.length }]
+  return []
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json-value.ts'
 import { type McpParam, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
 
 const property = (name: Json, type: Json = 'string'): JsonObject => ({ type, 'x-mcp-header': name })

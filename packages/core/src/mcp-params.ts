@@ -1,5 +1,5 @@
 import { quoteText } from './excerpt.ts'
-import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonList, isJsonObject, type Json, type JsonObject } from './json/json.ts'
 
 /** An argument of a tool that HTTP repeats in a header, since its schema has an `x-mcp-header`. */
 export interface McpParam {

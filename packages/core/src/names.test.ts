@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { AGENT_NAMES, shownBy } from './agent-names.test-kit.ts'
 import { foldName, hashedNames, NameTable, type Naming, plainName, renamed } from './names.ts'
@@ -17,6 +17,10 @@ const wires = (refs: readonly ToolRef[], naming: Naming = 'prefixed'): readonly 
   const table = tableOf(refs, naming)
   return refs.map((one) => table.wireName(one))
 }
+const permutations = (refs: readonly ToolRef[]): readonly (readonly ToolRef[])[] =>
+  refs.length < 2
+    ? [refs]
+    : refs.flatMap((first) => permutations(refs.filter((one) => one !== first)).map((rest) => [first, ...rest]))
 const hashOf = (one: ToolRef): string => digest(`${one.server}\n${one.tool}`)
 
 /** Few words, so that clashes of two and of many are the rule and not the exception. */
@@ -268,6 +272,10 @@ describe('names that people choose', () => {
     const taken = renames({ 'files/read': 'x_get' }, [read, other])
     expect(taken.wireName(read)).toBe('files_read')
     expect(taken.wireName(other)).toBe(`x_get_${hashOf(other).slice(0, 8)}`)
+    const odd = ref('files/日本')
+    const hashed = renames({ 'files/read': 'open', 'files/日本': 'open' }, [read, odd])
+    expect(hashed.wireName(odd)).toBe(`files_${hashOf(odd).slice(0, 8)}`)
+    expect(hashed.unnamed).toEqual([])
   })
 
   it('are none where nothing of them is left', () => {
@@ -279,6 +287,37 @@ describe('names that people choose', () => {
     const table = renames({ 'files/read': 'sallyport_read_file' }, [read, own])
     expect(table.resolve('sallyport_read_file')).toEqual(own)
     expect(table.wireName(read)).toBe('files_read')
+    const thief = ref('sallyport-read/file')
+    expect(renames({ 'sallyport-read/file': 'open' }, [own, thief]).wireName(own)).toBe('sallyport_read_file')
+  })
+
+  it('are lost where another renamed tool had them, in whatever order the tools stand', () => {
+    const twin = ref('files/read.')
+    const hashed = `files_read_${hashOf(read).slice(0, 8)}`
+    const kept = { 'files/read': 'files_read', 'files/read.': 'open' }
+    const swapped = { 'files/read': 'x_get', 'x/get': 'get', 'files/read.': 'open' }
+    for (const [wishes, refs] of [
+      [kept, [read, twin]],
+      [swapped, [read, other, twin]],
+    ] as const)
+      for (const order of permutations(refs)) expect(renames(wishes, order).wireName(read)).toBe(hashed)
+  })
+
+  it('do not depend on the order of the tools', () => {
+    const wish = fc.constantFrom('a', 'a_b', 'b', 'b_a', 'sallyport_read_file', 'x')
+    fc.assert(
+      fc.property(anyRefs, fc.array(wish, { maxLength: 12 }), (refs, wishes) => {
+        const wanted = new Map(wishes.map((one, at) => [canonicalName(refs[at % refs.length] as ToolRef), one]))
+        const named = (order: readonly ToolRef[]): readonly (string | undefined)[] => {
+          const table = new NameTable(order, { naming: 'prefixed', digest, renames: wanted })
+          return refs.map((one) => table.wireName(one))
+        }
+        const names = named(refs)
+        expect(named(refs.toReversed())).toEqual(names)
+        expect(new Set(names.map((name) => foldName(name ?? ''))).size).toBe(refs.length)
+      }),
+      { numRuns: 500 },
+    )
   })
 })
 
@@ -303,8 +342,12 @@ describe(`bare names (${promise('GW-14')})`, () => {
 
 describe(`names that people type (${promise('GW-15')})`, () => {
   const refs = ['files/read', 'files/write', 'db/read', 'db/run__all', 'db/what?', 'db/whatever'].map(ref)
-  const table = tableOf(refs)
+  let table: NameTable
   const found = (typed: string): readonly string[] => table.find(typed).map((one) => `${one.server}/${one.tool}`)
+
+  beforeEach(() => {
+    table = tableOf(refs)
+  })
 
   it('may be canonical, server/tool, the wire name or a bare name', () => {
     for (const typed of ['mcp__db__run__all', 'db/run__all', 'db_run_all', 'run__all']) {
@@ -320,9 +363,16 @@ describe(`names that people type (${promise('GW-15')})`, () => {
     expect(found('*')).toHaveLength(refs.length)
   })
 
+  it('mean the tool that has it on the wire, whatever else they could mean', () => {
+    const bare = tableOf(['x/x/y', 'x/y'].map(ref), 'bare')
+    expect(bare.find('x/y')).toEqual([{ server: 'x', tool: 'x/y' }])
+  })
+
   it('mean the tool itself where its own name looks like a glob', () => {
     expect(found('db/what?')).toEqual(['db/what?'])
     expect(found('what?')).toEqual(['db/what?'])
+    const alike = tableOf(['db/whats', 'db/what?'].map(ref))
+    for (const typed of ['db/what?', 'what?', 'mcp__db__what?']) expect(alike.find(typed)).toEqual([ref('db/what?')])
   })
 
   it('that mean several tools are refused with the ways to write each', () => {

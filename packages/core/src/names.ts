@@ -16,13 +16,8 @@ export interface NamingOptions {
 
 /** Two names that any agent could take for one another fold to the same text. */
 export function foldName(name: string): string {
-  const lower = name.toLowerCase()
-  return FOLDED.test(lower) ? lower : lower.replaceAll(/[^a-z0-9]+/g, '_')
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
 }
-
-// Most names are plain already, and there may be thousands of them.
-const FOLDED = /^[a-z0-9]+(?:_[a-z0-9]+)*$/
-const SQUEEZED = /^[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*$/
 
 const MAX_LENGTH = 50
 /** A short hash reads better; who searches long enough finds another tool with the same one, but not with the long one. */
@@ -95,7 +90,7 @@ export class NameTable {
   }
 
   #writings(ref: ToolRef): readonly string[] {
-    return [canonicalName(ref), `${ref.server}/${ref.tool}`, this.#wireOf.get(canonicalName(ref)) ?? '']
+    return [canonicalName(ref), `${ref.server}/${ref.tool}`, this.#wireOf.get(canonicalName(ref)) as string]
   }
 }
 
@@ -137,11 +132,17 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
     }
     const stays = holder?.firm === true && !claim.firm
     const losers = holder === undefined || stays ? [claim] : [claim, holder]
-    if (!stays) holders.set(key, undefined)
-    for (const loser of losers) loser.name = nameAt(loser.ref, ++loser.level, options)
+    holders.set(key, undefined)
+    for (const loser of losers) lowerClaim(loser, options)
     pending.push(...losers)
   }
   return claims
+}
+
+/** To the next name that the tool can have: one without a letter, or a long one, has no plain name. */
+function lowerClaim(claim: Claim, options: NamingOptions): void {
+  claim.name = nameAt(claim.ref, ++claim.level, options)
+  if (claim.name === undefined && claim.level === 0) lowerClaim(claim, options)
 }
 
 function createClaim(ref: ToolRef, options: NamingOptions): Claim {
@@ -194,14 +195,13 @@ export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): read
   const plain = plainName(ref)
   const hash = digest(`${ref.server}\n${ref.tool}`)
   return HASH_LENGTHS.map((length) => {
-    const head = plain.slice(0, MAX_LENGTH - length - 1).replace(/_+$/, '')
+    const head = plain.slice(0, MAX_LENGTH - length - 1).replace(/_$/, '')
     return `${head}_${hash.slice(0, length)}`
   })
 }
 
 /** Letters, digits and single underscores, beginning with a letter: what every agent leaves as it is. */
 function squeeze(text: string): string {
-  if (SQUEEZED.test(text)) return text
-  const plain = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '')
+  const plain = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
   return /^[0-9]/.test(plain) ? `s${plain}` : plain
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import type { Json } from './json.ts'
+import type { Json } from './json/json-value.ts'
 import { wrappedOutputSchema } from './output-schema.ts'
 
 const resultOf = (schema: Json): Json | undefined => {

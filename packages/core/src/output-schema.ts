@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonList, isJsonObject, type Json, type JsonObject } from './json/json.ts'
 
 /** Keywords whose values are data: a `$ref` in there points nowhere. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])

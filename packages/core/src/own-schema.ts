@@ -1,5 +1,5 @@
 import { ANYTHING, type Check, enter, leave, looksFurther, note, quietly } from './inspection.ts'
-import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonList, isJsonObject, type Json, type JsonObject } from './json/json.ts'
 import { APPLICATORS, type Applicator, membersCheck, refusesUnknown } from './plain-applicators.ts'
 import { ASSERTIONS, isCount, type Keyword } from './plain-keywords.ts'
 import { type CompilePart, compileParts } from './plain-part.ts'

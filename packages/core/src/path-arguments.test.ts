@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json-value.ts'
 import { findPaths, findUriPaths } from './path-arguments.ts'
 
 const placesOf = (args: JsonObject, schema?: Json, pathArguments?: readonly string[]): readonly string[] =>

@@ -1,7 +1,7 @@
 import { excerpt } from './excerpt.ts'
 import { entriesOf, type FieldPath, readFieldPath, stepInto } from './field-path.ts'
 import type { FoundPath } from './found-path.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json.ts'
 import { looksLikePath, type PathHint, pathHint } from './path-names.ts'
 import { isFileUri } from './path-readings.ts'
 import { hasFormat, type SchemaView, viewItems, viewMember, viewSchema } from './schema-view.ts'

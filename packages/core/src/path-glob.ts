@@ -1,4 +1,5 @@
 import { expandBraces } from './expand-braces.ts'
+import { matchRuns } from './match-runs.ts'
 import { joinPath, liesIn, pathSegments } from './path-text.ts'
 
 /** `**`: any number of names, none among them. */
@@ -116,33 +117,3 @@ const matchName = (wanted: readonly Token[], name: string): boolean =>
     { wanted, run: ANY_RUN, fits: (token, char) => (token as (char: string) => boolean)(char) },
     Array.from(name),
   )
-
-interface Runs<Item> {
-  readonly wanted: readonly Item[]
-  readonly run: Item
-  readonly fits: (item: Item, found: string) => boolean
-}
-
-/** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last run is made longer. */
-function matchRuns<Item>({ wanted, run, fits }: Runs<Item>, found: readonly string[]): boolean {
-  let w = 0
-  let f = 0
-  let lastRun = -1
-  let resume = 0
-  while (f < found.length) {
-    const item = wanted[w]
-    if (item === run) {
-      if (w === wanted.length - 1) return true
-      lastRun = w++
-      resume = f
-    } else if (item !== undefined && fits(item, found[f] as string)) {
-      w++
-      f++
-    } else if (lastRun >= 0) {
-      w = lastRun + 1
-      f = ++resume
-    } else return false
-  }
-  while (wanted[w] === run) w++
-  return w === wanted.length
-}

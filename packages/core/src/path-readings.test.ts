@@ -25,6 +25,7 @@ const problem = (value: string, world = WORLD): string | undefined => {
 describe('the paths that a value may be', () => {
   it.each<readonly [string, readonly string[]]>([
     ['/a/b.txt', ['/a/b.txt']],
+    [`/a/it's "b"/c`, [`/a/it's "b"/c`]],
     ['a/b', ['/work/a/b']],
     ['', ['/work/']],
     ['/a/../b', ['/a/../b']],

@@ -14,8 +14,8 @@ export interface PathWorld {
   /** The other folders from which the server may read a relative path, as they are now: those among its arguments. */
   readonly bases: () => readonly string[]
   readonly lookAt: Look
-  /** The names in a folder; none where it cannot be read. */
-  readonly namesIn: (folder: string) => readonly string[]
+  /** The names in a folder; none where it cannot be read, and undefined where there are too many to be read. */
+  readonly namesIn: (folder: string) => readonly string[] | undefined
   /** Whether the file system takes `/ETC` for `/etc`. */
   readonly case: 'exact' | 'folded'
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './json/json-value.ts'
 import { inferPermission } from './permission-inference.ts'
 import { RISK_TOKENS } from './risk-tokens.ts'
 

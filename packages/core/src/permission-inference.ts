@@ -1,4 +1,4 @@
-import { isJsonObject } from './json.ts'
+import { isJsonObject } from './json/json.ts'
 import { judgeName } from './name-risk.ts'
 import { PERMISSIONS, type Permission } from './permission.ts'
 import { declaredPermissions, findRiskSigns, isYes } from './risk-signs.ts'

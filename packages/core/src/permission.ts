@@ -1,6 +1,7 @@
 /** What a tool does to the world: it looks, it changes, it reaches out. */
 export const PERMISSIONS = ['READ', 'WRITE', 'CONNECT'] as const
 
+/** What a tool does to the world: `READ`, `WRITE` or `CONNECT`. */
 export type Permission = (typeof PERMISSIONS)[number]
 
 /** One permission, or a list of at least one. */

@@ -1,5 +1,5 @@
 import { type Check, type Inspection, note, quietly, wrongMark } from './inspection.ts'
-import { isJsonList, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonList, isJsonObject, type Json, type JsonObject } from './json/json.ts'
 import { type CompilePart, compileParts } from './plain-part.ts'
 import { optionWords, typeWords, type Violation } from './violation.ts'
 

@@ -1,5 +1,5 @@
 import { ANYTHING, type Check, enter, leave, looksFurther, note, quietly } from './inspection.ts'
-import { isJsonObject, type JsonObject } from './json.ts'
+import { isJsonObject, type JsonObject } from './json/json.ts'
 import { oneOf, someOf } from './plain-alternatives.ts'
 import { type CompilePart, compileParts } from './plain-part.ts'
 import { unknownKey } from './violation.ts'

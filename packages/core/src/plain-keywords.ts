@@ -1,4 +1,3 @@
-import { canonicalJson } from './canonical-json.ts'
 import {
   type Check,
   enter,
@@ -10,9 +9,8 @@ import {
   note,
   wrongMark,
 } from './inspection.ts'
-import { hasMoreParts, isJsonList, isJsonObject, type Json } from './json.ts'
+import { canonicalJson, hasMoreParts, isJsonList, isJsonObject, type Json, sameJson } from './json/json.ts'
 import { isMultipleOf } from './multiple-of.ts'
-import { sameJson } from './same-json.ts'
 import { optionWords, typeWords } from './violation.ts'
 
 /** Makes the check of one keyword, or nothing where its value is not what the keyword takes. */

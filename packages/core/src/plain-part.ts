@@ -1,5 +1,5 @@
 import type { Check } from './inspection.ts'
-import { isJsonList, type Json } from './json.ts'
+import { isJsonList, type Json } from './json/json.ts'
 
 /** Makes the check of a schema within the one at hand, or nothing where that is not plain. */
 export type CompilePart = (schema: Json | undefined) => Check | undefined

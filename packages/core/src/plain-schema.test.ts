@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json-value.ts'
 import { compilePlain, type PlainSchema } from './plain-schema.ts'
 import { violationsText } from './violation.ts'
 

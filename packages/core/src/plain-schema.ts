@@ -1,5 +1,5 @@
 import { ANYTHING, type Check, giveUp, type Inspection, note } from './inspection.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json/json.ts'
 import { APPLICATORS, type Applicator, allCheck } from './plain-applicators.ts'
 import { ASSERTIONS, type Keyword } from './plain-keywords.ts'
 import type { Violation } from './violation.ts'

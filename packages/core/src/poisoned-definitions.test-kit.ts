@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './json/json-value.ts'
 
 /** A definition in the shape of an attack that was published, in words of our own; all on names of low risk. */
 export interface PoisonedDefinition {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json-value.ts'
 import { POISONED_DEFINITIONS } from './poisoned-definitions.test-kit.ts'
 import { findOtherTools, findPoison, type NeighbourOptions } from './poisoning.ts'
 

@@ -2,7 +2,7 @@ import { type DefinitionText, textsOf } from './definition-texts.ts'
 import type { Finding, FindingKind } from './finding.ts'
 import { findHidden } from './hidden-characters.ts'
 import { findInstruction, findPreference } from './instruction-phrases.ts'
-import type { Json } from './json.ts'
+import type { Json } from './json/json.ts'
 import { findEncoded, findExfiltration, findHidingMarkup, findPadding, isPryingName } from './suspicious-text.ts'
 import { cutText, visibleText } from './visible-text.ts'
 

@@ -9,6 +9,7 @@ export const LATEST_LEGACY_VERSION = '2025-11-25'
 /** From the least to the most severe. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 
+/** The level of a log message, as MCP names it. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export const isLogLevel = (value: unknown): value is LogLevel => LOG_LEVELS.includes(value as LogLevel)

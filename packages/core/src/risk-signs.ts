@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json/json.ts'
 import { findDoing, judgeName } from './name-risk.ts'
 import { isPlainText, nameTokens } from './name-tokens.ts'
 import { readPermissions } from './permission.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json/json.ts'
 
 /** Every schema that may describe one value: alternatives and local references count like what they stand for. */
 export type SchemaView = readonly JsonObject[]

@@ -1,8 +1,14 @@
 import { ALLOW, type Verdict } from './decide.ts'
 import { findSecrets } from './find-secrets.ts'
-import { isDeeper, isJsonObject, type Json, type JsonObject } from './json.ts'
-import { jsonTexts } from './json-texts.ts'
-import { mayHideJson, secretsOfMember } from './redact-json.ts'
+import {
+  isDeeper,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  jsonTexts,
+  mayHideJson,
+  secretsOfMember,
+} from './json/json.ts'
 import { cutText, visibleText } from './visible-text.ts'
 
 export interface PlacedSecret {

@@ -65,6 +65,13 @@ const valuesOf = ({ risk, permission, requiresApproval, allowedInModes, hidden, 
 })
 
 describe('the stricter of two policies', () => {
+  it('lets nobody call a tool of which either has a misspelt key', () => {
+    const [misspelt, right] = [policyFor({ misspelt: 'hiden' }), policyFor({})]
+    expect(stricterPolicy(misspelt, right).misspelt?.value).toBe('hiden')
+    expect(stricterPolicy(right, misspelt).misspelt?.value).toBe('hiden')
+    expect(stricterPolicy(right, right).misspelt).toBeUndefined()
+  })
+
   it.each([
     ['the first is the strict one', STRICT, LAX],
     ['the second is', LAX, STRICT],

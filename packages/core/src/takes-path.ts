@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json/json.ts'
 import { findPaths } from './path-arguments.ts'
 import { memberNames, type SchemaView, viewItems, viewMember, viewSchema } from './schema-view.ts'
 

@@ -1,6 +1,6 @@
 import type { RuleSource } from './decide.ts'
 import type { IsolationFields } from './isolation-policy.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/json.ts'
 import type { Mode } from './mode.ts'
 import type { Permission } from './permission.ts'
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './json/json.ts'
 import { estimateTokens } from './tokens.ts'
 
 /** What a tool costs in every turn: agents show a model its name, its description and what it takes, and no more. */

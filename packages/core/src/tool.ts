@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './json/json.ts'
 
 /** The identity of a tool: always this pair. A name is only one way to write it down. */
 export interface ToolRef {

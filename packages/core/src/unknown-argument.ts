@@ -1,7 +1,7 @@
 import { didYouMean } from './closest.ts'
 import { quoteText } from './excerpt.ts'
 import { readFieldPath, stepInto } from './field-path.ts'
-import type { Json } from './json.ts'
+import type { Json } from './json/json.ts'
 import { memberNames } from './schema-view.ts'
 
 const SHOWN = 60

@@ -1,6 +1,6 @@
 import { closest } from './closest.ts'
 import { excerpt, quoteText } from './excerpt.ts'
-import { isJsonObject, type Json } from './json.ts'
+import { isJsonObject, type Json } from './json/json.ts'
 
 export type ValuePath = readonly (string | number)[]
 

@@ -57,8 +57,8 @@ export class Approving {
   }
 
   /** Whoever approves a call must not bring back a caller that somebody has shut out. */
-  follow(tokens: Pick<LocalTokens, 'onChange' | 'counts'>): void {
-    const isOver = ({ principal: { token } }: PendingApproval): boolean => token !== undefined && !tokens.counts(token)
+  follow(tokens: Pick<LocalTokens, 'onChange' | 'isValid'>): void {
+    const isOver = ({ principal: { token } }: PendingApproval): boolean => token !== undefined && !tokens.isValid(token)
     tokens.onChange(() => this.approvals.withdraw('its token was revoked or ended', isOver))
   }
 

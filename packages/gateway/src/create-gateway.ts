@@ -33,6 +33,7 @@ import { lockState, openStore } from './store/store.ts'
 import { failedWith, type Told, type ToolResult, toldBy } from './tool-outcome.ts'
 import { VERSION } from './version.ts'
 
+/** The configuration of an embedded gateway, and where its state is. */
 export interface EmbeddedOptions {
   /** What config.yaml would hold; or the folder where one is. */
   readonly config?: JsonObject
@@ -45,6 +46,7 @@ export interface EmbeddedOptions {
   readonly approve?: Approver
 }
 
+/** A tool as `listTools` describes it. */
 export interface ToolDescription {
   /** The name that clients call it by. */
   readonly name: string
@@ -55,6 +57,7 @@ export interface ToolDescription {
   readonly isMcp: boolean
 }
 
+/** A tool that is offered under the id of a server. */
 export interface McpToolDefinition {
   readonly server: string
   readonly name: string
@@ -64,6 +67,7 @@ export interface McpToolDefinition {
   readonly permission: PermissionDeclaration
 }
 
+/** On whose behalf a tool is called, and how to cancel it. */
 export interface ExecuteOptions {
   readonly principal?: Principal
   readonly signal?: AbortSignal
@@ -135,6 +139,7 @@ function requireServerId(id: unknown): void {
 const closedError = (): SallyportError =>
   new SallyportError('USAGE', 'The gateway is closed: it takes no more tools and no more calls.')
 
+/** A gateway inside this program; `createGateway` opens it. */
 export class EmbeddedGateway {
   readonly #gateway: Gateway
   readonly #hooks: { readonly onWarning: (text: string) => void; readonly release: () => void }

@@ -21,7 +21,7 @@ export interface DecidingOptions {
   readonly ids: Ids
   /** Where whole results are kept. */
   readonly shelves: SessionShelves
-  readonly tokens: Pick<LocalTokens, 'counts'>
+  readonly tokens: Pick<LocalTokens, 'isValid'>
   readonly settings: () => Settings
   readonly onBug: (error: SallyportError) => void
 }
@@ -41,7 +41,7 @@ export function createDeciding(options: DecidingOptions): Deciding {
     ...{ listings, gauge, check, kept, ids, onBug, roots },
     approvals: new PatientApprovals({ approvals }),
     tools: limits,
-    counts: (token) => tokens.counts(token),
+    isTokenValid: (token) => tokens.isValid(token),
     rulesOf: rules.rulesOf,
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
     log: store.log,

@@ -8,6 +8,7 @@ import {
   type AdminContext,
   createAdmin,
   type GatewaySocket,
+  HeldRun,
   type HttpListener,
   LineClient,
   openGatewaySocket,
@@ -31,6 +32,7 @@ export class Doors {
   readonly #gateway: Gateway
   readonly #onBug: Routes['onBug']
   readonly #listeners = new Set<HttpListener>()
+  readonly #context: AdminContext
   readonly #admin: Routes['admin']
   #socket: GatewaySocket | undefined
   #visitors = 0
@@ -40,7 +42,8 @@ export class Doors {
   constructor(gateway: Gateway, onBug: Routes['onBug']) {
     this.#gateway = gateway
     this.#onBug = onBug
-    this.#admin = createAdmin(adminContextOf(gateway, () => this.urls()))
+    this.#context = adminContextOf(gateway, () => this.urls())
+    this.#admin = createAdmin(this.#context)
     gateway.governing.approving.announce(() => this.urls())
   }
 
@@ -194,12 +197,13 @@ export class Doors {
   /** A `run`: the gateway stays for as long as it does, and its tokens end with it, however it ends. */
   #keepRun(stream: Duplex, request: IncomingMessage): void {
     this.#visitors++
-    const tokens = String(request.headers['x-sallyport-token'] ?? '').split(' ')
-    stream.once('end', () => stream.end()).resume()
+    const tokens = String(request.headers['x-sallyport-token'] ?? '')
+      .split(' ')
+      .filter((id) => id !== '')
+    const run = new HeldRun({ stream, context: this.#context, tokens })
     stream.once('close', () => {
-      // When it is we who go, the run goes on: the next gateway finds the tokens where they were. One that a failing disk
-      // keeps from being revoked is left to the sweep at the next run.
-      if (!this.#closing) for (const token of tokens) void this.#gateway.tokens.revoke(token).catch(() => {})
+      // When it is we who go, the run goes on: the next gateway finds the tokens where they were.
+      if (!this.#closing) void run.end()
       this.#left()
     })
   }

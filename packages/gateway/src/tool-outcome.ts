@@ -21,6 +21,7 @@ export interface ToolResult {
   }
 }
 
+/** Why a call failed, by a code of docs/errors.md. */
 export interface ToolFailure {
   readonly code: string
   readonly message: string

@@ -11,4 +11,5 @@ export type FormAnswer =
   | { readonly action: 'accept'; readonly content: JsonObject }
   | { readonly action: 'decline' | 'cancel' }
 
+/** Answers the forms that a server sends, for example by asking a person. */
 export type FormAnswerer = (form: Form) => FormAnswer | Promise<FormAnswer>

@@ -1,3 +1,4 @@
+/** The limit of a line, and who receives what was read. */
 export interface LineReaderOptions {
   readonly limit: number
   /** Without its end, and never empty. */
@@ -9,6 +10,7 @@ export interface LineReaderOptions {
   readonly unfinished?: UnfinishedLine
 }
 
+/** Counts the bytes of a line that has not ended yet. */
 export interface UnfinishedLine {
   /** So many more bytes of it would be kept. Returns false if they must not be: the line is passed over then. */
   grow(bytes: number): boolean

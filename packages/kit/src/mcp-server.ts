@@ -36,6 +36,7 @@ import type { WholeResult } from './tool-result.ts'
 type HandlerResult<Output> = [Output] extends [never] ? unknown : Returned<ReturnedFor<Output> | WholeResult>
 type Returned<Value> = Value | Promise<Value>
 
+/** What a carrier passes on when it connects a peer to a server. */
 export interface ConnectOptions {
   /** On whose behalf the peer asks. Absent: nobody's, and getUserId() is an error. */
   readonly identity?: Identity
@@ -119,6 +120,7 @@ export class McpServer {
   }
 }
 
+/** Creates a server without tools; it serves nobody until `serveStdio` or `serveHttp` is called. */
 export function createMcpServer(name: string, options: ServerOptions = {}): McpServer {
   return new McpServer(name, options)
 }

@@ -7,6 +7,7 @@ import { watchRejections } from './late-rejections.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
 
+/** The streams that a server talks over. */
 export interface StdioStreams {
   readonly stdin: Readable
   readonly stdout: Writable

@@ -22,6 +22,7 @@ const WHOLE: unique symbol = Symbol.for('sallyport.toolResult') as never
 /** A result that was made with `toolResult`: nothing that was parsed or copied is one. */
 export type WholeResult = ToolResult & { readonly [WHOLE]: true }
 
+/** Wraps a string as MCP text content. */
 export const textContent = (text: string): Content => ({ type: 'text', text })
 
 /**

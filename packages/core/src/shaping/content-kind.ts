@@ -1,5 +1,5 @@
+import { isJson, skipSpace } from '../json/json.ts'
 import { cellsOf, eachRecord } from './csv-records.ts'
-import { isJson, skipSpace } from './json-walk.ts'
 import { lineEnd } from './line-index.ts'
 import { eachJsonLine } from './ndjson-preview.ts'
 

@@ -1,4 +1,4 @@
-import { type Cell, cellsOf, eachRecord } from './csv-records.ts'
+import { type Cell, cellsOf, cellText, eachRecord } from './csv-records.ts'
 import { EndsKeeper, withGaps } from './line-index.ts'
 import type { Preset } from './preset.ts'
 import { type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
@@ -80,10 +80,7 @@ function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length
 }
 
 /** A cell that is cut is quoted, since what is said of the cut may hold the delimiter. */
-function writeCell(text: string, { start, end }: Cell, length: number): string {
-  const raw = text.slice(start, end)
-  if (raw.length <= length) return raw
-  const isQuoted = raw.startsWith('"') && raw.endsWith('"')
-  const value = isQuoted ? raw.slice(1, -1).replaceAll('""', '"') : raw
-  return `"${cutMiddle(value, length).replaceAll('"', '""')}"`
+function writeCell(text: string, cell: Cell, length: number): string {
+  if (cell.end - cell.start <= length) return text.slice(cell.start, cell.end)
+  return `"${cutMiddle(cellText(text, cell), length).replaceAll('"', '""')}"`
 }

@@ -9,10 +9,10 @@ export interface Cell {
 }
 
 /**
- * Where the record ends that begins here: at a line break that is not within quotation marks. These count only at the
- * beginning of a cell, as RFC 4180 has it. -1 where one is never closed.
+ * Where the record ends that begins here: at a line break (LF, CRLF or CR) that is not within quotation marks. These
+ * count only at the beginning of a cell, as RFC 4180 has it. -1 where one is never closed.
  */
-function recordEnd(text: string, from: number, delimiter: number): number {
+export function recordEnd(text: string, from: number, delimiter: number): number {
   let at = from
   for (;;) {
     if (text.charCodeAt(at) === QUOTE) at = closingQuote(text, at)
@@ -27,7 +27,7 @@ function plainCellEnd(text: string, from: number, delimiter: number): number {
   let at = from
   while (at < text.length) {
     const code = text.charCodeAt(at)
-    if (code === delimiter || code === LINE_FEED) return at
+    if (code === delimiter || code === LINE_FEED || code === RETURN) return at
     at++
   }
   return at
@@ -40,14 +40,17 @@ function closingQuote(text: string, from: number): number {
   return at < 0 ? -1 : at + 1
 }
 
+/** Behind the line break at which a record ends. */
+export const nextRecord = (text: string, end: number): number =>
+  text.charCodeAt(end) === RETURN && text.charCodeAt(end + 1) === LINE_FEED ? end + 2 : end + 1
+
 /** Goes through the records that hold anything; false where a quotation mark is never closed. */
 export function eachRecord(text: string, delimiter: number, visit: (start: number, end: number) => boolean): boolean {
   for (let start = 0; start < text.length; ) {
     const end = recordEnd(text, start, delimiter)
     if (end < 0) return false
-    const last = text.charCodeAt(end - 1) === RETURN ? end - 1 : end
-    if (last > start && !visit(start, last)) return true
-    start = end + 1
+    if (end > start && !visit(start, end)) return true
+    start = nextRecord(text, end)
   }
   return true
 }
@@ -69,4 +72,11 @@ export function cellsOf(
     if (at >= end || text.charCodeAt(at) !== delimiter) return { cells, count }
     at++
   }
+}
+
+/** What a cell says. What stands behind its closing quotation mark belongs to it, as spreadsheets read it. */
+export function cellText(text: string, { start, end }: Cell): string {
+  if (text.charCodeAt(start) !== QUOTE) return text.slice(start, end)
+  const quoted = Math.min(closingQuote(text, start), end)
+  return text.slice(start + 1, quoted - 1).replaceAll('""', '"') + text.slice(quoted, end)
 }

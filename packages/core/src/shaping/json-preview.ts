@@ -1,6 +1,6 @@
-import { JsonSketches } from './json-sketch.ts'
+import { isListAt, isObjectAt, isTextAt, skipSpace, valueEnd } from '../json/json.ts'
+import { JsonSketches, type SketchedMember } from './json-sketch.ts'
 import { cutJsonText, type JsonText, measureJsonText } from './json-text-cut.ts'
-import { isListAt, isObjectAt, isTextAt, type JsonMember, provenEnd, skipSpace } from './json-walk.ts'
 import type { Ends, Preset } from './preset.ts'
 import { type Omission, type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
 import { omissionMark } from './safe-cut.ts'
@@ -88,7 +88,7 @@ export class JsonPreviewWriter {
     if (isTextAt(this.#text, at)) return omissionMark(this.#measured(at).length, 'character')
     const isObject = isObjectAt(this.#text, at)
     if (!isObject && !isListAt(this.#text, at))
-      return `… a number of ${omissionMark(provenEnd(this.#text, at) - at, 'digit').slice(2)}`
+      return `… a number of ${omissionMark(valueEnd(this.#text, at) - at, 'digit').slice(2)}`
     const { count } = this.#sketches.at(at)
     return isObject ? omissionMark(count, 'key') : omissionMark(count, 'item')
   }
@@ -121,7 +121,7 @@ export class JsonPreviewWriter {
   }
 
   #plain(at: number, { length }: Detail): void {
-    const end = provenEnd(this.#text, at)
+    const end = valueEnd(this.#text, at)
     if (end - at > Math.max(length, LONGEST_NUMBER)) this.#cut(this.summary(at))
     else this.#put(this.#text.slice(at, end))
   }
@@ -149,7 +149,7 @@ export class JsonPreviewWriter {
     this.#put(isObject ? '}' : ']')
   }
 
-  #members(members: readonly JsonMember[], detail: Detail): void {
+  #members(members: readonly SketchedMember[], detail: Detail): void {
     for (const [position, { index, key, start }] of members.entries()) {
       if (this.#isFull()) return
       if (position > 0) this.#put(',')

@@ -1,12 +1,20 @@
-import { eachMember, type JsonMember } from './json-walk.ts'
+import { MemberCursor } from '../json/json.ts'
 import type { Ends } from './preset.ts'
+
+/** One member of an object or item of an array, by its places in the text. */
+export interface SketchedMember {
+  readonly index: number
+  /** Of the key's first quotation mark; -1 in an array. */
+  readonly key: number
+  readonly start: number
+}
 
 /** The beginning and the end of what an object or array holds. */
 export interface JsonSketch {
   readonly count: number
-  readonly head: readonly JsonMember[]
+  readonly head: readonly SketchedMember[]
   /** The last ones, without those of the head. */
-  readonly tail: readonly JsonMember[]
+  readonly tail: readonly SketchedMember[]
 }
 
 /**
@@ -33,19 +41,19 @@ export class JsonSketches {
 
   #draw(container: number): JsonSketch {
     const { head: heads, tail: tails } = this.#ends
-    const head: JsonMember[] = []
+    const head: SketchedMember[] = []
     const starts: number[] = []
     const keys: number[] = []
     let count = 0
-    eachMember(this.#text, container, (start, _, key) => {
+    for (const members = new MemberCursor(this.#text, container); members.next(); ) {
+      const { key, start } = members
       const index = count++
       if (index < heads) head.push({ index, key, start })
       else if (tails > 0) {
         starts[index % tails] = start
         keys[index % tails] = key
       }
-      return true
-    })
+    }
     const first = Math.max(heads, count - tails)
     const tail = Array.from({ length: Math.max(0, count - first) }, (_, place) => {
       const index = first + place

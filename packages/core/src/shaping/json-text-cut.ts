@@ -1,4 +1,4 @@
-import { provenTextEnd } from './json-walk.ts'
+import { textEnd } from '../json/json.ts'
 import { cutAfter, cutBefore, omissionMark } from './safe-cut.ts'
 
 const BACKSLASH = 0x5c
@@ -17,7 +17,7 @@ export interface JsonText {
 }
 
 export function measureJsonText(text: string, quote: number): JsonText {
-  const end = provenTextEnd(text, quote)
+  const end = textEnd(text, quote)
   let length = 0
   for (let at = quote + 1; at < end - 1; at += stepAt(text, at)) length++
   let lastPart = quote + 1

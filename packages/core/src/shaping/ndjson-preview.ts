@@ -1,5 +1,5 @@
+import { jsonEnd, skipSpace } from '../json/json.ts'
 import { JsonPreviewWriter, jsonDetail } from './json-preview.ts'
-import { jsonEnd, skipSpace } from './json-walk.ts'
 import { EndsKeeper, lineEnd, withGaps } from './line-index.ts'
 import type { Preset } from './preset.ts'
 import { type Preview, SCALES, scaledEnds } from './preview.ts'

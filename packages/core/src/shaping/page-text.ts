@@ -1,10 +1,16 @@
 import { quoteText } from '../excerpt.ts'
-import type { JsonObject } from '../json.ts'
+import {
+  findJsonValue,
+  isListAt,
+  isTextAt,
+  type JsonObject,
+  MemberCursor,
+  readJsonPath,
+  skipSpace,
+} from '../json/json.ts'
 import type { TextPattern } from '../text-pattern.ts'
 import { type ContentHints, type ContentKind, delimiterOf, detectKind } from './content-kind.ts'
 import { eachRecord } from './csv-records.ts'
-import { findJsonValue, readJsonPath } from './json-path.ts'
-import { eachMember, isListAt, isTextAt, skipSpace } from './json-walk.ts'
 import { eachLine } from './line-index.ts'
 import { eachJsonLine } from './ndjson-preview.ts'
 import { findPreset } from './preset.ts'
@@ -90,10 +96,7 @@ function rowsOf(text: string, kind: ContentKind): Stretches | undefined {
   const root = skipSpace(text, 0)
   if (kind !== 'json' || !isListAt(text, root)) return undefined
   return (visit) => {
-    eachMember(text, root, (start, end) => {
-      visit(start, end)
-      return true
-    })
+    for (const items = new MemberCursor(text, root); items.next(); ) visit(items.start, items.end)
     return { text }
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { SallyportError } from '../errors.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../json/json-value.ts'
 import { findPreset, PRESETS, readPresets } from './preset.ts'
 
 function textOf(work: () => unknown): string {

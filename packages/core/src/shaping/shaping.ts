@@ -1,6 +1,5 @@
 export { type ContentHints, type ContentKind, detectKind } from './content-kind.ts'
-export { hasInexactNumber } from './inexact-number.ts'
-export { findJsonValue, readJsonPath } from './json-path.ts'
+export { cellsOf, cellText, nextRecord, recordEnd } from './csv-records.ts'
 export { READ_RESULT_TOOL } from './notice.ts'
 export { type PageRange, type PageRequest, pageText, type TextPage } from './page-text.ts'
 export { type Ends, findPreset, PRESETS, type Preset, type Presets, readPresets } from './preset.ts'

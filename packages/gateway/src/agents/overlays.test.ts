@@ -146,7 +146,7 @@ describe('for Codex', () => {
   it('what would bring other servers is switched off, and cannot be switched on again behind it', () => {
     expect(overlayFor('codex', { args: ['exec', 'mcp_servers'] }).args.slice(2)).toEqual([
       ...['-c', 'features.apps=false', '-c', 'features.plugins=false'],
-      ...['-c', 'features.skill_mcp_dependency_install=false', 'exec', 'mcp_servers'],
+      ...['-c', 'features.skill_mcp_dependency_install=false', '-c', 'tui.resume_cwd="current"', 'exec', 'mcp_servers'],
     ])
     for (const args of [
       ['-c', 'mcp_servers.own.enabled=true'],
@@ -154,9 +154,18 @@ describe('for Codex', () => {
       ['-cmcp_servers.x.command="x"'],
       ['--enable', 'plugins'],
       ['-c', 'features.apps=true'],
+      ['-c', 'features.connectors=true'],
+      ['-c', 'tui.resume_cwd="session"'],
+      ['-c', 'tui={resume_cwd="session"}'],
     ])
       expect(() => overlayFor('codex', { args })).toThrow('would change the servers of Codex')
     expect(overlayFor('codex', { args: ['-c', 'model="o5"', '--', '-c', 'mcp_servers'] }).args).toContain('model="o5"')
+  })
+
+  it('apps are switched off by their older name too where a file has that, which would win', () => {
+    const native = [ownFile('codex', '[features]\nconnectors = true\n')]
+    expect(overlayFor('codex', { native }).args).toContain('features.connectors=false')
+    expect(overlayFor('codex', {}).args).not.toContain('features.connectors=false')
   })
 
   it('our server must be there in the first turn, may take its time, and is not asked about', () => {

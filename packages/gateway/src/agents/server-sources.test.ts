@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
@@ -36,6 +36,13 @@ function searchIn({ args = [], native = [], environment = {} }: Given = {}): Sou
 }
 
 const othersOf = (id: string, given?: Given) => findOtherServers(overlayOf(id)?.sources ?? [], searchIn(given))
+
+/** Codex's file for who is logged in, with a token that nobody signed. */
+const chatgptLogin = (plan: string): string => {
+  const claims = { 'https://api.openai.com/auth': { chatgpt_plan_type: plan } }
+  const token = ['{}', JSON.stringify(claims), ''].map((part) => Buffer.from(part).toString('base64url')).join('.')
+  return JSON.stringify({ auth_mode: 'chatgpt', tokens: { id_token: token, access_token: 'a', refresh_token: 'r' } })
+}
 
 describe('a file that may name servers', () => {
   const wish = { key: 'mcpServers', files: /\.md$/ }
@@ -91,6 +98,11 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     ['copilot', 'home/.copilot/installed-plugins/m/p/agents/a.md', head('mcp-servers')],
     ['codex', 'home/.codex/agents/helper.toml', '[mcp_servers.planted]\ncommand = "x"\n'],
     ['codex', 'work/.codex/agents/helper.toml', '["mcp_\\u0073ervers".planted]\ncommand = "x"\n'],
+    ['codex', 'home/.codex/environments.toml', '[[environments]]\nid = "far"\nurl = "ws://127.0.0.1:1"\n'],
+    ['codex', 'home/.codex/auth.json', chatgptLogin('enterprise')],
+    ['codex', 'home/.codex/auth.json', chatgptLogin('a plan that is not known yet')],
+    ['codex', 'home/.codex/auth.json', '{"tokens": {"id_token": "unreadable"}}'],
+    ['codex', 'home/.codex/auth.json', '{"personal_access_token": "at-1"}'],
     ['opencode', 'home/.local/share/opencode/auth.json', '{"https://x.example": {"type": "wellknown"}}'],
     ['kilo', 'home/.local/share/kilo/auth.json', '{"https://x.example": {"type": "wellknown"}}'],
     ['kimi', 'home/.kimi-code/plugins/managed/p/plugin.json', '{"mcpServers": {}}'],
@@ -104,17 +116,109 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf(id)).toEqual([file])
   })
 
-  it('codex: a variable that names where commands are run', async () => {
-    const environment = { CODEX_EXEC_SERVER_URL: 'ws://127.0.0.1:1' }
-    expect(await othersOf('codex', { environment })).toEqual(['CODEX_EXEC_SERVER_URL'])
-    expect(await othersOf('codex')).toEqual([])
+  it.each(['CODEX_EXEC_SERVER_URL', 'CODEX_EXEC_SERVER_NOISE_REGISTRY_URL', 'CODEX_ACCESS_TOKEN'])(
+    'codex: the variable %s, which names where commands are run or who is logged in',
+    async (name) => {
+      expect(await othersOf('codex', { environment: { [name]: 'ws://127.0.0.1:1' } })).toEqual([name])
+      expect(await othersOf('codex')).toEqual([])
+    },
+  )
+
+  it.each([chatgptLogin('plus'), '{"auth_mode": "apikey", "OPENAI_API_KEY": "sk-1", "tokens": null}'])(
+    'codex: not with the login of one person: %s',
+    async (login) => {
+      write('home/.codex/auth.json', login)
+      expect(await othersOf('codex')).toEqual([])
+    },
+  )
+
+  it.each([
+    ['copilot', 'home/.copilot/settings.json'],
+    ['copilot', 'work/.github/copilot/settings.json'],
+    ['droid', 'home/.factory/settings.json'],
+    ['droid', 'work/.factory/settings.local.json'],
+  ])('%s: plugins that %s switches on, from a folder or from afar', async (id, path) => {
+    const source = { source: id === 'droid' ? 'local' : 'directory', path: join(root, 'market') }
+    const markets = { here: { source }, far: { source: { source: 'github', repo: 'a/b' } } }
+    const settings = (name: string) =>
+      write(path, JSON.stringify({ enabledPlugins: { [name]: true, off: false }, extraKnownMarketplaces: markets }))
+    const servers = write('market/plug/mcp.json', '{"mcpServers": {"planted": {"command": "x"}}}')
+    settings('plug@here')
+    expect(await othersOf(id)).toEqual([servers])
+    write('market/plug/mcp.json', '{}')
+    expect(await othersOf(id)).toEqual([])
+    const file = settings('plug@far')
+    expect(await othersOf(id)).toEqual([`"plug@far" of enabledPlugins in ${file}`])
+  })
+
+  it('copilot, droid: not a plugin that is switched on, installed and without servers', async () => {
+    const settings = JSON.stringify({ enabledPlugins: { 'plug@far': true } })
+    write('home/.copilot/settings.json', settings)
+    write('home/.copilot/installed-plugins/far/plug/plugin.json', '{}')
+    expect(await othersOf('copilot')).toEqual([])
+    write('home/.factory/settings.json', settings)
+    const list = { plugins: { 'plug@far': [{ installPath: join(root, 'plug') }] } }
+    write('home/.factory/plugins/installed_plugins.json', JSON.stringify(list))
+    expect(await othersOf('droid')).toEqual([])
   })
 
   it.each([
+    { plugins: { 'plug@far': [{ installPath: 'plug' }] } },
+    { pluginId: 'plug@far', entry: { installPath: 'plug' } },
+  ])('droid: a plugin that lies where %j says', async (list) => {
+    const name = 'plugins' in list ? 'installed_plugins.json' : 'installed_plugins/plug.json'
+    const text = JSON.stringify(list).replace(
+      '"installPath":"plug"',
+      `"installPath":${JSON.stringify(join(root, 'plug'))}`,
+    )
+    write(`home/.factory/plugins/${name}`, text)
+    const servers = write('plug/mcp.json', '{"mcpServers": {}}')
+    expect(await othersOf('droid')).toEqual([servers])
+  })
+
+  it('droid: settings of an organization that come from an address', async () => {
+    const environment = { FACTORY_ORG_MANAGED_SETTINGS_URL: 'http://127.0.0.1:1/' }
+    expect(await othersOf('droid', { environment })).toEqual(['FACTORY_ORG_MANAGED_SETTINGS_URL'])
+  })
+
+  it('goose: a model that is an agent with servers of its own', async () => {
+    const environment = { GOOSE_PROVIDER: 'codex' }
+    expect(await othersOf('goose', { environment })).toEqual(['GOOSE_PROVIDER'])
+    expect(await othersOf('goose', { args: ['run', '--provider=gemini-cli'] })).toEqual(['--provider gemini-cli'])
+    expect(await othersOf('goose', { args: ['run', '--provider', 'openai'] })).toEqual([])
+    const file = { path: '/home/ada/.config/goose/config.yaml', scope: 'user' } as const
+    const config = findAdapter('goose')?.getMcpConfig('active_provider: claude-acp\n', file)
+    if (!config) throw new Error('no adapter')
+    expect(await othersOf('goose', { native: [{ file, config }] })).toEqual([`active_provider in ${file.path}`])
+    const more = write('more.yaml', 'GOOSE_PROVIDER: codex\n')
+    expect(await othersOf('goose', { environment: { GOOSE_ADDITIONAL_CONFIG_FILES: more } })).toEqual([more])
+  })
+
+  it('where the folder is reached by a link: the folders above the real one are searched', async () => {
+    const file = write('else/.github/agents/helper.md', head('mcp-servers'))
+    write('else/inner/note.txt', '')
+    mkdirSync(join(root, 'work'), { recursive: true })
+    symlinkSync(join(root, 'else/inner'), join(root, 'work/link'))
+    expect(await othersOf('copilot', { args: ['-C', 'link'] })).toEqual([file])
+  })
+
+  it('codex: a login that a keyring hides', async () => {
+    const file = { path: '/home/ada/.codex/config.toml', scope: 'user' } as const
+    const config = findAdapter('codex')?.getMcpConfig('cli_auth_credentials_store = "keyring"\n', file)
+    if (!config) throw new Error('no adapter')
+    expect(await othersOf('codex', { native: [{ file, config }] })).toEqual([
+      'cli_auth_credentials_store in /home/ada/.codex/config.toml, which hides the login',
+    ])
+  })
+
+  it.each([
+    ['codex', ['--worktree', 'fix it'], ['--worktree']],
     ['copilot', ['--resume=before'], ['--resume']],
     ['copilot', ['-r', 'before'], ['-r']],
     ['kimi', ['--session', 'before'], ['--session']],
     ['kimi', ['-Sbefore'], ['-S']],
+    ['kimi', ['-r', 'before'], ['-r']],
+    ['kimi', ['--resume=before'], ['--resume']],
     ['kimi', ['--continue'], []],
     ['cline', ['--id', 'before'], ['--id']],
     ['droid', ['exec', '-s', 'before', '-r', 'low'], ['-s']],
@@ -203,7 +307,7 @@ describe(`${promise('AG-16')} where a server of the name of ours would be taken 
     ['home/.gemini/extensions/e/gemini-extension.json', '{"mcpServers": {"gw": {"command": "x"}}}'],
     ['elsewhere/agents/helper.md', '---\nmcp_servers: {gw: {command: x}}\n---\n'],
   ])('it is found in %s', async (path, text) => {
-    const link = { type: 'link', source: join(root, 'elsewhere') }
+    const link = { type: 'link', source: join(root, 'elsewhere'), ref: 'a word with gw in it' }
     write('home/.gemini/extensions/linked/.gemini-extension-install.json', JSON.stringify(link))
     expect(await isTaken()).toBe(false)
     write(path, text)

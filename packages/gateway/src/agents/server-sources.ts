@@ -1,4 +1,4 @@
-import { readdirSync, type Stats, statSync } from 'node:fs'
+import { readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
 import type { AgentPlace, NativeServer } from './agent-adapter.ts'
@@ -43,8 +43,21 @@ export async function findOtherServers(
  */
 export function projectFolders(cwd: string, args: readonly string[]): readonly string[] {
   const named = args.flatMap(valuesIn).map((value) => resolve(cwd, value))
-  const folders = [...named.filter((path) => statsOf(path)?.isDirectory()), cwd]
+  // Behind a link an agent sees the folders above the real one.
+  const folders = [...named.filter((path) => statsOf(path)?.isDirectory()), cwd].flatMap((path) => [
+    path,
+    realPath(path),
+  ])
   return [...new Set(folders.flatMap(withParents))]
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    // It is gone, or may not be entered.
+    return path
+  }
 }
 
 function valuesIn(arg: string): readonly string[] {

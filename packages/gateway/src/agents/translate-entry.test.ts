@@ -4,6 +4,7 @@ import type { JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { parseTree } from '../config/located-tree.ts'
 import { readConfig } from '../config/read-config.ts'
 import { ADAPTERS } from './registry.ts'
 
@@ -11,7 +12,7 @@ import { ADAPTERS } from './registry.ts'
 function problemsOf(config: unknown): readonly string[] {
   const { errors, warnings } = readConfig({
     file: '/home/ada/.config/sallyport/config.yaml',
-    text: JSON.stringify({ mcp_servers: { imported: config } }),
+    tree: parseTree(JSON.stringify({ mcp_servers: { imported: config } })),
     home: '/home/ada/.config/sallyport',
     userHome: '/home/ada',
     lookup: () => 'https://host/mcp',

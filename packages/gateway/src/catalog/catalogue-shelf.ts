@@ -25,8 +25,8 @@ export class CatalogueShelf {
     if (text === undefined) return undefined
     const kept = readCatalogue(text)
     if (kept === undefined) return undefined
-    const { catalogue, hasPins } = kept
-    this.#kept.set(config.id, { catalogue, ...(hasPins && { source }) })
+    const { catalogue, isWhole } = kept
+    this.#kept.set(config.id, { catalogue, ...(isWhole && { source }) })
     return catalogue
   }
 

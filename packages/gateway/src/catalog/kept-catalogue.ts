@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isJsonObject, jsonIn } from '@sallyport/core'
+import { allowedEntry, isJsonObject, jsonIn } from '@sallyport/core'
 import { printDigests, readDigests } from '../governance/governance.ts'
 import type { ServerCatalogue } from '../upstream/upstream.ts'
 import { KeptTools } from './kept-tools.ts'
@@ -19,7 +19,8 @@ export const toolNamesOf = (catalogue: ServerCatalogue): readonly string[] =>
  */
 export function printCatalogue({ tools, ...rest }: ServerCatalogue): string {
   const names = tools.map(({ name }) => name)
-  const lines = [{ ...rest, names, pins: printDigests(tools) }, ...tools].map((part) => JSON.stringify(part))
+  const repaired = tools.flatMap((tool, at) => (allowedEntry('legacy tool', tool) === tool ? [] : [at]))
+  const lines = [{ ...rest, names, pins: printDigests(tools), repaired }, ...tools].map((part) => JSON.stringify(part))
   const body = lines.join('\n')
   return `${hash('sha256', body)}\n${body}`
 }
@@ -28,8 +29,8 @@ const LISTS = ['resources', 'resourceTemplates', 'prompts', 'leftOut', 'names']
 
 export interface ReadCatalogue {
   readonly catalogue: ServerCatalogue
-  /** Whether the pins of its tools came along. */
-  readonly hasPins: boolean
+  /** Whether all that is known of its tools came along. */
+  readonly isWhole: boolean
 }
 
 /** Another version of ours may have written something else there: then the server is asked, as if nothing were known. */
@@ -42,10 +43,10 @@ export function readCatalogue(text: string): ReadCatalogue | undefined {
   if (!isJsonObject(known) || !isJsonObject(known.capabilities)) return undefined
   if (known.era !== 'legacy' && known.era !== 'modern') return undefined
   if (!LISTS.every((list) => Array.isArray(known[list]))) return undefined
-  const { names, pins: kept, ...rest } = known as unknown as Omit<ServerCatalogue, 'tools'> & Head
+  const { names, pins: kept, repaired, ...rest } = known as unknown as Omit<ServerCatalogue, 'tools'> & Head
   if (names.length !== texts.length) return undefined
   const digests = readDigests(kept, names.length)
-  const tools = new KeptTools({ names, texts, digests })
+  const tools = new KeptTools({ names, texts, digests, repaired: Array.isArray(repaired) ? repaired : undefined })
   const catalogue = {
     ...rest,
     get tools() {
@@ -53,10 +54,12 @@ export function readCatalogue(text: string): ReadCatalogue | undefined {
     },
   }
   keptTools.set(catalogue, tools)
-  return { catalogue, hasPins: digests !== undefined }
+  return { catalogue, isWhole: digests !== undefined && Array.isArray(repaired) }
 }
 
 interface Head {
   readonly names: readonly string[]
   readonly pins: unknown
+  /** Which of the tools are listed otherwise than they were defined, by their places. */
+  readonly repaired: unknown
 }

@@ -6,6 +6,8 @@ export interface KeptTexts {
   readonly names: readonly string[]
   readonly texts: readonly string[]
   readonly digests: readonly KeptDigests[] | undefined
+  /** The places of those that are listed otherwise than they were defined; undefined where nobody has looked. */
+  readonly repaired: readonly number[] | undefined
 }
 
 /** Texts are our own print, without escapes for what needs none. */
@@ -15,15 +17,17 @@ const NOT_FOR_ALL = /"outputSchema"|"sallyport\/|\/serverInfo"/
 export class KeptTools {
   readonly names: readonly string[]
   readonly #digests: readonly KeptDigests[] | undefined
+  readonly #repaired: ReadonlySet<number> | undefined
   /** Let go of once all are parsed. */
   #texts: readonly string[]
   readonly #parsed = new Map<number, ToolDefinition>()
   #all: readonly ToolDefinition[] | undefined
 
-  constructor({ names, texts, digests }: KeptTexts) {
+  constructor({ names, texts, digests, repaired }: KeptTexts) {
     this.names = names
     this.#texts = texts
     this.#digests = digests
+    this.#repaired = repaired && new Set(repaired)
   }
 
   /** The same objects each time: what is known of definitions hangs on them. */
@@ -49,9 +53,11 @@ export class KeptTools {
 
   /**
    * Whether its definition can be printed under another name without a look into it: not where the name does not stand
-   * first, nor where there may be something that not everybody is shown: an output schema, or what only we may say.
+   * first, nor where there may be something that not everybody is shown: an output schema, what only we may say, or what
+   * the protocol does not allow.
    */
   isPrintable(at: number): boolean {
+    if (this.#repaired?.has(at) !== false) return false
     const text = this.#texts[at]
     return text?.startsWith(this.#head(at)) === true && !NOT_FOR_ALL.test(text)
   }

@@ -11,8 +11,11 @@ import {
   locateHome,
   locateState,
   type NewServer,
+  type ParsedConfig,
+  parseTree,
   readHome,
   renewTrust,
+  type Settings,
   withFile,
   writtenServers,
 } from '../config/config.ts'
@@ -47,18 +50,20 @@ export async function draftImport(context: CliContext, flags: GlobalFlags, wish:
   const file = !content.files.has('config.yaml') && content.files.has('config.json') ? 'config.json' : 'config.yaml'
   const path = join(home.path, file)
   const before = content.files.get(file)
-  const text = before?.toString('utf8')
-  const existing = writtenServers(path, text ?? '')
+  const text = before?.toString('utf8') ?? ''
+  const config = { text, tree: parseTree(text) }
+  const existing = writtenServers(path, config.tree)
   if (!existing.ok) throw new SallyportError('CONFIG_INVALID', existing.why, { hint: 'Correct it, then import again.' })
+  const inForce = await settingsOf({ content, environment, tree: config.tree })
   const merged = mergeServers({
     found: wish.found.servers,
     existing: existing.servers,
-    port: await portOf(content, environment),
+    port: (inForce ?? DEFAULT_SETTINGS).gateway.port,
     lookup: (name) => environment[name],
     secrets: wish.secrets,
     projects: wish.projects,
   })
-  const target: Target = { content, file, path, environment, text }
+  const target: Target = { content, file, path, environment, config, isUsable: inForce !== undefined }
   const { plan, after } = (await addAll(merged, target)) ?? (await addUsable(merged, target))
   return { plan, existing: [...existing.servers.keys()], home, state, file, path, before, after }
 }
@@ -83,12 +88,19 @@ function newServer({ id, entry, sources, unset }: AddedServer): NewServer {
   return { id, entry: { ...entry, ...off }, comment: [unset.length === 0 ? from : `${from}; ${waits}`] }
 }
 
-async function portOf(content: HomeContent, environment: Environment): Promise<number> {
+/** Undefined where the config has mistakes. */
+async function settingsOf({ content, ...options }: ConfigInForce): Promise<Settings | undefined> {
   try {
-    return (await loadSettings({ home: content.path, environment, content })).settings.gateway.port
+    return (await loadSettings({ home: content.path, content, ...options })).settings
   } catch {
-    return DEFAULT_SETTINGS.gateway.port
+    return undefined
   }
+}
+
+interface ConfigInForce {
+  readonly content: HomeContent
+  readonly environment: Environment
+  readonly tree: ParsedConfig['tree']
 }
 
 /** The config.yaml that servers are added to. */
@@ -97,7 +109,9 @@ interface Target {
   readonly file: 'config.yaml' | 'config.json'
   readonly path: string
   readonly environment: Environment
-  readonly text: string | undefined
+  readonly config: ParsedConfig
+  /** Whether the gateway takes it as it is. */
+  readonly isUsable: boolean
 }
 
 interface Addition {
@@ -107,11 +121,10 @@ interface Addition {
 
 /** The usual case: the gateway takes all of them. Thousands are then read once. */
 async function addAll(plan: ImportPlan, target: Target): Promise<Addition | undefined> {
-  const { content, environment, text } = target
-  const after = addServers(text, plan.added.map(newServer))
-  if (!after.ok || !(await isUsable(content, environment))) return undefined
+  const after = addServers(target.config, plan.added.map(newServer))
+  if (!after.ok || !target.isUsable) return undefined
   try {
-    await loadChanged(after.text, plan, target)
+    await loadChanged(after, plan, target)
     return { plan, after: after.text }
   } catch (error) {
     if (error instanceof SallyportError) return undefined
@@ -121,28 +134,23 @@ async function addAll(plan: ImportPlan, target: Target): Promise<Addition | unde
 
 /** A server that the gateway would not take is left out. */
 async function addUsable(merged: ImportPlan, target: Target): Promise<Addition> {
-  const { content, environment, path, text } = target
+  const { content, environment, path, config } = target
   const plan = await withoutRefused(merged, { home: content.path, environment })
-  const after = addServers(text, plan.added.map(newServer))
+  const after = addServers(config, plan.added.map(newServer))
   if (!after.ok)
     throw new SallyportError('CONFIG_INVALID', `Nothing can be added to ${path}: ${after.why}.`, {
       hint: 'Write its mcp_servers with one server on each line, or see what to add with --dry-run on another --home.',
     })
   // What was in force before must not be lost by what is added.
-  if (await isUsable(content, environment)) await loadChanged(after.text, plan, target)
+  if (target.isUsable) await loadChanged(after, plan, target)
   return { plan, after: after.text }
 }
 
-const isUsable = (content: HomeContent, environment: Environment): Promise<boolean> =>
-  loadSettings({ home: content.path, environment, content }).then(
-    () => true,
-    () => false,
-  )
-
-async function loadChanged(text: string, { added }: ImportPlan, { content, file, environment }: Target): Promise<void> {
+async function loadChanged(after: ParsedConfig, { added }: ImportPlan, target: Target): Promise<void> {
   const unset = added.flatMap((server) => server.unset)
-  const changed = withFile(content, file, Buffer.from(text))
-  await loadSettings({ home: content.path, environment: withStandIns(environment, unset), content: changed })
+  const environment = withStandIns(target.environment, unset)
+  const content = withFile(target.content, target.file, Buffer.from(after.text))
+  await loadSettings({ home: content.path, environment, content, tree: after.tree })
 }
 
 interface Reading {
@@ -163,9 +171,11 @@ async function withoutRefused(plan: ImportPlan, reading: Reading): Promise<Impor
   return { ...plan, added, skipped }
 }
 
+const NO_CONFIG: ParsedConfig = { text: '', tree: parseTree('') }
+
 async function refusalOf(servers: readonly AddedServer[], reading: Reading): Promise<string | undefined> {
   const alone = addServers(
-    undefined,
+    NO_CONFIG,
     servers.map(({ id, entry }) => ({ id, entry, comment: [] })),
   )
   if (!alone.ok) return 'it cannot be written as YAML.'
@@ -173,7 +183,8 @@ async function refusalOf(servers: readonly AddedServer[], reading: Reading): Pro
   const content = withFile(nothing, 'config.yaml', Buffer.from(alone.text))
   const unset = servers.flatMap((server) => server.unset)
   try {
-    await loadSettings({ home: reading.home, environment: withStandIns(reading.environment, unset), content })
+    const environment = withStandIns(reading.environment, unset)
+    await loadSettings({ home: reading.home, environment, content, tree: alone.tree })
     return undefined
   } catch (error) {
     if (!(error instanceof SallyportError)) throw error

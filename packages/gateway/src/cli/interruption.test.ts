@@ -1,8 +1,13 @@
 import { EventEmitter } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openInterruption } from './interruption.ts'
 
+// The end that is forced after some seconds must not come in the middle of another test.
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
 function interruption(isTerminal: (fd: number) => boolean) {
+  let time = 1_000
   const signals = new EventEmitter()
   const process = {
     on: (name: NodeJS.Signals, listener: () => void) => signals.on(name, listener),
@@ -11,9 +16,33 @@ function interruption(isTerminal: (fd: number) => boolean) {
       throw new Error('It ended at once.')
     },
   }
-  const { signal } = openInterruption(process, isTerminal)
-  return { signal, send: (name: NodeJS.Signals) => expect(signals.emit(name)).toBe(true) }
+  const { signal } = openInterruption(process, { isTerminal, now: () => time })
+  return {
+    signal,
+    pass: (ms: number) => {
+      time += ms
+    },
+    send: (name: NodeJS.Signals) => expect(signals.emit(name)).toBe(true),
+  }
 }
+
+describe('Ctrl-C', () => {
+  it('counts once when npm passes on what the terminal has sent already', () => {
+    const { signal, send, pass } = interruption(() => true)
+    send('SIGINT')
+    pass(400)
+    send('SIGINT')
+    send('SIGINT')
+    expect(signal.aborted).toBe(true)
+  })
+
+  it('ends the process at once when it is pressed again', () => {
+    const { send, pass } = interruption(() => true)
+    send('SIGINT')
+    pass(500)
+    expect(() => send('SIGINT')).toThrow('It ended at once.')
+  })
+})
 
 describe('a hangup', () => {
   it('ends what has a terminal to lose', () => {

@@ -3,6 +3,8 @@ import { SallyportError } from '@sallyport/core'
 
 /** How long an interrupted command may take to put things away. */
 const GRACE_MS = 5_000
+/** One Ctrl-C can arrive twice: from the terminal, and from the npm above us, which passes on what it receives. */
+const SAME_PRESS_MS = 500
 const EXIT_INTERRUPTED = 130
 
 /** The reader of our output went away (`| head`): the command ends, and nothing is said about it. */
@@ -19,11 +21,25 @@ export type InterruptedProcess = Pick<NodeJS.Process, 'exit'> & {
   readonly stdout: Pick<NodeJS.Process['stdout'], 'on'>
 }
 
+export interface Surroundings {
+  readonly isTerminal?: (fd: number) => boolean
+  /** Milliseconds that only grow. */
+  readonly now?: () => number
+}
+
 /** Turns Ctrl-C into an orderly end; a second one, or one that is not obeyed in time, ends the process at once. */
-export function openInterruption(process: InterruptedProcess, isTerminal = isatty): Interruption {
+export function openInterruption(
+  process: InterruptedProcess,
+  { isTerminal = isatty, now = () => performance.now() }: Surroundings = {},
+): Interruption {
   const controller = new AbortController()
+  let first: number | undefined
   const interrupt = (): void => {
-    if (controller.signal.aborted) process.exit(EXIT_INTERRUPTED)
+    first ??= now()
+    if (controller.signal.aborted) {
+      if (now() - first >= SAME_PRESS_MS) process.exit(EXIT_INTERRUPTED)
+      return
+    }
     setTimeout(() => process.exit(EXIT_INTERRUPTED), GRACE_MS).unref()
     controller.abort(new SallyportError('CALL_CANCELLED', 'Interrupted.'))
   }

@@ -1,5 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import { describeIssue, loadSettings, prepareState, requireTrust, watchSettings } from '../config/config.ts'
+import { describeIssue, followHome, loadSettings, prepareState, requireTrust } from '../config/config.ts'
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
 import { lockState, openStore, type StateHolder } from '../store/store.ts'
@@ -8,7 +8,6 @@ import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { SettingsReload } from './settings-reload.ts'
 
 export interface OpenedHome {
   readonly gateway: Gateway
@@ -47,17 +46,10 @@ export async function openHome(
     const store = openStore({ state, durability, retention })
     const { discovery, onNotice } = options
     const gateway = await openGateway({ home, state, loaded, environment, store, discovery, onNotice, onWarning })
-    const reload = new SettingsReload({ home, state, gateway })
-    const watch = watchSettings({
-      home: home.path,
-      environment,
-      current: loaded,
-      profilesInForce: () => gateway.settings.profiles,
-      onChange: (change) => void reload.take(change),
-    })
+    const profilesInForce = () => gateway.settings.profiles
+    const following = followHome({ home, state, environment, gateway, current: loaded, profilesInForce })
     const close = async (reason = 'the command ended'): Promise<void> => {
-      await watch.close()
-      reload.close()
+      await following.close()
       await gateway.close(reason)
       lock.release()
     }

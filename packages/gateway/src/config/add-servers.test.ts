@@ -3,8 +3,9 @@
 import fc from 'fast-check'
 import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
-import { addServers } from './add-servers.ts'
+import { addServers, type ParsedConfig } from './add-servers.ts'
 import type { NewServer } from './entry-lines.ts'
+import { parseTree } from './located-tree.ts'
 import { writtenServers } from './written-servers.ts'
 
 const FILES: NewServer = {
@@ -13,8 +14,10 @@ const FILES: NewServer = {
   comment: ['from claude-code'],
 }
 
-const added = (text: string | undefined, servers: readonly NewServer[] = [FILES]): string => {
-  const result = addServers(text, servers)
+const parsed = (text: string): ParsedConfig => ({ text, tree: parseTree(text) })
+
+const added = (text: string, servers: readonly NewServer[] = [FILES]): string => {
+  const result = addServers(parsed(text), servers)
   if (!result.ok) throw new Error(result.why)
   return result.text
 }
@@ -27,8 +30,7 @@ const BLOCK = `  # from claude-code
 
 describe('adding servers to a config', () => {
   it('begins a file that is not there with a header', () => {
-    expect(added(undefined)).toMatch(/^# The servers behind the gateway/)
-    expect(added(undefined).endsWith(`mcp_servers:\n${BLOCK}`)).toBe(true)
+    expect(added('')).toMatch(/^# The servers behind the gateway/)
     expect(added('').endsWith(`mcp_servers:\n${BLOCK}`)).toBe(true)
   })
 
@@ -68,8 +70,8 @@ governance:
     ['with a byte order mark', '\ufeffmcp_servers:\n  a: {command: x}\n'],
   ])('keeps a file %s byte for byte around them', (_kind, text) => {
     const result = added(text)
-    const before = writtenServers('c', text)
-    const after = writtenServers('c', result)
+    const before = writtenServers('c', parseTree(text))
+    const after = writtenServers('c', parseTree(result))
     if (!before.ok || !after.ok) throw new Error('unreadable')
     expect([...after.servers.keys()]).toEqual([...before.servers.keys(), 'files'])
     expect(Object.fromEntries(after.servers)).toEqual({ ...Object.fromEntries(before.servers), files: FILES.entry })
@@ -93,9 +95,9 @@ governance:
     ['whose section is an alias', 'a: &a { x: { command: y } }\nmcp_servers: *a\n', undefined],
     ['that has ended', 'mcp_servers:\n  a: {command: x}\n...\n', undefined],
   ])('leaves a file alone %s, or does it right', (_kind, text, why) => {
-    const result = addServers(text, [FILES])
+    const result = addServers(parsed(text), [FILES])
     if (why !== undefined) expect(result).toEqual({ ok: false, why })
-    else if (result.ok) expect(writtenServers('c', result.text)).toMatchObject({ ok: true })
+    else if (result.ok) expect(writtenServers('c', parseTree(result.text))).toMatchObject({ ok: true })
   })
 
   it('writes every text so that YAML 1.1 and 1.2 read it back', () => {
@@ -147,7 +149,7 @@ governance:
         (command, args, env) => {
           const entry = { command, args, env: Object.fromEntries(Object.entries(env)) }
           const text = added('# mine\nmcp_servers:\n  a: {command: x}\n', [{ id: 'new', entry, comment: [] }])
-          const read = writtenServers('c', text)
+          const read = writtenServers('c', parseTree(text))
           expect(read.ok && read.servers.get('new')).toEqual(entry)
           if (!Object.keys(env).some((key) => key === '__proto__'))
             expect((load(text) as { mcp_servers: Record<string, unknown> }).mcp_servers.new).toEqual(entry)

@@ -1,11 +1,18 @@
-import { camelCase, isJsonObject, type Json, type JsonObject, sameJson } from '@sallyport/core'
+import { camelCase, isJsonList, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { isMap, isScalar, type Pair, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
 import { entryLines, type NewServer } from './entry-lines.ts'
+import { type LocatedNode, type LocatedTree, parseTree } from './located-tree.ts'
 import { parseYaml } from './parse-yaml.ts'
-import { valueIn } from './written-servers.ts'
+import { plainValue } from './written-servers.ts'
 
-/** The text with the servers in it, or why it is left alone. */
-export type AddedText = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly why: string }
+/** A config as it is written and as it is read: with thousands of servers, reading it again takes a second. */
+export interface ParsedConfig {
+  readonly text: string
+  readonly tree: LocatedTree
+}
+
+/** The config with the servers in it, or why it is left alone. */
+export type AddedText = ({ readonly ok: true } & ParsedConfig) | { readonly ok: false; readonly why: string }
 
 const HEADER = `# The servers behind the gateway, and its settings. Every key is explained in docs/configuration.md.
 #
@@ -17,16 +24,15 @@ const STEP = '  '
 const CLOSED = 'it is written so that nothing can be added to mcp_servers without changing what else it says'
 
 /** Adds servers at the end of `mcp_servers`. Everything else stays as it is, byte for byte. */
-export function addServers(text: string | undefined, servers: readonly NewServer[]): AddedText {
-  if (servers.length === 0) return { ok: true, text: text ?? '' }
-  const before = text ?? ''
-  const known = valueIn(before)
-  if (known === undefined) return { ok: false, why: 'it cannot be read' }
-  const meant = withServers(known.value, servers)
+export function addServers(config: ParsedConfig, servers: readonly NewServer[]): AddedText {
+  if (servers.length === 0) return { ok: true, ...config }
+  const { root, problems } = config.tree
+  if (problems.length > 0) return { ok: false, why: 'it cannot be read' }
+  const meant = withServers(plainValue(root), servers)
   if (meant === undefined) return { ok: false, why: 'it is not a mapping, or its mcp_servers is none' }
-  for (const attempt of attempts(before, servers)) {
-    const after = valueIn(attempt)
-    if (after !== undefined && sameJson(after.value, meant)) return { ok: true, text: attempt }
+  for (const attempt of attempts(config.text, servers)) {
+    const tree = parseTree(attempt)
+    if (tree.problems.length === 0 && means(tree.root, meant)) return { ok: true, text: attempt, tree }
   }
   return { ok: false, why: CLOSED }
 }
@@ -40,6 +46,19 @@ function withServers(value: Json, servers: readonly NewServer[]): JsonObject | u
   if (!isJsonObject(section)) return undefined
   const added = Object.fromEntries(servers.map(({ id, entry }) => [id, entry]))
   return { ...root, [key]: { ...section, ...added } }
+}
+
+/** Whether a node says this value and nothing else. The order of members does not count. */
+function means(node: LocatedNode, value: Json | undefined): boolean {
+  if (node.kind === 'scalar') return node.value === value
+  if (node.kind === 'list')
+    return (
+      isJsonList(value) &&
+      node.items.length === value.length &&
+      node.items.every((item, at) => means(item.node, value[at]))
+    )
+  if (!isJsonObject(value) || node.entries.length !== Object.keys(value).length) return false
+  return node.entries.every((entry) => Object.hasOwn(value, entry.key) && means(entry.node, value[entry.key]))
 }
 
 /** The ways to write it, the nicest first. Which of them means the right thing is found out by reading it. */

@@ -240,6 +240,7 @@ describe('the text of the file', () => {
   )
 
   it('gets an answer, whatever it is', async () => {
+    const { parseTree } = await import('./located-tree.ts')
     const { readConfig } = await import('./read-config.ts')
     const word = fc.constantFrom(
       'mcp_servers',
@@ -275,7 +276,7 @@ describe('the text of the file', () => {
       fc.property(fc.array(word, { maxLength: 40 }), (words) => {
         const read = readConfig({
           file: 'config.yaml',
-          text: words.join(''),
+          tree: parseTree(words.join('')),
           home: '/h',
           userHome: '/u',
           lookup: () => 'S3CRET',

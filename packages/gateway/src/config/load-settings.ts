@@ -7,6 +7,7 @@ import { readDockerVariables } from './docker-variables.ts'
 import { type Environment, lookupIn } from './environment.ts'
 import { userHomeOf } from './home.ts'
 import { type HomeContent, readHome } from './home-content.ts'
+import type { LocatedTree } from './located-tree.ts'
 import type { Profiles, Settings } from './settings.ts'
 import { unenforcedText } from './unenforced.ts'
 
@@ -15,6 +16,8 @@ export interface LoadOptions {
   readonly environment: Environment
   /** What was read from the home before, when its digest was judged. */
   readonly content?: HomeContent
+  /** What the config file of this content was parsed into before: with thousands of servers that takes a second. */
+  readonly tree?: LocatedTree | undefined
 }
 
 /** The settings, with the digests of the very bytes that they came from. */
@@ -45,10 +48,11 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   }
   const { text, file } = decode(chosen)
   // The parser and the schema take longer to load than all the rest: who needs only a path is not made to wait.
+  const { parseTree } = await import('./located-tree.ts')
   const { readConfig } = await import('./read-config.ts')
   const { settings, errors, warnings, ...read } = readConfig({
     file,
-    text,
+    tree: options.tree ?? parseTree(text),
     home: options.home,
     userHome: userHomeOf(options.environment),
     lookup: lookupIn(options.environment),

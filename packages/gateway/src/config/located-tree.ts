@@ -10,6 +10,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { parseYaml } from './parse-yaml.ts'
+import { readSimpleYaml } from './simple-yaml.ts'
 import { yamlProblem } from './yaml-problem.ts'
 
 /** A value of the file together with where it stands. */
@@ -45,31 +46,39 @@ export interface LocatedTree {
   positionOf(offset: number): TextPosition
 }
 
-/** Who writes a file reads it back, and loads it next: one of thousands of servers takes most of a second to parse. */
-let last: { readonly text: string; readonly tree: WeakRef<LocatedTree> } | undefined
-
 /** Reads YAML 1.2 (and so JSON) into values that know their place. Whatever the text is, it returns. */
 export function parseTree(text: string): LocatedTree {
-  const known = last?.text === text ? last.tree.deref() : undefined
-  if (known !== undefined) return known
-  const tree = readTree(text)
-  last = { text, tree: new WeakRef(tree) }
-  return tree
+  const root = readSimpleYaml(text)
+  return root === undefined ? parseAnyTree(text) : { root, problems: [], positionOf: positionsIn(text) }
 }
 
-function readTree(text: string): LocatedTree {
-  const lines = new LineCounter()
-  const document = parseYaml({ parse: parseDocument, text, lineCounter: lines })
-  const positionOf = (offset: number): TextPosition => {
-    const { line, col } = lines.linePos(offset)
-    return { line: Math.max(1, line), column: Math.max(1, col) }
-  }
+/** By the parser, which knows all of YAML. */
+export function parseAnyTree(text: string): LocatedTree {
+  const document = parseYaml({ parse: parseDocument, text })
+  const positionOf = positionsIn(text)
   if (document === undefined) return { root: EMPTY, problems: [{ offset: 0, problem: NESTED }], positionOf }
   const faults = [...document.errors, ...document.warnings].map(describeFault)
   if (faults.length > 0) return { root: EMPTY, problems: faults, positionOf }
   const builder = new TreeBuilder(positionOf)
   const root = builder.build(document.contents, 0)
   return { root, problems: builder.problems, positionOf }
+}
+
+/** Where lines begin is found out when somebody asks. */
+function positionsIn(text: string): (offset: number) => TextPosition {
+  let lines: LineCounter | undefined
+  return (offset) => {
+    lines ??= countLines(text)
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+}
+
+function countLines(text: string): LineCounter {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
+  return lines
 }
 
 const NESTED = 'this is nested too deeply.'

@@ -12,7 +12,7 @@ import { type IncludedServers, readIncludedServers } from './included-servers.ts
 import { readContext, readExecutor, readIsolation } from './isolation-section.ts'
 import { createIssueLog, type IssueLog, type Subject } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
-import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
+import type { LocatedEntry, LocatedNode, LocatedTree } from './located-tree.ts'
 import { normalise, type Spot } from './normalise.ts'
 import { promisesIn } from './promised-keys.ts'
 import { entriesOf, readEntry, writtenType } from './read-entry.ts'
@@ -22,9 +22,9 @@ import type { ServerConfig, Settings } from './settings.ts'
 import { readTelemetry } from './telemetry-section.ts'
 import { validate } from './validate.ts'
 
-export interface ConfigText {
+export interface ConfigSource {
   readonly file: string
-  readonly text: string
+  readonly tree: LocatedTree
   readonly home: string
   readonly userHome: string
   readonly lookup: (name: string) => string | undefined
@@ -42,14 +42,14 @@ export interface ReadConfig {
   readonly unenforced: readonly string[]
 }
 
-interface Reading extends ConfigText {
+interface Reading extends ConfigSource {
   readonly log: IssueLog
   readonly unenforced: string[]
 }
 
-/** Everything the text says and everything that is wrong with it. It does not throw. */
-export function readConfig(source: ConfigText): ReadConfig {
-  const tree = parseTree(source.text)
+/** Everything the file says and everything that is wrong with it. It does not throw. */
+export function readConfig(source: ConfigSource): ReadConfig {
+  const { tree } = source
   const log = createIssueLog(source.file, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const unenforced = [...promisesIn(tree.root, '', PROTECTING_SECTIONS)]

@@ -1,15 +1,14 @@
 import { camelCase, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { describeIssue } from './config-issue.ts'
 import { createIssueLog } from './issue-log.ts'
-import { type LocatedNode, parseTree } from './located-tree.ts'
+import { type LocatedNode, type LocatedTree, parseTree } from './located-tree.ts'
 
 /** The servers of a config as they are written, with references instead of what variables hold. */
 export type WrittenServers =
   | { readonly ok: true; readonly servers: ReadonlyMap<string, JsonObject> }
   | { readonly ok: false; readonly why: string }
 
-export function writtenServers(file: string, text: string): WrittenServers {
-  const tree = parseTree(text)
+export function writtenServers(file: string, tree: LocatedTree): WrittenServers {
   const log = createIssueLog(file, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const [issue] = log.errors

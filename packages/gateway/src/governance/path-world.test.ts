@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compilePathRules } from '@sallyport/core'
@@ -24,6 +24,17 @@ describe('the disk as path rules see it', () => {
     expect(lookAt?.(folder)).toBe('other')
     expect(lookAt?.(join(folder, 'nothing'))).toBe('missing')
     expect(lookAt?.(join(folder, 'a'.repeat(300)))).toBe('unreadable')
+    rmSync(folder, { recursive: true })
+  })
+
+  it('reads no folder of any size: then a name that may read the same as another is not allowed', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-world-'))
+    const judge = compilePathRules({ allowedPaths: { value: [folder], reason: '' } }, worldOf('linux'))
+    const outcomeOf = (name: string) => judge([{ where: 'path', value: join(folder, name) }]).outcome
+    expect(outcomeOf('caf\u00e9')).not.toBe('deny')
+    for (let at = 0; at <= 10_000; at++) writeFileSync(join(folder, String(at)), '')
+    expect(worldOf('linux').namesIn(folder)).toBeUndefined()
+    expect(['caf\u00e9', 'cafe', '7'].map(outcomeOf).map((outcome) => outcome === 'deny')).toEqual([true, false, false])
     rmSync(folder, { recursive: true })
   })
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { lstatSync, opendirSync, readlinkSync } from 'node:fs'
 import type { LinkLook, PathWorld } from '@sallyport/core'
 import { createBaseFinder } from './base-folders.ts'
 
@@ -51,9 +51,22 @@ function lookAt(path: string): LinkLook {
   }
 }
 
-function namesIn(folder: string): readonly string[] {
+/** A call waits for it, and so does everybody else's. */
+const MAX_NAMES = 10_000
+
+function namesIn(folder: string): readonly string[] | undefined {
   try {
-    return readdirSync(folder)
+    const entries = opendirSync(folder, { bufferSize: 1_000 })
+    const names: string[] = []
+    try {
+      for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+        if (names.length === MAX_NAMES) return undefined
+        names.push(entry.name)
+      }
+    } finally {
+      entries.closeSync()
+    }
+    return names
   } catch {
     return []
   }

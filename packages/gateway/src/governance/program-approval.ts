@@ -3,6 +3,7 @@ import { APPROVAL_ANSWERS, type ApprovalAnswer, type PendingApproval } from './a
 import { type ApprovalView, approvalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
 
+/** The answer to a call that needs approval. */
 export interface ProgramAnswer {
   readonly answer: ApprovalAnswer['answer']
   /** Of a denial it reaches the model. */

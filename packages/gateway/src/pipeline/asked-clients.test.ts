@@ -2,7 +2,7 @@ import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
 import { Cancellation, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import type { Client, QuestionAnswer, UpstreamRequest } from '../upstream/upstream.ts'
+import type { Client, ClientCall, QuestionAnswer } from '../upstream/upstream.ts'
 import { type BenchOptions, callOf, createBench, frameOf } from './pipeline.test-kit.ts'
 
 const NOT_NOW = { error: { code: -32600, message: 'The gateway does not allow sampling/createMessage here and now.' } }
@@ -31,7 +31,7 @@ function createClient(said: QuestionAnswer = { result: { text: 'hi' } }) {
 function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
   const heard: unknown[] = []
   const entry: ToolEntry = { key: 'mcp__files__sampling/createMessage', line: 3, fields, lines: {} }
-  const serve = async ({ ask }: UpstreamRequest) => {
+  const serve = async ({ ask }: ClientCall) => {
     heard.push(await ask?.({ ...SAMPLING, cancellation: new Cancellation() }))
     return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })
   }

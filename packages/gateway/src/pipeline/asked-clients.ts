@@ -19,11 +19,13 @@ import {
   isAskable,
   type Question,
   type QuestionAnswer,
+  recheckPermit,
   type StandingClient,
 } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { approve } from './approve.ts'
 import type { Answer, Call } from './call.ts'
+import { CallPermit, type CallPermitOptions } from './call-permit.ts'
 import type { Case } from './case.ts'
 import type { RootsOwner } from './client-roots.ts'
 import { questionOffer } from './governed-offer.ts'
@@ -38,7 +40,9 @@ import type { ToolLimits } from './tool-limits.ts'
 import { watched } from './watched.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
-export interface AskedClientsOptions extends Omit<JudgeOptions, 'steps' | 'check'> {
+export interface AskedClientsOptions
+  extends Omit<JudgeOptions, 'steps' | 'check'>,
+    Pick<CallPermitOptions, 'isTokenValid'> {
   readonly tools: ToolLimits
   readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
   readonly ids: { callId(): string; traceId(): string }
@@ -59,6 +63,8 @@ const questionSteps = ({ tools, approvals }: AskedClientsOptions): readonly Step
 export class AskedClients {
   readonly #options: AskedClientsOptions
   readonly #judge: Judge
+  /** Rules are valid for every question that was not put yet, whatever was decided before. */
+  readonly #permits: CallPermitOptions
   /** Of each server and method. */
   readonly #offers = new Map<string, Offer>()
   /** By the server that asks. */
@@ -67,6 +73,9 @@ export class AskedClients {
   constructor(options: AskedClientsOptions) {
     this.#options = options
     this.#judge = new Judge({ ...options, check: () => ALLOW, steps: questionSteps(options) })
+    const { rulesOf, isTokenValid } = options
+    const refuse: CallPermitOptions['refuse'] = (judged, error) => this.#refused(judged, error)
+    this.#permits = { judge: this.#judge, rulesOf, isTokenValid, refuse }
   }
 
   /** Puts questions to the client of a call; none where it can be asked nothing. */
@@ -96,47 +105,48 @@ export class AskedClients {
     if (answer.kind !== 'frame' || !mayAsk(call, answer)) return answer
     const questions = inputRequestsIn(answer.frame)
     if (questions.length > MOST_QUESTIONS) return { kind: 'failure', error: tooManyQuestions(questions.length) }
-    const trials: Trial[] = []
+    const permits: CallPermit[] = []
     for (const { method, params } of questions) {
       const asked = this.#callOf(call, { method, params, cancellation: call.cancellation })
       const noted = isAskable(method) ? await this.#noteAsked(asked, call) : unknownQuestion()
       if (noted instanceof SallyportError) return { kind: 'failure', error: unaskable(asked, noted) }
-      trials.push(noted)
+      permits.push(noted)
     }
     // All of them leave together, and the last one may have waited long for a person.
-    for (const trial of trials) {
-      const overruled = await this.#overruled(trial)
-      if (overruled) return { kind: 'failure', error: unaskable(trial.case.call, overruled) }
+    for (const permit of permits) {
+      const refusal = await recheckPermit(permit)
+      if (refusal) return { kind: 'failure', error: unaskable(permit.now.case.call, refusal) }
     }
-    const mayTellSecrets = trials.every(({ case: { rules } }) => rules.policy.secrets.value === 'allow')
+    const mayTellSecrets = permits.every(({ now }) => now.case.rules.policy.secrets.value === 'allow')
     return mayTellSecrets ? answer : withoutSecrets(answer)
   }
 
-  /** How it was judged, or why it may not be asked. */
-  async #noteAsked(asked: Call, call: Call): Promise<Trial | SallyportError> {
-    const trial = await this.#permitted(asked)
-    if (trial instanceof SallyportError) return trial
-    const { name, policy } = trial.case.rules
+  /** The right to ask, or why it may not be asked. */
+  async #noteAsked(asked: Call, call: Call): Promise<CallPermit | SallyportError> {
+    const permit = await this.#permitted(asked)
+    if (permit instanceof SallyportError) return permit
+    const { name, policy } = permit.now.case.rules
     this.#options.tools.enter(name, policy)
     this.#options.tools.leave(name, policy)
-    return (await this.#options.record(askedRecord(call, asked.method))) ?? trial
+    return (await this.#options.record(askedRecord(call, asked.method))) ?? permit
   }
 
   async #ask(question: Question, { client, asked, recorded }: Asking): Promise<QuestionAnswer> {
-    const trial = await this.#permitted(asked)
-    if (trial instanceof SallyportError) return refusedQuestion(question, trial)
-    const { rules } = trial.case
+    const permit = await this.#permitted(asked)
+    if (permit instanceof SallyportError) return refusedQuestion(question, permit)
+    const { rules } = permit.now.case
     const { record, tools } = this.#options
     tools.enter(rules.name, rules.policy)
     try {
       const unrecorded = await record(askedRecord(recorded, question.method))
-      if (unrecorded ?? (await this.#overruled(trial))) return refusedQuestion(question)
+      if (unrecorded ?? (await recheckPermit(permit))) return refusedQuestion(question)
       const startedAt = performance.now()
-      const answer = await client.ask(shownQuestion(question, trial))
+      const answer = await client.ask(shownQuestion(question, permit.now))
       const told = { success: 'result' in answer, latency: performance.now() - startedAt }
       const unfinished = await record(clientAnsweredRecord(recorded, question.method, told))
-      if (unfinished ?? (await this.#inadmissible(trial, answer, client))) return refusedQuestion(question)
-      return await this.#answerOf(trial, answer, question)
+      const { now } = permit
+      if (unfinished ?? (await this.#inadmissible(now, answer, client))) return refusedQuestion(question)
+      return await this.#answerOf(now, answer, question)
     } finally {
       tools.leave(rules.name, rules.policy)
     }
@@ -162,25 +172,17 @@ export class AskedClients {
   }
 
   /** Waits for a person where the rules want one. What is refused is recorded. */
-  async #permitted(asked: Call): Promise<Trial | SallyportError> {
+  async #permitted(asked: Call): Promise<CallPermit | SallyportError> {
     const first = await this.#judge.judge(asked)
     const problem = pageProblem(asked)
     if (problem !== undefined) return this.#refused(first, pageRefusal(problem))
     const trial = first.decision.outcome === 'ask' ? await this.#approved(asked, first) : first
     if (trial instanceof SallyportError) return this.#refused(first, trial)
-    return trial.decision.outcome === 'allow' ? trial : this.#refused(trial, refusalOf(trial))
+    return trial.decision.outcome === 'allow' ? new CallPermit({ asked, trial }, this.#permits) : this.#refused(trial)
   }
 
-  async #refused(trial: Trial, error: SallyportError): Promise<SallyportError> {
+  async #refused(trial: Trial, error = refusalOf(trial)): Promise<SallyportError> {
     return (await this.#options.record(deniedRecord(trial, error))) ?? error
-  }
-
-  /** Rules count for every question that was not put yet, whatever was decided before. */
-  async #overruled(trial: Trial): Promise<SallyportError | undefined> {
-    if (this.#judge.holds(trial)) return undefined
-    const { call, grant, rules } = trial.case
-    const now = await this.#judge.judge(call, { grant, counted: rules })
-    return now.decision.outcome === 'allow' ? undefined : this.#refused(now, refusalOf(now))
   }
 
   async #approved(asked: Call, { case: subject }: Trial): Promise<Trial | SallyportError> {

@@ -1,11 +1,11 @@
 import { type Era, type JsonObject, ownerOf, redactText, SallyportError } from '@sallyport/core'
-import type { AskClient, CallLimit, Frame, Upstream, UpstreamReply, UpstreamRequest } from '../upstream/upstream.ts'
+import type { AskClient, CallLimit, ClientCall, Frame, Permit, Upstream, UpstreamReply } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { MOST_ROUNDS, nextRound } from './input-rounds.ts'
 import { mirroredHeaders } from './mirrored-headers.ts'
 
 /** How a call is sent. */
-export interface Manner {
+export interface DispatchOptions {
   /** Puts to its client what the server asks while it runs, and outside of calls. */
   readonly ask: AskClient | undefined
   readonly askStanding: AskClient | undefined
@@ -14,40 +14,39 @@ export interface Manner {
   readonly mayTellSecrets: boolean
   /** Only values of a schema go back (ISO-11). */
   readonly isQuarantined: boolean
-  /** Once its server is there, where that took time. */
-  readonly look: UpstreamRequest['look']
+  readonly permit: Permit
 }
 
 /** Sends the call to its server. Every failure on the way is an answer too. */
-export function dispatch(call: Call, server: Upstream | undefined, manner: Manner): Promise<Answer> {
+export function dispatch(call: Call, server: Upstream | undefined, options: DispatchOptions): Promise<Answer> {
   if (!server) {
     const message = `Server ${call.offer.server} is no longer configured.`
     return Promise.resolve(failed(call, new SallyportError('UPSTREAM_UNAVAILABLE', message)))
   }
   // An async function would cost each call more than all that it does here.
-  return asking(call, server, manner).then(
+  return asking(call, server, options).then(
     ({ frame, era }) => {
-      if (manner.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era }
-      return converse(call, server, { frame, manner }).catch((error: unknown) => failed(call, error))
+      if (options.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era }
+      return converse(call, server, { frame, options }).catch((error: unknown) => failed(call, error))
     },
     (error: unknown) => failed(call, error),
   )
 }
 
 /** What a server throws at once is no other failure than one that comes later. */
-function asking(call: Call, server: Upstream, manner: Manner): Promise<UpstreamReply> {
+function asking(call: Call, server: Upstream, options: DispatchOptions): Promise<UpstreamReply> {
   try {
-    return server.request(requestOf(call, call.params, manner))
+    return server.request(outgoingCall(call, call.params, options))
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-function requestOf(
+function outgoingCall(
   call: Call,
   params: JsonObject,
-  { ask, askStanding, limit, mayTellSecrets, isQuarantined, look }: Manner,
-): UpstreamRequest {
+  { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit }: DispatchOptions,
+): ClientCall {
   // Written out: every call passes here, and spreading costs more than all the rest.
   return {
     method: call.method,
@@ -65,7 +64,7 @@ function requestOf(
     onProgress: isQuarantined ? withoutWords(call.onProgress) : call.onProgress,
     mayTellSecrets,
     isQuarantined,
-    look,
+    permit,
     subscription: call.subscription,
   }
 }
@@ -82,14 +81,11 @@ const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
 
 /** A modern server needs something of a client that can only be asked in between. */
 async function converse(call: Call, server: Upstream, first: Round): Promise<Answer> {
-  const { manner } = first
+  const { options } = first
   let { frame } = first
   for (let round = 1; round < MOST_ROUNDS; round++) {
-    const params = await nextRound(call, frame, manner.ask)
-    // Whoever was asked may have taken an hour; each round is sent anew.
-    const refusal = await manner.look?.()
-    if (refusal) throw refusal
-    const reply = await server.request(requestOf(call, params, manner))
+    const params = await nextRound(call, frame, options.ask)
+    const reply = await server.request(outgoingCall(call, params, options))
     if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', frame: reply.frame, era: reply.era }
     frame = reply.frame
   }
@@ -98,7 +94,7 @@ async function converse(call: Call, server: Upstream, first: Round): Promise<Ans
 
 interface Round {
   readonly frame: Frame
-  readonly manner: Manner
+  readonly options: DispatchOptions
 }
 
 /** It may quote what the server said, and goes to the client and into the record. */

@@ -1,10 +1,17 @@
-import { ALLOW, type JsonObject, type PolicyFields, type ToolEntry } from '@sallyport/core'
+import {
+  ALLOW,
+  type JsonObject,
+  type PolicyFields,
+  SallyportError,
+  type ToolEntry,
+  type Verdict,
+} from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf, tool } from '../catalog/catalogue.test-kit.ts'
 import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import { pinOf } from '../governance/governance.ts'
-import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
+import type { Client, ClientCall, Frame, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 import { ANN, type BenchOptions, callOf, createBench, frameOf } from './pipeline.test-kit.ts'
 
@@ -21,6 +28,14 @@ function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
       made.approvals.onChange(({ kind, approval: { id } }) => kind === 'requested' && resolve(id))
     })
   return { ...made, call, untilAsked }
+}
+
+function deferredVerdict(): { readonly verdict: Promise<Verdict>; settle(verdict: Verdict): void } {
+  let settle: (verdict: Verdict) => void = () => {}
+  const verdict = new Promise<Verdict>((resolve) => {
+    settle = resolve
+  })
+  return { verdict, settle: (given) => settle(given) }
 }
 
 const YES = { answer: 'once', by: 'olga', via: 'api' } as const
@@ -193,7 +208,7 @@ it('a lockdown counts from the next dispatch on, whatever was decided before', a
 
 it(`${promise('GOV-22')} a call is not sent whose token was revoked after it was judged`, async () => {
   const revoked = new Set<string>()
-  const { call, requests, log } = bench({}, { counts: (token) => !revoked.has(token) })
+  const { call, requests, log } = bench({}, { isTokenValid: (token) => !revoked.has(token) })
   const principal = { ...ANN, token: 'f00' }
   expect(codeIn(await call({ principal }))).toBe('frame')
   const record = log.append.bind(log)
@@ -204,6 +219,77 @@ it(`${promise('GOV-22')} a call is not sent whose token was revoked after it was
   expect(codeIn(await call({ principal }))).toBe('UNAUTHENTICATED')
   expect(requests).toHaveLength(1)
   expect(log.types.slice(-2)).toEqual(['TOOL_CALL_STARTED', 'POLICY_DENIED'])
+})
+
+describe('a token that is revoked while its call runs', () => {
+  const principal = { ...ANN, token: 'f00' }
+
+  it(`${promise('GOV-22')} gets no result, and the end of the call is recorded`, async () => {
+    let isRevoked = false
+    const serve = async () => {
+      isRevoked = true
+      return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: 'what it may not know' }] } })
+    }
+    const { call, requests, log } = bench({}, { serve, isTokenValid: () => !isRevoked })
+    const answer = await call({ principal })
+    expect(codeIn(answer)).toBe('RESULT_WITHHELD')
+    expect(JSON.stringify(answer)).not.toContain('what it may not know')
+    expect(requests).toHaveLength(1)
+    expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_FAILED'])
+  })
+
+  it('is told of a failure as it was: nothing says that the call was made', async () => {
+    let isRevoked = false
+    const serve = async () => {
+      isRevoked = true
+      throw new SallyportError('UPSTREAM_UNAVAILABLE', 'It is gone.')
+    }
+    const { call } = bench({}, { serve, isTokenValid: () => !isRevoked })
+    expect(codeIn(await call({ principal }))).toBe('UPSTREAM_UNAVAILABLE')
+  })
+})
+
+it('a call that ends while its permit is renewed is not recorded as refused besides', async () => {
+  const slow = deferredVerdict()
+  const checks = [ALLOW, slow.verdict]
+  let renewing: Promise<SallyportError | undefined> | undefined
+  const serve = async ({ permit }: ClientCall): Promise<Frame> => {
+    made.setMode('NORMAL')
+    renewing = permit.renew()
+    throw new SallyportError('CALL_CANCELLED', 'Nobody waits.')
+  }
+  const made = bench({}, { serve, check: () => checks.shift() ?? ALLOW })
+  expect(codeIn(await made.call())).toBe('CALL_CANCELLED')
+  slow.settle({ outcome: 'deny', code: 'ARGUMENTS_INVALID', reason: 'No.' })
+  expect((await renewing)?.code).toBe('CALL_CANCELLED')
+  expect(made.log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_FAILED'])
+})
+
+describe('a call that waits for the check of its arguments', () => {
+  type Made = ReturnType<typeof bench>
+  const changes: readonly [string, string, (made: Made, revoked: Set<string>) => unknown][] = [
+    ['nothing changes', 'frame', () => undefined],
+    [`there is a lockdown (${promise('GOV-13')})`, 'MODE_FORBIDS', (made) => made.setMode('LOCKDOWN')],
+    [`its token is revoked (${promise('GOV-22')})`, 'UNAUTHENTICATED', (_made, revoked) => revoked.add('f00')],
+    [
+      `its server changes the tool (${promise('GOV-9')})`,
+      'DEFINITION_CHANGED',
+      ({ catalog }) => catalog.put('files', { ...FILES.files, tools: [tool('weigh', { description: 'Other.' })] }),
+    ],
+  ]
+
+  it.each(changes)('when %s: %s', async (_says, code, change) => {
+    const slow = deferredVerdict()
+    const revoked = new Set<string>()
+    const weigh = FILES.files.tools.find(({ name }) => name === 'weigh')
+    const options = { check: () => slow.verdict, isTokenValid: (token: string) => !revoked.has(token) }
+    const made = bench({ pin: pinOf({ kind: 'tool', original: weigh } as never) }, options)
+    const answer = made.call({ principal: { ...ANN, token: 'f00' } })
+    change(made, revoked)
+    slow.settle(ALLOW)
+    expect(codeIn(await answer)).toBe(code)
+    expect(made.requests).toHaveLength(code === 'frame' ? 1 : 0)
+  })
 })
 
 describe(`${promise('GOV-11')} rules that change while a call is under way`, () => {

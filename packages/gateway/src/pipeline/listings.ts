@@ -1,4 +1,5 @@
 import {
+  allowedEntry,
   BUILT_IN_SERVER,
   type CompiledSelectors,
   compileSteps,
@@ -265,11 +266,11 @@ export class Listings {
 
   #shown(era: Era, offer: Offer): JsonObject {
     const reviewed = this.#reviewed(offer)
-    if (offer.kind !== 'tool') return reviewed ? shownAgain(offer, reviewed) : offer.definition
+    if (offer.kind !== 'tool') return allowed(offer.kind, reviewed ? shownAgain(offer, reviewed) : offer.definition)
     const shown = reviewed ? { ...withoutOwnMeta(reviewed), name: offer.wire } : shownTo(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
     const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
-    return shownTool(described, this.#returnsOf(offer))
+    return shownTool(allowedEntry(`${era} tool`, described), this.#returnsOf(offer))
   }
 
   /** What counts for everything of one server, whoever asks. */
@@ -317,6 +318,10 @@ function isLeftBy({ server, name }: Offer, rules: ServerRules, choices: readonly
 
 function shownTo(era: Era, { definition, legacyOutput }: Offer): JsonObject {
   return era === 'modern' || legacyOutput === undefined ? definition : { ...definition, outputSchema: legacyOutput }
+}
+
+function allowed(kind: Offer['kind'], definition: JsonObject): JsonObject {
+  return kind === 'prompt' || kind === 'resource' || kind === 'template' ? allowedEntry(kind, definition) : definition
 }
 
 /** Prompts have a name on the wire; resources and templates are called what they are. */

@@ -18,7 +18,8 @@ import { Approvals, REMOTE_PATH_WORLD } from '../governance/governance.ts'
 import { RETURN_ALL } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
-import type { Frame, ServerCatalogue, Upstream, UpstreamRequest } from '../upstream/upstream.ts'
+import { sendAs } from '../upstream/permit.test-kit.ts'
+import type { ClientCall, Frame, ServerCatalogue, Upstream } from '../upstream/upstream.ts'
 import type { ListingsOptions } from './listings.ts'
 import {
   type Call,
@@ -83,7 +84,7 @@ export interface BenchOptions {
   readonly most?: number
   readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly onBug?: (error: SallyportError) => void
-  readonly serve?: (request: UpstreamRequest) => Promise<Frame>
+  readonly serve?: (request: ClientCall) => Promise<Frame>
   /** What the servers speak. */
   readonly era?: Era
   readonly now?: () => number
@@ -92,7 +93,7 @@ export interface BenchOptions {
   readonly world?: PathWorld
   readonly clientMayApprove?: boolean
   readonly check?: PipelineOptions['check']
-  readonly counts?: PipelineOptions['counts']
+  readonly isTokenValid?: PipelineOptions['isTokenValid']
   readonly pinned?: ListingsOptions['pinned']
   readonly returnsOf?: NonNullable<ListingsOptions['returnsOf']>
 }
@@ -127,13 +128,14 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
   const listings = new Listings({ catalog, steps, rulesOf: () => rules, policyOf, pinned, returnsOf, now })
   const gauge = new CallGauge(() => most)
   const log = new MemoryLog()
-  const requests: UpstreamRequest[] = []
+  const requests: ClientCall[] = []
   const serve = options.serve ?? (() => Promise.resolve(frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })))
   const upstream = {
-    request: async (request: UpstreamRequest) => {
-      requests.push(request)
-      return { frame: await serve(request), era: options.era ?? 'legacy' }
-    },
+    request: (request: ClientCall) =>
+      sendAs(request.permit, async () => {
+        requests.push(request)
+        return { frame: await serve(request), era: options.era ?? 'legacy' }
+      }),
   } as Upstream
   const audit = options.audit ?? { durability: 'process' as const, required: true }
   let questions = 0
@@ -154,7 +156,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     approvals,
     check: options.check ?? (() => ALLOW),
     onEnd: () => {},
-    counts: options.counts ?? (() => true),
+    isTokenValid: options.isTokenValid ?? (() => true),
     kept: (args) => keptArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,
     log,

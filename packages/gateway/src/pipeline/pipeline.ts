@@ -1,37 +1,28 @@
-import { type Decision, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { type Decision, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
-import { isQuarantined } from '../isolation/isolation.ts'
-import type { EventLog, Recordable } from '../store/store.ts'
+import { isQuarantined, type ReturnFacts } from '../isolation/isolation.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
-import { syncRecords } from './audit-sync.ts'
 import type { Answer, Call } from './call.ts'
 import { endOf, isRefusal, tellEnd } from './call-end.ts'
+import { CallPermit, type CallPermitOptions } from './call-permit.ts'
+import { CallRecords, type CallRecordsOptions } from './call-records.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import type { ClientRoots, RunningCall } from './client-roots.ts'
-import { dispatch, type Manner } from './dispatch.ts'
+import { type DispatchOptions, dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
 import { HandingBack, type HandingBackOptions } from './handing-back.ts'
 import { HeardUpdates } from './heard-updates.ts'
 import { Judge, type JudgeOptions, type Trial } from './judge.ts'
 import { crowdedOut } from './limits.ts'
 import { refusedPages } from './page-url.ts'
-import {
-  deniedRecord,
-  type Ending,
-  endRecord,
-  factsText,
-  startedRecord,
-  type UnknownCall,
-  unknownRecord,
-} from './record.ts'
-import { refusalOf, shutOut, withheld } from './refusal.ts'
-import { SecondLook } from './second-look.ts'
+import { factsText, type UnknownCall } from './record.ts'
+import { withheld } from './refusal.ts'
 import { type CallStepsOptions, callSteps } from './steps.ts'
-import { argumentsOf, type ToolRules } from './tool-rules.ts'
+import type { ToolRules } from './tool-rules.ts'
 import { WaitingCall } from './waiting-call.ts'
 import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
 
@@ -63,30 +54,48 @@ export interface PipelineOptions
   extends Omit<JudgeOptions, 'steps'>,
     CallStepsOptions,
     ClientApprovalOptions,
-    Pick<HandingBackOptions, 'returning'> {
+    Pick<HandingBackOptions, 'returning'>,
+    CallRecordsOptions {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly roots: ClientRoots
-  readonly log: EventLog
   /** For what servers ask, where no call has any. */
   readonly ids: AskedClientsOptions['ids']
-  readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
-  /** Whether the minted token of this id was neither revoked nor has ended. */
-  readonly counts: (token: string) => boolean
-  /** As much of the arguments as a record keeps. */
-  readonly kept: (args: JsonObject) => Json | undefined
+  /** Whether the minted token of this id was neither revoked nor has expired. */
+  readonly isTokenValid: (token: string) => boolean
   /** At once, but for one that has been known from before and is not put to work yet. */
   readonly upstream: (server: string) => Upstream | Promise<Upstream | undefined> | undefined
-  /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
-  readonly onBug: (error: SallyportError) => void
   /** A call came to its end, whatever that was. */
   readonly onEnd: (end: CallEnd) => void
   /** Wants to know of every call. */
   readonly observer?: CallObserver | undefined
 }
 
+/** A call that was allowed, on its way to its server and back. */
+interface Run {
+  /** As it was asked for: what is sent. */
+  readonly asked: Call
+  /** As it was judged: a call inside of another one is the one that counts. */
+  readonly call: Call
+  readonly permit: CallPermit
+  readonly watch: CallWatch | undefined
+  readonly startedAt: number
+  /** Who calls and what is called, as its records repeat it. */
+  readonly facts: string
+  /** The start of the call on its way to the disk. */
+  readonly syncing: Promise<SallyportError | undefined> | undefined
+  /** What of the result went back, if that was not all. */
+  returned?: ReturnFacts | undefined
+}
+
+/** What happens to an answer on its way out. A step may replace it by less, or by a failure. */
+type StepOut = (run: Run, answer: Answer) => Answer | Promise<Answer>
+
 /**
- * The life of every call, whoever makes it and over whatever transport:
- * decide → record the start → dispatch → take out secrets → shape → record the end → answer.
+ * The life of every call, whoever makes it and over whatever transport.
+ *
+ * In: judge (`steps.ts`), ask a person, take a place among the calls in flight, record the start.
+ * Send: the transport checks the permit of the call right before it writes it.
+ * Out: `#stepsOut`, in that order; the last one records the end.
  */
 export class Pipeline {
   /** What servers tell of the resources that somebody subscribed to. */
@@ -96,17 +105,33 @@ export class Pipeline {
   readonly #clients: ClientApproval
   readonly #asked: AskedClients
   readonly #returns: HandingBack
+  readonly #records: CallRecords
+  readonly #permits: CallPermitOptions
+
+  readonly #stepsOut: readonly StepOut[] = [
+    (run, answer) => this.#judgeServerRules(run, answer),
+    ({ permit }, answer) => (permit.now.case.rules.policy.secrets.value === 'allow' ? answer : withoutSecrets(answer)),
+    (run, answer) => this.#shape(run, answer),
+    ({ permit }, answer) => withheldFromStranger(permit, answer),
+    (run, answer) => this.#recordEnd(run, answer),
+    ({ permit }, answer) => this.#returns.told(permit.now, answer),
+  ]
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#judge = new Judge({ ...options, steps: callSteps(options) })
+    const records = new CallRecords(options)
+    this.#records = records
+    const { rulesOf, isTokenValid } = options
+    const refuse: CallPermitOptions['refuse'] = (judged, error) => records.refuse(judged, error)
+    this.#permits = { judge: this.#judge, rulesOf, isTokenValid, refuse }
     this.updates = new HeardUpdates(options)
     this.#clients = new ClientApproval(options)
     this.#returns = new HandingBack({ ...options, run: (call) => this.run(call) })
     this.#asked = new AskedClients({
       ...options,
       admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isAllowedStill(running)),
-      record: async (event) => this.#grave(await this.#record(event)),
+      record: (event) => this.#records.write(event),
     })
   }
 
@@ -120,6 +145,17 @@ export class Pipeline {
     const trial = await this.#judge.judge(asked)
     if (trial.decision.outcome === 'deny') await this.#refuse(trial)
     return trial.decision
+  }
+
+  /** Whether a call of this needs somebody's approval, whoever that may be. */
+  needsApproval(offer: Offer): boolean {
+    return this.#options.rulesOf(offer).approval.value
+  }
+
+  /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
+  recordUnknown(asked: UnknownCall, error: SallyportError): void {
+    this.#options.observer?.unknown(asked.method)
+    this.#records.unknown(asked, error)
   }
 
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
@@ -160,6 +196,20 @@ export class Pipeline {
     return this.#refuse(trial)
   }
 
+  /** Waits for a person, then judges again: much may have changed meanwhile. */
+  async #ask(waiting: WaitingCall, trial: Trial): Promise<Trial | SallyportError> {
+    const { call } = waiting
+    const onPending = (approval: PendingApproval): void => {
+      waiting.begin()
+      void this.#clients.ask(call, approval)
+    }
+    const asking = { cancellation: call.cancellation, onPending, fate: waiting.fate }
+    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
+    waiting.end()
+    if (grant instanceof SallyportError) return grant
+    return waiting.abandoned ?? this.#judge.judgeAgain(call, { grant })
+  }
+
   /** Between the judgement and this turn others may have taken the last place. */
   #begin(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
     const crowded = crowdedOut(trial.case, this.#options)
@@ -175,42 +225,76 @@ export class Pipeline {
     const running = roots.begin(asked, trial)
     try {
       const facts = factsText(call)
-      const unrecorded = this.#grave(await this.#record(startedRecord(trial, facts, this.#kept(trial))))
+      const unrecorded = await this.#records.start(trial, facts)
       if (unrecorded) return { kind: 'failure', error: unrecorded }
       const found = this.#options.upstream(asked.offer.server)
       const upstream = found instanceof Promise ? await found : found
-      // A lockdown counts from the next dispatch on.
-      const overruled = this.#overruled(asked, trial, watch)
-      const refusal = overruled && (await overruled)
-      if (refusal) return refusal
-      const second = new SecondLook(() => this.#overruled(asked, trial, watch))
-      const syncing = syncRecords(this.#options)
-      const startedAt = performance.now()
-      const span = watch?.sent(upstream?.config)
-      asked.onSent?.()
-      const sendingBy = this.#asOfNow(trial).case.rules
-      const sent = withoutSecretsIn(asked, sendingBy)
-      const said = await dispatch(span ? { ...sent, span } : sent, upstream, this.#mannerOf(call, sendingBy, second))
-      watch?.answered(endOf(said))
-      if (second.refusal) return second.refusal
-      const heeded = isRefusal(said) || mayAsk(call, said) ? await this.#heed(trial, said) : said
-      const now = this.#asOfNow(trial)
-      const shown = now.case.rules.policy.secrets.value === 'allow' ? heeded : withoutSecrets(heeded)
-      const whole = shown instanceof Promise ? await shown : shown
-      const handing = this.#returns.handBack(asked, now, whole)
-      const { answer, facts: returned } = handing === undefined ? { answer: whole } : await handing
-      if (returned !== undefined) watch?.returned(returned)
-      const unsynced = syncing && (await syncing)
-      const latency = performance.now() - startedAt
-      // The record is complete before the answer leaves; an answer that cannot be recorded does not leave.
-      const unfinished =
-        this.#grave(await this.#record(this.#end(call, answer, { facts, latency, returned }))) ?? unsynced
-      return unfinished ? withheld(unfinished) : this.#returns.told(now, answer)
+      const permit = new CallPermit({ asked, trial, watch }, this.#permits)
+      const syncing = this.#records.sync()
+      const run: Run = { asked, call, permit, watch, facts, syncing, startedAt: performance.now() }
+      let answer = await this.#send(run, upstream)
+      const refusing = permit.end()
+      if (refusing !== undefined) return { kind: 'failure', error: await refusing }
+      for (const step of this.#stepsOut) {
+        const next = step(run, answer)
+        answer = next instanceof Promise ? await next : next
+      }
+      return answer
     } finally {
       gauge.leave(call.principal)
       tools.leave(rules.name, rules.policy)
       if (running) roots.end(running)
     }
+  }
+
+  async #send({ asked, call, permit, watch }: Run, upstream: Upstream | undefined): Promise<Answer> {
+    const span = watch?.sent(upstream?.config)
+    const rules = permit.rulesForSending()
+    const sent = withoutSecretsIn(asked, rules)
+    const answer = await dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(call, rules, permit))
+    watch?.answered(endOf(answer))
+    return answer
+  }
+
+  /** What a server asks of the client of a call is judged and recorded as the call itself is. */
+  #dispatchOptions(call: Call, { limit, policy, returns }: ToolRules, permit: CallPermit): DispatchOptions {
+    const mayTellSecrets = policy.secrets.value === 'allow'
+    const asking = { ask: this.#asked.during(call), askStanding: this.#asked.outside(call) }
+    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(returns.plan), permit }
+  }
+
+  /**
+   * A server may have rules of its own: what they stop was denied, as if by one of ours. And what it asks of the client
+   * in its answer is judged before the client gets to see it.
+   */
+  #judgeServerRules({ call, permit }: Run, answer: Answer): Answer | Promise<Answer> {
+    const refused = isRefusal(answer)
+    if (!refused && !mayAsk(call, answer)) return answer
+    const { now } = permit
+    // What a server asks in a quarantine is withheld with the rest of its words.
+    if (isQuarantined(now.case.rules.returns.plan)) return answer
+    if (answer.kind !== 'frame' || !refused) return this.#asked.inAnswer(call, answer)
+    const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
+    const refusal = (isDocker ? dockerRefusal(answer) : undefined) ?? refusedPages(answer.frame)
+    return refusal === undefined ? answer : this.#refuse(now, refusal)
+  }
+
+  #shape(run: Run, answer: Answer): Answer | Promise<Answer> {
+    return (
+      this.#returns.handBack(run.asked, run.permit.now, answer)?.then((handed) => {
+        run.returned = handed.facts
+        if (handed.facts !== undefined) run.watch?.returned(handed.facts)
+        return handed.answer
+      }) ?? answer
+    )
+  }
+
+  /** The record is complete before the answer leaves; an answer that cannot be recorded does not leave. */
+  async #recordEnd({ call, facts, startedAt, returned, syncing }: Run, answer: Answer): Promise<Answer> {
+    const unsynced = syncing && (await syncing)
+    const latency = performance.now() - startedAt
+    const unrecorded = (await this.#records.end(call, answer, { facts, latency, returned })) ?? unsynced
+    return unrecorded ? withheld(`its end could not be recorded: ${unrecorded.message}`, unrecorded) : answer
   }
 
   /** With the roots that its client has given meanwhile. */
@@ -219,108 +303,11 @@ export class Pipeline {
     return now.decision.outcome === 'allow'
   }
 
-  /** Waits for a person, then judges again: much may have changed meanwhile. */
-  async #ask(waiting: WaitingCall, trial: Trial): Promise<Trial | SallyportError> {
-    const { call } = waiting
-    const onPending = (approval: PendingApproval): void => {
-      waiting.begin()
-      void this.#clients.ask(call, approval)
-    }
-    const asking = { cancellation: call.cancellation, onPending, fate: waiting.fate }
-    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
-    waiting.end()
-    if (grant instanceof SallyportError) return grant
-    return waiting.abandoned ?? this.#judge.judgeAgain(call, { grant })
-  }
-
-  /** Whether a call of this needs somebody's approval, whoever that may be. */
-  needsApproval(offer: Offer): boolean {
-    return this.#options.rulesOf(offer).approval.value
-  }
-
-  /** With the rules that are in force now: a call may take long, and what somebody closed meanwhile is closed. */
-  #asOfNow(trial: Trial): Trial {
-    if (this.#judge.holds(trial)) return trial
-    const { case: subject } = trial
-    return { ...trial, case: { ...subject, rules: this.#options.rulesOf(subject.call.offer) } }
-  }
-
-  /** The rules, or what its server offers, changed since it was judged. What is no longer allowed is not sent. */
-  #overruled(asked: Call, trial: Trial, watch?: CallWatch): Promise<Answer | undefined> | undefined {
-    const { token } = asked.principal
-    if (token !== undefined && !this.#options.counts(token)) return this.#refuse(trial, shutOut())
-    return this.#judge.holds(trial) ? undefined : this.#judgeLate(asked, trial, watch)
-  }
-
-  async #judgeLate(asked: Call, { case: before }: Trial, watch?: CallWatch): Promise<Answer | undefined> {
-    const now = await this.#judge.judgeAgain(asked, { grant: before.grant, counted: before.rules })
-    if (now.decision.outcome === 'allow') return undefined
-    watch?.decided(now.decision, now.case.call)
-    return this.#refuse(now)
-  }
-
-  /**
-   * A server may have rules of its own: what they stop was denied, as if by one of ours. And what it asks of the client
-   * in its answer is judged before the client gets to see it.
-   */
-  async #heed(trial: Trial, answer: Answer): Promise<Answer> {
-    const { call, rules } = trial.case
-    // What a server asks in a quarantine is withheld with the rest of its words.
-    if (isQuarantined(rules.returns.plan)) return answer
-    if (answer.kind !== 'frame' || !isRefusal(answer)) return this.#asked.inAnswer(call, answer)
-    const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
-    const refusal = (isDocker ? dockerRefusal(answer) : undefined) ?? refusedPages(answer.frame)
-    if (refusal === undefined) return answer
-    await this.#record(deniedRecord(trial, refusal, this.#kept(trial)))
-    return { kind: 'failure', error: refusal }
-  }
-
-  /** What a server asks of the client of a call is judged and recorded as the call itself is. */
-  #mannerOf(call: Call, { limit, policy, returns }: ToolRules, { look }: SecondLook): Manner {
-    const mayTellSecrets = policy.secrets.value === 'allow'
-    const asking = { ask: this.#asked.during(call), askStanding: this.#asked.outside(call) }
-    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(returns.plan), look }
-  }
-
-  /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
-  recordUnknown(asked: UnknownCall, error: SallyportError): void {
-    this.#options.observer?.unknown(asked.method)
-    // Nothing was done and nothing is given away: the refusal stands where it cannot be recorded.
-    this.#recordNow(unknownRecord(asked, error))
-  }
-
-  async #refuse(trial: Trial, error = refusalOf(trial)): Promise<Answer> {
-    const unrecorded = this.#grave(await this.#record(deniedRecord(trial, error, this.#kept(trial))))
-    return { kind: 'failure', error: unrecorded ?? error }
-  }
-
-  #kept({ case: { call } }: Trial): Json | undefined {
-    return this.#options.kept(argumentsOf(call))
-  }
-
-  #end(call: Call, answer: Answer, end: Ending): Recordable {
-    if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
-    return endRecord(call, answer, end)
-  }
-
-  /** Shares a write with the other calls of this turn; one that is alone under way has nobody to wait for. */
-  #record(event: Recordable): Promise<SallyportError | undefined> | SallyportError | undefined {
-    const { gauge, log } = this.#options
-    return gauge.inFlight > 1 ? log.appendSoon(event) : this.#recordNow(event)
-  }
-
-  /** A failure that nothing may go on after. */
-  #grave(failure: SallyportError | undefined): SallyportError | undefined {
-    return failure && this.#options.audit().required ? failure : undefined
-  }
-
-  #recordNow(event: Recordable): SallyportError | undefined {
-    try {
-      this.#options.log.append(event)
-      return undefined
-    } catch (error) {
-      if (error instanceof SallyportError) return error
-      throw error
-    }
+  async #refuse(trial: Trial, error?: SallyportError): Promise<Answer> {
+    return { kind: 'failure', error: await this.#records.refuse(trial, error) }
   }
 }
+
+/** A failure holds nothing that the server said as its result, and tells what became of the call. */
+const withheldFromStranger = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
+  answer.kind === 'failure' || hasValidToken ? answer : withheld('its token was revoked, or expired, meanwhile.')

@@ -9,21 +9,11 @@ export function refusalOf({ decision: { decisive } }: Trial): SallyportError {
   return new SallyportError(code, verdict?.reason ?? 'Refused.')
 }
 
-/** Whoever made it may make no calls any more: it was let in before. */
-export const shutOut = (): SallyportError =>
-  new SallyportError('UNAUTHENTICATED', 'The token of this call was revoked, or ended, while the call waited.', {
-    hint: 'It was not made.',
-  })
-
 /** The server has done its work: whoever asked must not take this for a call that was never made. */
-export function withheld(cause: SallyportError): Answer {
-  const error = new SallyportError(
-    'RESULT_WITHHELD',
-    `The call was made, but its end could not be recorded: ${cause.message}`,
-    {
-      hint: 'Its result is withheld. Look at what it did before you make it again.',
-      cause,
-    },
-  )
+export function withheld(reason: string, cause?: SallyportError): Answer {
+  const error = new SallyportError('RESULT_WITHHELD', `The call was made, but ${reason}`, {
+    hint: 'Its result is withheld. Look at what it did before you make it again.',
+    cause,
+  })
   return { kind: 'failure', error }
 }

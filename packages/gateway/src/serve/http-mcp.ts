@@ -56,46 +56,39 @@ export class HttpMcp {
 
   /** Answers every request itself, whatever happens. Without promises of its own: each would cost a call more than its checks do. */
   handle(visit: Visit): void {
-    this.#attempt(visit, () => {
-      const { method } = visit.request
-      if (method === 'POST') this.#receive(visit)
-      else if (method === 'GET') this.#openStream(visit)
-      else if (method === 'DELETE') this.#endSession(visit)
-      else throw wrongVerb()
-    })
-  }
-
-  #receive(visit: Visit): void {
     const { request } = visit
-    checkMedia(request)
-    const bounds = { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }
-    receive(request, this.#boundsOf(visit, bounds), (body) => {
-      if (body instanceof SallyportError) this.#fail(visit, body)
-      else this.#attempt(visit, () => this.#take(visit, body))
-    })
+    try {
+      if (request.method === 'POST') {
+        checkMedia(request)
+        receive(request, this.#boundsOf(visit), (body) => this.#post(visit, body))
+      } else if (request.method === 'GET') this.#openStream(visit)
+      else if (request.method === 'DELETE') this.#endSession(visit)
+      else throw wrongVerb()
+    } catch (error) {
+      this.#fail(visit, error)
+    }
   }
 
   /** One that is here already needs no part of what others share. */
-  #boundsOf({ request, principal }: Visit, bounds: BodyLimit): BodyLimit {
+  #boundsOf({ request, principal }: Visit): BodyLimit {
+    const bounds = { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }
     if (request instanceof WholeRequest) return bounds
     return { ...bounds, budget: this.#options.bodies, owner: ownerOf(principal) }
   }
 
-  #take(visit: Visit, bytes: Buffer): void {
-    const asked = this.#read(visit, bytes)
-    if (asked instanceof Promise) void asked.catch((error: unknown) => this.#fail(visit, error))
-    else if (asked !== undefined) this.#answer(visit, asked)
-  }
-
-  #answer(visit: Visit, asked: Asked): void {
-    const reply = this.#options.methods.answer(asked.request)
-    if (!(reply instanceof Promise)) return this.#reply(asked, reply)
-    void reply.then((later) => this.#attempt(visit, () => this.#reply(asked, later)))
-  }
-
-  #attempt(visit: Visit, work: () => void): void {
+  /** Reads the message, finds its client by its era, and answers. */
+  #post(visit: Visit, body: Buffer | SallyportError): void {
     try {
-      work()
+      if (body instanceof SallyportError) throw body
+      const message = readMessage(body)
+      if ('error' in message)
+        return sendRefusal(visit.answer, message.error, { id: message.id as string | number | undefined })
+      const isOfModern = message.kind !== 'response' && isModern(message, visit.request.headers)
+      const asked = isOfModern ? this.#modern(visit, message) : this.#legacy(visit, message)
+      if (asked === undefined) return
+      const reply = this.#options.methods.answer(asked.request)
+      if (!(reply instanceof Promise)) return this.#reply(asked, reply)
+      void reply.then((later) => this.#reply(asked, later)).catch((error: unknown) => this.#fail(visit, error))
     } catch (error) {
       this.#fail(visit, error)
     }
@@ -104,17 +97,6 @@ export class HttpMcp {
   #fail({ request, answer }: Visit, error: unknown): void {
     const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, `${request.method} /mcp`))
     sendRefusal(answer, refusal, { headers: headersOf(refusal) })
-  }
-
-  /** What a message asks for; undefined when it has been answered already. */
-  #read(visit: Visit, bytes: Buffer): Asked | Promise<void> | undefined {
-    const message = readMessage(bytes)
-    if ('error' in message) {
-      sendRefusal(visit.answer, message.error, { id: message.id as string | number | undefined })
-      return undefined
-    }
-    if (message.kind !== 'response' && isModern(message, visit.request.headers)) return this.#modern(visit, message)
-    return this.#legacy(visit, message)
   }
 
   #reply({ exchange, session, request }: Asked, reply: Reply): void {
@@ -126,6 +108,7 @@ export class HttpMcp {
     if (exchange.connection) this.#unread.watch(exchange.connection)
   }
 
+  /** What a message asks for; undefined if it was answered already. */
   #modern(visit: Visit, message: Exclude<Incoming, { kind: 'response' }>): Asked | undefined {
     const { request, answer, principal } = visit
     const flaw = requestFlaw(message, request.headers)
@@ -148,10 +131,13 @@ export class HttpMcp {
     return { exchange, session: undefined, request: asked }
   }
 
-  #legacy(visit: Visit, message: Incoming): Asked | Promise<void> | undefined {
+  #legacy(visit: Visit, message: Incoming): Asked | undefined {
     const { request, answer, principal } = visit
     checkLegacyVersion(request)
-    if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(visit, message)
+    if (message.kind === 'request' && message.method === 'initialize') {
+      void this.#initialize(visit, message).catch((error: unknown) => this.#fail(visit, error))
+      return undefined
+    }
     const session = this.#sessionOf(visit)
     if (message.kind === 'notification') return this.#notified(session, message, answer)
     if (message.kind === 'response') {
@@ -184,11 +170,10 @@ export class HttpMcp {
     return { exchange, session, request: asked }
   }
 
-  async #initialize({ answer, principal }: Visit, message: ClientCall): Promise<void> {
-    const result = await this.#options.methods.initializeResult(principal, message.params.protocolVersion)
-    const opening = readOpening(message.params, String(result.protocolVersion))
-    const session = this.#options.sessions.open(principal, opening)
-    answer.send({ message: resultMessage(message.id, result), status: 200 }, { 'mcp-session-id': session.id })
+  async #initialize({ answer, principal }: Visit, { id, params }: ClientCall): Promise<void> {
+    const result = await this.#options.methods.initializeResult(principal, params.protocolVersion)
+    const session = this.#options.sessions.open(principal, readOpening(params, String(result.protocolVersion)))
+    answer.send({ message: resultMessage(id, result), status: 200 }, { 'mcp-session-id': session.id })
   }
 
   #notified(

@@ -1,6 +1,5 @@
-import { type JsonMember, META } from '@sallyport/core'
+import { isObjectAt, type JsonMember, jsonMembers, META } from '@sallyport/core'
 import type { Edit } from '../upstream/upstream.ts'
-import { jsonMembers, OPEN_OBJECT } from './json-members.ts'
 
 /** A message, and where in it the members of its result stand. */
 export interface ModernResult {
@@ -48,7 +47,7 @@ function foreignType({ read }: ModernResult, { value, end }: JsonMember): string
 }
 
 function isWrapped({ read }: ModernResult, { value }: JsonMember, wrapping: Wrapping): boolean {
-  return wrapping === 'always' || (wrapping === 'values' && read(value, value + 1).charCodeAt(0) !== OPEN_OBJECT)
+  return wrapping === 'always' || (wrapping === 'values' && !isObjectAt(read(value, value + 1), 0))
 }
 
 const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
@@ -59,7 +58,7 @@ const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
 /** It goes when nothing would be left of it, or nothing good. */
 function treatMeta({ read }: ModernResult, { value, end }: JsonMember): Treatment {
   const meta = read(value, end)
-  if (meta.charCodeAt(0) !== OPEN_OBJECT) return 'cut'
+  if (!isObjectAt(meta, 0)) return 'cut'
   const treat = ({ key }: JsonMember): Treatment => (key === META.serverInfo ? 'cut' : AS_IT_IS)
   const { edits, isEmpty, isEndless } = editMembers(jsonMembers(meta, 0), treat)
   if (isEmpty || isEndless) return 'cut'

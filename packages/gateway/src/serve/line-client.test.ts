@@ -8,14 +8,14 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { ANN, createBench, frameOf } from '../pipeline/pipeline.test-kit.ts'
-import type { Frame, UpstreamRequest } from '../upstream/upstream.ts'
+import type { ClientCall, Frame } from '../upstream/upstream.ts'
 import { ChangeHub } from './change-hub.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { createIds } from './ids.ts'
 import { LineClient } from './line-client.ts'
 import { Methods } from './methods.ts'
 
-type Serve = (request: UpstreamRequest) => Promise<Frame>
+type Serve = (request: ClientCall) => Promise<Frame>
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -167,7 +167,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
   })
 
   it('gets no answer to what it cancelled, and the server is told', async () => {
-    const heard = deferred<UpstreamRequest>()
+    const heard = deferred<ClientCall>()
     const { socket, next } = await openClient((request) => {
       heard.resolve(request)
       return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(frameOf({ id: 9, result: {} }))))
@@ -270,7 +270,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
   })
 
   it('that goes away cancels what it asked for', async () => {
-    const heard = deferred<UpstreamRequest>()
+    const heard = deferred<ClientCall>()
     const { socket, served } = await openClient((request) => {
       heard.resolve(request)
       return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(frameOf({ id: 9, result: {} }))))

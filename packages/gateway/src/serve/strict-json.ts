@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isDeeper, type Json, JsonScanner, MAX_DEPTH } from '@sallyport/core'
+import { countMembers, isDeeper, type Json, JsonScanner, MAX_DEPTH } from '@sallyport/core'
 import { RepeatedMeta } from './repeated-meta.ts'
 
 export type StrictJson = { readonly value: Json } | { readonly flaw: string }
@@ -41,15 +41,4 @@ function scanJson(bytes: Buffer): StrictJson {
   if (envelope.members !== countMembers(value)) return { flaw: 'a key stands twice in the same object' }
   if (envelope.hasUnsafeNumber) return { flaw: 'a number is too large to be kept exact: send it as a text' }
   return { value }
-}
-
-function countMembers(value: Json | undefined): number {
-  if (typeof value !== 'object' || value === null) return 0
-  let count = 0
-  if (Array.isArray(value)) {
-    for (const item of value) count += countMembers(item)
-    return count
-  }
-  for (const item of Object.values(value)) count += 1 + countMembers(item)
-  return count
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
 import { ANN, frameOf } from '../pipeline/pipeline.test-kit.ts'
-import type { Frame, UpstreamRequest } from '../upstream/upstream.ts'
+import type { ClientCall, Frame } from '../upstream/upstream.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { createMethodsBench, messageOf, requestOf } from './methods.test-kit.ts'
@@ -27,7 +27,7 @@ const clientOf = () => {
   return { heard, wanted: new ClientSubscriptions((notification) => void heard.push(notification)) }
 }
 /** What the server says of the resource that was asked for at this place. */
-const tell = (requests: readonly UpstreamRequest[], index: number, params: JsonObject): void =>
+const tell = (requests: readonly ClientCall[], index: number, params: JsonObject): void =>
   requests[index]?.subscription?.tell(params)
 const listen = (notifications: JsonObject) => requestOf('subscriptions/listen', { notifications }, { era: 'modern' })
 const acknowledgedIn = ([first]: readonly JsonObject[]): Json | undefined => {
@@ -244,7 +244,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
 
   it('tells what changed in the meantime after the acknowledgement', async () => {
     const asked = deferred<Frame>()
-    const serve = ({ params }: UpstreamRequest): Promise<Frame> =>
+    const serve = ({ params }: ClientCall): Promise<Frame> =>
       params.uri === 'b://note' ? asked.promise : Promise.resolve(GRANTED)
     const { methods, requests } = createMethodsBench({ catalogues, serve })
     const { request, told, cancellation } = listen({ resourceSubscriptions: ['a://open', 'b://note'] })

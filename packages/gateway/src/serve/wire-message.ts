@@ -1,6 +1,14 @@
-import { type Era, type Json, type JsonMember, type JsonObject, META, SallyportError } from '@sallyport/core'
+import {
+  type Era,
+  isObjectAt,
+  type Json,
+  type JsonMember,
+  type JsonObject,
+  jsonMembers,
+  META,
+  SallyportError,
+} from '@sallyport/core'
 import { bytesOf, type Edit, type Frame, spliced } from '../upstream/upstream.ts'
-import { CLOSE_OBJECT, jsonMembers, OPEN_OBJECT } from './json-members.ts'
 import { legacyResult, type ModernResult } from './legacy-result.ts'
 
 /** A JSON-RPC message on one line, in pieces that are written one after the other. */
@@ -64,9 +72,24 @@ export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
-  if (relay.from === relay.to) return spliced(parts, [renamed, ...named(frame, relay)])
+  if (relay.from === relay.to) return spliced(parts, [renamed, ...completed(frame, relay), ...named(frame, relay)])
   if (relay.from === 'modern') return retold({ parts, envelope }, relay, renamed)
   return spliced(parts, [renamed, ...modernised(frame, relay.method), ...named(frame, relay)])
+}
+
+/** A server of the modern era must say that a result is complete, and clients throw away one that does not. */
+function completed(frame: Frame, { to, method }: Relay): readonly Edit[] {
+  const { result, resultType } = frame.envelope
+  if (to !== 'modern' || !result) return NO_EDITS
+  if (resultType === undefined) return [stamp(frame, method)]
+  return method === 'resources/read' && resultType === 'complete' ? cacheable(frame, result.start + 1) : NO_EDITS
+}
+
+/** What it says of caching itself comes later and counts. */
+function cacheable({ envelope: { resultMembers = [] } }: Frame, at: number): readonly Edit[] {
+  const has = (name: string): boolean => resultMembers.some(({ key }) => key === name)
+  if (resultMembers.length === 0 || (has('ttlMs') && has('cacheScope'))) return NO_EDITS
+  return [{ start: at, end: at, text: '"ttlMs":0,"cacheScope":"private",' }]
 }
 
 /** Nobody but us is the server that the client speaks to. */
@@ -129,7 +152,7 @@ function modernised(frame: Frame, method: string): readonly Edit[] {
 /** The legacy era has a code of its own for a resource that is not there. */
 function unknownResource({ parts }: Frame, at: number): readonly Edit[] {
   const text = Buffer.concat(parts).toString('latin1')
-  if (text.charCodeAt(at) !== OPEN_OBJECT) return []
+  if (!isObjectAt(text, at)) return []
   return [...jsonMembers(text, at)]
     .filter(({ key, value, end }) => key === 'code' && text.slice(value, end) === '-32002')
     .map(({ value, end }) => ({ start: value, end, text: '-32602' }))
@@ -151,17 +174,17 @@ function withoutLineBreaks(part: Buffer): Buffer {
   return copy
 }
 
-const isObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === OPEN_OBJECT
+const isObject = (parts: readonly Buffer[], from: number): boolean => firstSign(parts, from) === '{'
 
-const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstByte(parts, from) === CLOSE_OBJECT
+const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstSign(parts, from) === '}'
 
-/** The first byte from there on that is no white space. */
-function firstByte(parts: readonly Buffer[], from: number): number | undefined {
+/** The first byte from there on that is not white space, as a character. */
+function firstSign(parts: readonly Buffer[], from: number): string | undefined {
   let offset = from
   for (const part of parts) {
     for (; offset < part.length; offset++) {
       const byte = part[offset] as number
-      if (byte > 0x20) return byte
+      if (byte > 0x20) return String.fromCharCode(byte)
     }
     offset -= part.length
   }

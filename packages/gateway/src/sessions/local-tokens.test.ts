@@ -32,10 +32,10 @@ describe('a minted token', () => {
     const tokens = await bench.open()
     const { record: long } = await mintFor(tokens)
     const { record: short } = await tokens.mint({ agent: 'codex', profile: 'default', ttlMs: 1_000 })
-    expect([long.id, short.id, '0'.repeat(16)].map((id) => tokens.counts(id))).toEqual([true, true, false])
+    expect([long.id, short.id, '0'.repeat(16)].map((id) => tokens.isValid(id))).toEqual([true, true, false])
     bench.clock += 1_000
     await tokens.revoke(long.id)
-    expect([long.id, short.id].map((id) => tokens.counts(id))).toEqual([false, false])
+    expect([long.id, short.id].map((id) => tokens.isValid(id))).toEqual([false, false])
   })
 
   it('ends at its time, and its file goes with the next one minted', async () => {

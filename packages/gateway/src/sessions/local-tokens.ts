@@ -118,7 +118,7 @@ export class LocalTokens {
   }
 
   /** Whether the minted token of this id was neither revoked nor has expired. */
-  counts(id: string): boolean {
+  isValid(id: string): boolean {
     const token = this.#byId.get(id)
     return token !== undefined && this.#options.now() < token.credential.expiresAt
   }

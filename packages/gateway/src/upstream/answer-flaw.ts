@@ -1,10 +1,23 @@
-import { type Era, excerpt, invalidMember, isJsonObject, type JsonObject, RESULT_SHAPE } from '@sallyport/core'
+import {
+  checkCompletion,
+  type Era,
+  excerpt,
+  invalidMember,
+  isJsonObject,
+  type JsonObject,
+  RESULT_SHAPE,
+} from '@sallyport/core'
+import { isUnrepairable } from './clean-answer.ts'
 import { sharesExtension, sharesTasks } from './extensions.ts'
-import type { LinkRequest } from './link-request.ts'
+import { concerns } from './item-edits.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
+import { bytesOf } from './spliced.ts'
 import type { Frame } from './transport.ts'
 
 const OPEN_OBJECT = 0x7b
 const TOLD_LENGTH = 200
+/** For at most a hundred values. */
+const MAX_COMPLETION_BYTES = 1_000_000
 /** Deeper ones end readers that call themselves for each level. */
 const MAX_DEPTH = 1_000
 
@@ -21,7 +34,7 @@ const REQUIRED: ReadonlyMap<string, { readonly bit: number; readonly member: str
 
 /** What an answer is judged by. */
 export interface AnswerContext {
-  readonly request: LinkRequest
+  readonly request: OutgoingCall
   readonly era: Era
   /** What the server declared. */
   readonly capabilities: JsonObject
@@ -32,6 +45,7 @@ export function answerFlaw(frame: Frame, context: AnswerContext): string | undef
   const { result, depth, shape, isVersion2 } = frame.envelope
   if (!isVersion2) return 'The server answered with a message whose "jsonrpc" is not "2.0".'
   if (depth > MAX_DEPTH) return `The server's answer is nested deeper than ${MAX_DEPTH} levels.`
+  if ((shape & RESULT_SHAPE.overfull) !== 0) return "The server's answer has more errors than are repaired."
   const invalid = invalidMember(shape)
   if (invalid !== undefined) return `The server answered with an invalid "${invalid}".`
   return result ? resultFlaw(frame, result.start, context) : errorFlaw(frame)
@@ -41,10 +55,31 @@ function resultFlaw({ envelope, parts }: Frame, start: number, context: AnswerCo
   if (byteAt(parts, start) !== OPEN_OBJECT) return 'The server answered with a result that is not an object.'
   const { shape, resultType } = envelope
   if (resultType !== undefined && resultType !== 'complete') return typeFlaw(resultType, shape, context)
-  const required = REQUIRED.get(context.request.method)
-  return required === undefined || (shape & required.bit) !== 0
-    ? undefined
-    : `The server answered with a result without "${required.member}".`
+  const { method } = context.request
+  const required = REQUIRED.get(method)
+  if (required !== undefined && (shape & required.bit) === 0)
+    return `The server answered with a result without "${required.member}".`
+  if (isUnrepairable(envelope, { method, era: context.era }))
+    return 'The server answered with a result of more members than are read.'
+  return (
+    refusedItem(envelope, method) ?? (method === 'completion/complete' ? completionFlaw(envelope, parts) : undefined)
+  )
+}
+
+/** Contents of a resource are data, in which words of ours could be taken for it: there nothing is replaced. */
+function refusedItem({ itemFlaws }: Frame['envelope'], method: string): string | undefined {
+  const refused = itemFlaws?.find((flaw) => flaw.action === 'refuse' && concerns(flaw, method))
+  return refused && `The server answered with an invalid ${refused.path}: ${refused.demand}.`
+}
+
+function completionFlaw({ resultMembers }: Frame['envelope'], parts: readonly Buffer[]): string | undefined {
+  for (const { key, value, end } of resultMembers ?? []) {
+    if (key !== 'completion') continue
+    if (end - value > MAX_COMPLETION_BYTES) return `The server answered with more than ${MAX_COMPLETION_BYTES} bytes.`
+    if (checkCompletion(JSON.parse(bytesOf(parts, value, end).toString('utf8'))) === undefined)
+      return 'The server answered with an invalid "completion": "values" must be a list.'
+  }
+  return undefined
 }
 
 function typeFlaw(

@@ -1,10 +1,10 @@
 import type { JsonObject } from '@sallyport/core'
 import { FrameReader } from './frame-reader.ts'
-import type { LinkRequest } from './link-request.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
 import type { Frame } from './transport.ts'
 
 /** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
-export type AskedBy = Pick<LinkRequest, 'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'>
+export type AskedBy = Pick<OutgoingCall, 'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'>
 
 /** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
 export interface ChangeSource {

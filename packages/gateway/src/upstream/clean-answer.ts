@@ -1,36 +1,95 @@
-import { type Era, type JsonMember, RESULT_SHAPE, type Span } from '@sallyport/core'
+import { checkCompletion, type Era, type JsonMember, RESULT_SHAPE, type Span, withoutOwnMeta } from '@sallyport/core'
+import { asciiJson, concerns, repairItems } from './item-edits.ts'
 import { bytesOf, type Edit, spliced } from './spliced.ts'
 import type { Frame } from './transport.ts'
 
 const COMMA = 0x2c
 const SPACE = 0x20
-/** In the modern era what a tool gives back may be null. */
+const QUOTE = 0x22
+const OPEN_OBJECT = 0x7b
+const LETTER_N = 0x6e
+/** In the modern era what a tool gives back may be null, or any value. */
 const ANY_VALUE = 'structuredContent'
 const CONTENT = '"content":[]'
 
 export interface Answered {
   readonly method: string
   readonly era: Era
+  /** What the server is called here. */
+  readonly server: string
+  /** Its client takes any value as structured content, as the modern era does; a legacy one takes objects only. */
+  readonly takesAnyValue?: boolean
+  /** Told of each item that was replaced: which one, and why. */
+  readonly onReplaced?: (problem: string) => void
 }
 
 /**
- * An answer without what only the gateway may say, without members that are null where the protocol has no null, and with
- * the `content` that every result of a tool has. Nearly all are left as they are.
+ * An answer without what only the gateway may say, without members that are null where the protocol has no null, with
+ * the `content` that every result of a tool has, and with words of ours in place of items that the protocol does not
+ * allow: a client that checks what it gets would throw all of it away. Nearly all are left as they are.
  */
-export function cleanAnswer(frame: Frame, { method, era }: Answered): Frame {
-  const { ownMembers, nullMembers, resultType } = frame.envelope
-  const cut = ownMembers === undefined && nullMembers === undefined ? frame : withoutSurplus(frame, era)
+export function cleanAnswer(frame: Frame, answered: Answered): Frame {
+  const { ownMembers, nullMembers, itemFlaws, resultType, shape } = frame.envelope
+  const { method, era } = answered
+  const isSound = ownMembers === undefined && nullMembers === undefined && itemFlaws === undefined
+  const isBare = era === 'legacy' && !answered.takesAnyValue && (shape & RESULT_SHAPE.bareValue) !== 0
+  const cut = isSound && !isBare && !RARE.has(method) ? frame : repaired(frame, answered)
   const isComplete = resultType === undefined || resultType === 'complete'
   return method === 'tools/call' && isComplete && lacksContent(frame) ? withContent(cut) : cut
 }
 
-function withoutSurplus(frame: Frame, era: Era): Frame {
-  const { ownMembers = [], nullMembers = [] } = frame.envelope
-  const surplus = [...ownMembers, ...nullMembers.filter(({ key }) => era === 'legacy' || key !== ANY_VALUE)]
-  if (surplus.length === 0) return frame
-  surplus.sort((one, other) => one.start - other.start)
-  return editFrame(frame, cutsOf(frame.parts, surplus))
+/** Methods whose results have members of their own to be checked. */
+const RARE: ReadonlySet<string> = new Set(['prompts/get', 'completion/complete'])
+
+/** Whether it cannot be repaired, since nobody noted where its members are: it has more than anybody needs. */
+export function isUnrepairable(
+  { resultMembers, shape, result }: Frame['envelope'],
+  { method, era }: Pick<Answered, 'method' | 'era'>,
+): boolean {
+  const isBare = era === 'legacy' && (shape & RESULT_SHAPE.bareValue) !== 0
+  return result !== undefined && resultMembers === undefined && (isBare || RARE.has(method))
 }
+
+function repaired(frame: Frame, answered: Answered): Frame {
+  const { ownMembers = [], nullMembers = [], itemFlaws = [] } = frame.envelope
+  const { method, era, server, onReplaced } = answered
+  const flaws = itemFlaws.filter((flaw) => concerns(flaw, method))
+  const { edits, cuts, replaced } = repairItems(flaws, frame, server)
+  for (const problem of replaced) onReplaced?.(problem)
+  const ofMembers = repairMembers(frame, answered)
+  const nulls = nullMembers.filter(({ key }) => era === 'legacy' || key !== ANY_VALUE)
+  const written = [...edits, ...ofMembers.edits]
+  const gone = [...written, ...cuts].filter(({ start, end }) => end > start)
+  const own = ownMembers.filter(({ start }) => !gone.some((span) => span.start <= start && start < span.end))
+  const surplus = [...own, ...nulls, ...cuts, ...ofMembers.cuts]
+  if (surplus.length === 0 && written.length === 0) return frame
+  surplus.sort((one, other) => one.start - other.start)
+  return editFrame(frame, [...cutsOf(frame.parts, surplus), ...written])
+}
+
+/** The members of a result besides its items. */
+function repairMembers(
+  { parts, envelope }: Frame,
+  { method, era, takesAnyValue }: Answered,
+): { edits: Edit[]; cuts: Span[] } {
+  const edits: Edit[] = []
+  const cuts: Span[] = []
+  for (const member of envelope.resultMembers ?? []) {
+    const { key, value, end } = member
+    if (key === 'description' && method === 'prompts/get') {
+      if (byteAt(parts, value) !== QUOTE) cuts.push(member)
+    } else if (key === 'completion' && method === 'completion/complete') {
+      const had = JSON.parse(bytesOf(parts, value, end).toString('utf8'))
+      const has = checkCompletion(had)
+      if (has !== undefined && has !== had) edits.push({ start: value, end, text: asciiJson(withoutOwnMeta(has)) })
+    } else if (key === ANY_VALUE && era === 'legacy' && !takesAnyValue && isBareValue(byteAt(parts, value)))
+      edits.push({ start: value, end: value, text: '{"result":' }, { start: end, end, text: '}' })
+  }
+  return { edits, cuts }
+}
+
+/** A null is left out, and an object stays as it is. */
+const isBareValue = (first: number | undefined): boolean => first !== OPEN_OBJECT && first !== LETTER_N
 
 /** A task that was made in place of a result has none. */
 function lacksContent({ envelope: { result, shape } }: Frame): boolean {
@@ -89,9 +148,10 @@ function byteAt(parts: readonly Buffer[], at: number): number | undefined {
 /** The same message with some places rewritten. What was noted of it is moved along, so that it is not read again. */
 function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
   const pieces = spliced(parts, edits).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))
-  const place = (at: number): number => {
+  const place = (at: number, of: 'value' | 'rest' = 'rest'): number => {
     let moved = at
-    for (const { start, end, text } of edits) if (end <= at) moved += text.length - (end - start)
+    for (const { start, end, text } of edits)
+      if (end <= at && !(of === 'value' && start === at)) moved += text.length - (end - start)
     return moved
   }
   const span = (noted: Span | undefined): Span | undefined =>
@@ -99,7 +159,8 @@ function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
   const member = ({ key, start, value, end }: JsonMember): JsonMember => ({
     key,
     start: place(start),
-    value: place(value),
+    // What is written before a value becomes a part of it.
+    value: place(value, 'value'),
     end: place(end),
   })
   const isCut = (at: number): boolean => edits.some(({ start, end, text }) => text === '' && start <= at && at < end)
@@ -112,6 +173,7 @@ function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
     resultMembers: envelope.resultMembers?.filter(({ start }) => !isCut(start)).map(member),
     ownMembers: undefined,
     nullMembers: undefined,
+    itemFlaws: undefined,
   }
   return { parts: pieces, envelope: { ...envelope, ...moved } }
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Deadlines } from './deadlines.ts'
 import { Exchange } from './exchange.ts'
+import { OWN_MESSAGE } from './permit.ts'
 
 describe('the time that a request has', () => {
   const late: number[] = []
@@ -19,10 +20,10 @@ describe('the time that a request has', () => {
       late.push(exchange.limit)
       return Number.POSITIVE_INFINITY
     })
-    const request = { method: 'tools/call', params: {} }
+    const call = { method: 'tools/call', params: {}, permit: OWN_MESSAGE }
     const nothing = (): void => {}
     exchange = new Exchange({
-      ...{ id: 1, request, patience: { timeout, maximum }, deadlines },
+      ...{ id: 1, call, text: '', patience: { timeout, maximum }, deadlines },
       ...{ resolve: nothing, reject: nothing },
     })
   }

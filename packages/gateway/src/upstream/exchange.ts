@@ -1,8 +1,9 @@
 import type { JsonObject, SallyportError } from '@sallyport/core'
 import type { Deadlines } from './deadlines.ts'
-import type { LinkRequest } from './link-request.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { UpstreamReply } from './server-behind.ts'
+import type { OutgoingRequest } from './transport.ts'
 
 /** How long an answer may take: without progress, and at the most, in milliseconds. */
 export interface Patience {
@@ -11,14 +12,15 @@ export interface Patience {
 }
 
 /** A limit of its own takes the place of the server's; what all of a call may take stays. */
-export function patienceFor({ limit }: Pick<LinkRequest, 'limit'>, usual: Patience): Patience {
+export function patienceFor({ limit }: Pick<OutgoingCall, 'limit'>, usual: Patience): Patience {
   if (limit === undefined) return usual
   return { timeout: Math.min(limit.timeout, usual.maximum), maximum: usual.maximum }
 }
 
 export interface ExchangeOptions {
   readonly id: number
-  readonly request: LinkRequest
+  readonly call: OutgoingCall
+  readonly text: string
   readonly patience: Patience
   readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
@@ -30,9 +32,10 @@ const PROGRESS_RATE = { burst: 1_000, perSecond: 100 }
 const NEVER = Number.POSITIVE_INFINITY
 
 /** A request that waits for its answer, and the time that it has. */
-export class Exchange {
+export class Exchange implements OutgoingRequest {
   readonly id: number
-  readonly request: LinkRequest
+  readonly call: OutgoingCall
+  readonly text: string
   readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
   readonly #patience: Patience
@@ -41,14 +44,16 @@ export class Exchange {
   #deadline: number
   #questions = 0
   #isOver = false
+  #progress = Number.NEGATIVE_INFINITY
   #pausedAt = 0
   /** Most calls tell of no progress. */
   #progressRate: RateLimit | undefined
   #unsent: JsonObject | undefined
 
-  constructor({ id, request, patience, resolve, reject, deadlines }: ExchangeOptions) {
+  constructor({ id, call, text, patience, resolve, reject, deadlines }: ExchangeOptions) {
     this.id = id
-    this.request = request
+    this.call = call
+    this.text = text
     this.resolve = resolve
     this.reject = reject
     this.#patience = patience
@@ -68,10 +73,17 @@ export class Exchange {
     return this.#lateAt === this.#deadline ? this.#patience.maximum : this.#patience.timeout
   }
 
+  /** Whether progress does not go back: the protocol has it grow. The same once more may have another message. */
+  isOnward(progress: number): boolean {
+    if (progress < this.#progress) return false
+    this.#progress = progress
+    return true
+  }
+
   /** Progress gives it time again, up to its maximum. False where there was too much of it to be passed on. */
   progressed(progress: JsonObject): boolean {
     if (this.#questions === 0 && !this.#isOver) this.#begin(performance.now())
-    const { onProgress } = this.request
+    const { onProgress } = this.call
     if (!onProgress) return true
     this.#progressRate ??= new RateLimit(PROGRESS_RATE)
     const mayPass = this.#progressRate.take()
@@ -82,7 +94,7 @@ export class Exchange {
 
   /** How far it came in the end, where that was left out. */
   tellLast(): void {
-    if (this.#unsent) this.request.onProgress?.(this.#unsent)
+    if (this.#unsent) this.call.onProgress?.(this.#unsent)
     this.#unsent = undefined
   }
 

@@ -4,6 +4,7 @@ import { promise } from '../../../../tests/promises.ts'
 import type { Timeouts } from '../config/settings.ts'
 import { DroppedMessages } from './dropped-messages.ts'
 import { type Heard, MemoryTransport, type ServerScript, serverOf } from './memory-transport.test-kit.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
 import { SharedUpstream } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
@@ -85,7 +86,7 @@ describe(`the health check of a server (${promise('GOV-24')})`, () => {
   it('asks nothing of a server that is in use', async () => {
     const { upstream, heard } = await bench({})
     for (let call = 0; call < 5; call++) {
-      await upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's' })
+      await upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', permit: OWN_MESSAGE })
       await vi.advanceTimersByTimeAsync(EVERY * 0.9)
     }
     expect(heard('ping')).toBe(0)

@@ -1,7 +1,7 @@
 import { formatDuration, MAY_BE_DONE, SallyportError } from '@sallyport/core'
-import type { LinkRequest } from './link-request.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
 
-export function timedOut({ method, limit: own }: LinkRequest, limit: number): SallyportError {
+export function timedOut({ method, limit: own }: OutgoingCall, limit: number): SallyportError {
   const isOwn = own?.timeout === limit
   const setBy = isOwn ? `, which is ${own.setBy}` : ''
   const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`

@@ -5,8 +5,9 @@ import { promise } from '../../../../tests/promises.ts'
 import type { StandingClient } from './client.ts'
 import type { Patience } from './exchange.ts'
 import { Link, type Speaker } from './link.ts'
-import type { LinkRequest } from './link-request.ts'
 import { codeOf, type MemoryOptions, MemoryTransport } from './memory-transport.test-kit.ts'
+import type { OwnCall } from './outgoing-call.ts'
+import { TestPermit } from './permit.test-kit.ts'
 import type { Frame } from './transport.ts'
 
 const CLIENT = { name: 'test', version: '1' }
@@ -31,7 +32,7 @@ async function openLink(options: MemoryOptions = {}, speaker: Partial<Speaker> =
     { clientInfo: CLIENT, capabilities: {}, ...speaker },
   )
   await link.open()
-  const ask = (changes: Partial<LinkRequest & Patience> = {}): Promise<Frame> =>
+  const ask = (changes: Partial<OwnCall & Patience> = {}): Promise<Frame> =>
     link.request({ method: 'tools/call', params: {}, timeout: 60_000, maximum: 600_000, ...changes })
   return { transport, link, told, ask }
 }
@@ -59,13 +60,13 @@ describe(`a link (${promise('GW-20')})`, () => {
     )
   })
 
-  it(`lets a transport look again at what has to wait there (${promise('GOV-13')})`, async () => {
-    const { transport, link, ask } = await openLink()
-    const look = async (): Promise<undefined> => undefined
-    const asking = codeOf(ask({ look }))
-    expect(transport.requests[0]?.look).toBe(look)
+  it(`fails a call with the reason why its transport may not send it (${promise('GOV-13')})`, async () => {
+    const { transport, link } = await openLink()
+    const permit = new TestPermit().becomeStale()
+    const call = { method: 'tools/call', params: {}, permit }
+    expect(await codeOf(link.call(call, { timeout: 60_000, maximum: 600_000 }))).toBe('MODE_FORBIDS')
+    expect([permit.timesSent, permit.timesRenewed, transport.heard, link.inFlight]).toEqual([0, 1, [], 0])
     await link.close()
-    await asking
   })
 
   it('uses ids that a server cannot guess from those that it knows', async () => {
@@ -173,13 +174,13 @@ describe(`what a link writes (${promise('GW-21')})`, () => {
     const { transport, link, ask } = await openLink({}, speaker)
     const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
     const dataHeard = (): unknown => {
-      transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { data: key } })
+      transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: key } })
       return heard.at(-1)?.params
     }
-    const hidden = { data: '[redacted: GitHub token]' }
+    const hidden = { level: 'info', data: '[redacted: GitHub token]' }
     expect(dataHeard()).toEqual(hidden)
     const calls = [codeOf(ask({ name: 'open', mayTellSecrets: true }))]
-    expect(dataHeard()).toEqual({ data: key })
+    expect(dataHeard()).toEqual({ level: 'info', data: key })
     calls.push(codeOf(ask({ name: 'closed' })), codeOf(ask({ name: 'open', mayTellSecrets: true })))
     expect(dataHeard()).toEqual(hidden)
     await link.close()

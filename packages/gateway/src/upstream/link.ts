@@ -1,5 +1,6 @@
 import {
   callCancelled,
+  checkProgress,
   type Envelope,
   type Era,
   isJsonObject,
@@ -18,10 +19,11 @@ import { EarlyQuestions } from './early-questions.ts'
 import { Exchange, type Patience } from './exchange.ts'
 import { mayNotify } from './extensions.ts'
 import { died, gone, timedOut } from './link-failure.ts'
-import type { LinkRequest } from './link-request.ts'
-import { wantsToHear } from './log-level.ts'
+import { readableLog, wantsToHear } from './log-level.ts'
 import { OpenedPages } from './opened-pages.ts'
+import type { OutgoingCall, OwnCall } from './outgoing-call.ts'
 import { parseFrame } from './parse-frame.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { type Addressee, Questions } from './questions.ts'
 import { RateLimit } from './rate-limit.ts'
 import { createRequestIds } from './request-ids.ts'
@@ -40,6 +42,8 @@ export interface Speaker {
   readonly ask?: AskClient | undefined
   /** All calls over it are one client's. */
   readonly isOneClient?: boolean
+  /** What the server is called here. */
+  readonly server?: string
   /** The server is a part of the gateway: what it says is said by us. */
   readonly isBuiltIn?: boolean
 }
@@ -119,9 +123,8 @@ export class Link {
 
   /** Requests that somebody waits for; listening for changes is not one, nor is a check of ours. */
   get inFlight(): number {
-    return this.#exchanges
-      .values()
-      .filter(({ request }) => request.method !== 'subscriptions/listen' && !request.isBackground).length
+    return this.#exchanges.values().filter(({ call }) => call.method !== 'subscriptions/listen' && !call.isBackground)
+      .length
   }
 
   /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
@@ -151,28 +154,29 @@ export class Link {
   }
 
   /** Something of our own that the server is asked. */
-  async request(request: LinkRequest & Patience): Promise<Frame> {
-    return (await this.call(request, request)).frame
+  async request(own: OwnCall & Patience): Promise<Frame> {
+    return (await this.call({ ...own, permit: OWN_MESSAGE }, own)).frame
   }
 
   /** What was cancelled before it could be sent is not sent: the server might carry it out all the same. */
-  call(request: LinkRequest, patience: Patience): Promise<UpstreamReply> {
+  call(call: OutgoingCall, patience: Patience): Promise<UpstreamReply> {
     if (this.#closedBecause !== undefined) return Promise.reject(gone(this.#closedBecause))
-    const { cancellation } = request
-    if (request.isQuarantined) this.#hasQuarantined = true
+    const { cancellation } = call
+    if (call.isQuarantined) this.#hasQuarantined = true
     if (cancellation?.reason !== undefined) return Promise.reject(callCancelled(cancellation.reason))
     // Who waits for the next answer has got the one before, where nobody else waits.
     if (deadBuffers.areMany && this.inFlight === 0) deadBuffers.free()
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
-      const text = requestText(id, request, this.#sender)
-      this.#exchanges.set(id, new Exchange({ id, request, patience, resolve, reject, deadlines: this.#deadlines }))
-      if (!request.isBackground) this.#usedAt = performance.now()
-      request.onSent?.(id)
-      const { method, name, headers, session, look } = request
-      this.#transport.request({ id, method, name, headers, session, text, look })
+      const text = requestText(id, call, this.#sender)
+      const deadlines = this.#deadlines
+      const exchange = new Exchange({ id, call, text, patience, resolve, reject, deadlines })
+      this.#exchanges.set(id, exchange)
+      if (!call.isBackground) this.#usedAt = performance.now()
+      call.onSent?.(id)
+      this.#transport.request(exchange)
       cancellation?.onCancel((reason) => this.#cancel(id, reason))
-      if (this.#early.size > 0 && name !== undefined) this.#askEarly(id)
+      if (this.#early.size > 0 && call.name !== undefined) this.#askEarly(id)
     })
   }
 
@@ -201,23 +205,30 @@ export class Link {
     if (!exchange) return this.#events.onTrouble(`an answer to no open request (id ${envelope.numericId})`)
     const flaw = this.#flawOf(frame, exchange)
     if (flaw !== undefined) return exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
-    const { request } = exchange
-    const isOurs = request.name === undefined || this.#speaker.isBuiltIn
-    const clean = isOurs ? frame : cleanAnswer(frame, { method: request.method, era: this.#sender.era })
-    if (envelope.error !== undefined && request.client) this.#pages.noteError(clean, request.client)
+    const { call } = exchange
+    const isOurs = call.name === undefined || this.#speaker.isBuiltIn
+    const clean = isOurs ? frame : this.#cleaned(frame, call)
+    if (envelope.error !== undefined && call.client) this.#pages.noteError(clean, call.client)
     exchange.tellLast()
     exchange.resolve({ frame: clean, era: this.#sender.era })
   }
 
-  #flawOf(frame: Frame, { request }: Exchange): string | undefined {
+  #cleaned(frame: Frame, { method, client }: OutgoingCall): Frame {
+    const { server = 'unnamed' } = this.#speaker
+    const onReplaced = (problem: string): void => this.#events.onTrouble(`an invalid ${problem}`)
+    const takesAnyValue = client?.era !== 'legacy'
+    return cleanAnswer(frame, { method, era: this.#sender.era, server, takesAnyValue, onReplaced })
+  }
+
+  #flawOf(frame: Frame, { call }: Exchange): string | undefined {
     const { result, error, hasMethod, depth } = frame.envelope
     if (hasMethod) return 'The server answered with a message that is a request as well.'
     if ((result === undefined) === (error === undefined))
       return 'The server answered with neither or both of a result and an error.'
     // What we asked ourselves is read with more patience.
-    if (request.name !== undefined)
-      return answerFlaw(frame, { request, era: this.#sender.era, capabilities: this.#capabilities })
-    const isTooDeep = depth > MAX_OWN_DEPTH && !LIST_METHODS.has(request.method)
+    if (call.name !== undefined)
+      return answerFlaw(frame, { request: call, era: this.#sender.era, capabilities: this.#capabilities })
+    const isTooDeep = depth > MAX_OWN_DEPTH && !LIST_METHODS.has(call.method)
     return isTooDeep ? `The server's answer is nested deeper than ${MAX_OWN_DEPTH} levels.` : undefined
   }
 
@@ -242,14 +253,16 @@ export class Link {
   #notify(message: JsonObject, frame: Frame, during: number | undefined): void {
     const method = String(message.method)
     if (method === 'notifications/elicitation/complete') return this.#pageClosed(message)
+    const notice = method === 'notifications/message' ? readableLog(message) : message
+    if (!notice) return this.#events.onDropped('invalid')
     const calls = this.#callsOf(during)
     if (this.#isQuarantined(calls)) return
     const client = this.#lastOf(calls)?.client ?? this.#speaker.client
     const isAgreed =
       method === 'notifications/message' || mayNotify(method, client?.capabilities ?? {}, this.#capabilities)
     if (!isAgreed) return this.#events.onDropped('not_agreed')
-    if (!client || !wantsToHear(client, message)) return
-    client.notify(this.#mayTellSecrets(calls) ? message : shownNotice(message, frame))
+    if (!client || !wantsToHear(client, notice)) return
+    client.notify(this.#mayTellSecrets(calls) ? notice : shownNotice(notice, frame))
   }
 
   /** Only whoever was sent to a page is told that it is done. */
@@ -273,19 +286,22 @@ export class Link {
 
   #isQuarantined(calls: readonly number[]): boolean {
     if (!this.#hasQuarantined) return false
-    return calls.length === 0 || calls.some((id) => this.#exchanges.get(id)?.request.isQuarantined)
+    return calls.length === 0 || calls.some((id) => this.#exchanges.get(id)?.call.isQuarantined)
   }
 
   /** Where it may be about one of several, each of them has to allow it. */
   #mayTellSecrets(calls: readonly number[]): boolean {
-    return calls.length > 0 && calls.every((id) => this.#exchanges.get(id)?.request.mayTellSecrets)
+    return calls.length > 0 && calls.every((id) => this.#exchanges.get(id)?.call.mayTellSecrets)
   }
 
   #progress(message: JsonObject, frame: Frame): void {
-    const { progressToken, ...progress } = isJsonObject(message.params) ? message.params : {}
+    const { progressToken, ...told } = isJsonObject(message.params) ? message.params : {}
     const exchange = typeof progressToken === 'number' ? this.#exchanges.get(progressToken) : undefined
     if (!exchange) return this.#events.onDropped('unmatched')
-    const { mayTellSecrets } = exchange.request
+    const progress = checkProgress(told)
+    if (!isJsonObject(progress) || !exchange.isOnward(Number(progress.progress)))
+      return this.#events.onDropped('invalid')
+    const { mayTellSecrets } = exchange.call
     if (!exchange.progressed(mayTellSecrets ? progress : shownNotice(progress, frame)))
       this.#events.onDropped('too_many')
   }
@@ -317,7 +333,7 @@ export class Link {
   /** A question of the server's; or, where no stream can be closed, a request of ours to be told of changes. */
   #takenBack({ params }: JsonObject): void {
     const id = isJsonObject(params) ? params.requestId : undefined
-    const isListening = typeof id === 'number' && this.#exchanges.get(id)?.request.method === 'subscriptions/listen'
+    const isListening = typeof id === 'number' && this.#exchanges.get(id)?.call.method === 'subscriptions/listen'
     if (isListening)
       this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server tells of no more changes.'))
     const wasOpen = [this.#early.cancel(id), this.#questions.cancel(id), isListening]
@@ -331,23 +347,23 @@ export class Link {
   #callsOf(during: number | undefined): readonly number[] {
     if (during !== undefined) return [during]
     const calls: number[] = []
-    for (const { id, request } of this.#exchanges.values()) if (request.name !== undefined) calls.push(id)
+    for (const { id, call } of this.#exchanges.values()) if (call.name !== undefined) calls.push(id)
     if (this.#speaker.isOneClient) return calls
     return calls.length === 1 && performance.now() > this.#lingersUntil ? calls : []
   }
 
-  #lastOf(calls: readonly number[]): LinkRequest | undefined {
+  #lastOf(calls: readonly number[]): OutgoingCall | undefined {
     const id = calls.at(-1)
-    return id === undefined ? undefined : this.#exchanges.get(id)?.request
+    return id === undefined ? undefined : this.#exchanges.get(id)?.call
   }
 
   #addressee(calls: readonly number[]): Addressee | undefined {
-    const request = this.#lastOf(calls)
+    const call = this.#lastOf(calls)
     const standing = this.#speaker.client?.isReachable ? this.#speaker.client : undefined
-    const client = request?.client ?? standing
+    const client = call?.client ?? standing
     if (!client) return undefined
     // Only through whoever judges and records it: a client's own `ask` does neither.
-    const usual = (request?.client ? request.ask : this.#speaker.ask) ?? nobodyAsks
+    const usual = (call?.client ? call.ask : this.#speaker.ask) ?? nobodyAsks
     const ask = this.#isQuarantined(calls) ? rootsOnly(usual) : usual
     const waiting = calls.map((id) => this.#exchanges.get(id))
     return { client, ask, waiting, onAnswered: (question) => this.#pages.noteQuestion(question, client) }
@@ -355,8 +371,8 @@ export class Link {
 
   #endLate(now: number): number {
     let next = Number.POSITIVE_INFINITY
-    for (const { id, request, lateAt, limit } of this.#exchanges.values()) {
-      if (lateAt <= now) this.#abandon(id, 'timed out')?.reject(timedOut(request, limit))
+    for (const { id, call, lateAt, limit } of this.#exchanges.values()) {
+      if (lateAt <= now) this.#abandon(id, 'timed out')?.reject(timedOut(call, limit))
       else next = Math.min(next, lateAt)
     }
     return next
@@ -371,9 +387,9 @@ export class Link {
     const exchange = this.#settle(id)
     if (!exchange) return undefined
     const told = this.#transport.abandon(id)
-    if (exchange.request.name !== undefined) this.#lingersUntil = performance.now() + LINGERING
+    if (exchange.call.name !== undefined) this.#lingersUntil = performance.now() + LINGERING
     // The handshake cannot be cancelled.
-    if (!told && exchange.request.method !== 'initialize')
+    if (!told && exchange.call.method !== 'initialize')
       this.notify('notifications/cancelled', { requestId: id, reason })
     return exchange
   }
@@ -382,9 +398,9 @@ export class Link {
     const exchange = this.#exchanges.get(id)
     if (!exchange) return undefined
     this.#exchanges.delete(id)
-    if (!exchange.request.isBackground) this.#usedAt = performance.now()
+    if (!exchange.call.isBackground) this.#usedAt = performance.now()
     exchange.stop()
-    exchange.request.cancellation?.onCancel(undefined)
+    exchange.call.cancellation?.onCancel(undefined)
     this.#questions.endOf(id)
     return exchange
   }

@@ -1,4 +1,4 @@
-import { isJsonObject, isLogLevel, type JsonObject, LOG_LEVELS, type LogLevel } from '@sallyport/core'
+import { checkLogMessage, isJsonObject, isLogLevel, type JsonObject, LOG_LEVELS, type LogLevel } from '@sallyport/core'
 import type { Client } from './client.ts'
 import type { Link } from './link.ts'
 
@@ -7,7 +7,24 @@ const rankOf = (level: LogLevel): number => LOG_LEVELS.indexOf(level)
 const isMoreTalkative = (level: LogLevel, than: LogLevel | undefined): boolean =>
   than === undefined || rankOf(level) < rankOf(than)
 
-/** Whether this client asked for such messages. A level that nobody knows is told rather than lost. */
+/** What loggers call levels that the protocol names otherwise. */
+const ALIASES: Readonly<Record<string, LogLevel>> = { warn: 'warning', err: 'error', fatal: 'critical', trace: 'debug' }
+
+/** A log message as clients take it; undefined where it has no level that is known, or no data. */
+export function readableLog(message: JsonObject): JsonObject | undefined {
+  const { params } = message
+  if (!isJsonObject(params)) return undefined
+  const level = typeof params.level === 'string' ? levelNamed(params.level) : params.level
+  const told = checkLogMessage(level === params.level ? params : { ...params, level })
+  return isJsonObject(told) ? (told === params ? message : { ...message, params: told }) : undefined
+}
+
+function levelNamed(name: string): string {
+  const lower = name.length > 20 ? name : name.toLowerCase()
+  return Object.hasOwn(ALIASES, lower) ? (ALIASES[lower] as string) : lower
+}
+
+/** Whether this client asked for such messages. */
 export function wantsToHear({ era, logLevel }: Client, { method, params }: JsonObject): boolean {
   if (method !== 'notifications/message') return true
   if (logLevel === undefined) return era === 'legacy'

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import { FrameReader } from './frame-reader.ts'
+import { recheckPermit, usePermit } from './permit.ts'
 import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
 
 export interface Heard extends JsonObject {
@@ -39,8 +40,12 @@ export class MemoryTransport implements Transport {
   }
 
   request(request: OutgoingRequest): void {
+    const { id, text, call } = request
     this.requests.push(request)
-    this.send(request.text)
+    if (usePermit(call.permit)) return this.send(text)
+    void recheckPermit(call.permit).then((refusal) =>
+      refusal ? this.#events?.onFailure(id, refusal) : this.request(request),
+    )
   }
 
   /** The server hears of it in a turn of its own, as over any pipe. */

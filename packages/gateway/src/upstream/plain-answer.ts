@@ -1,11 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import {
   type Envelope,
+  hasPlainItems,
   isJsonObject,
   isNeverNull,
   type JsonObject,
   jsonIn,
   META,
+  RESULT_SHAPE,
   resultShape,
   type Span,
 } from '@sallyport/core'
@@ -19,6 +21,8 @@ const BARE_HEAD = '{"result":'
 /** What only the gateway may say in a `_meta`, as it is or behind escapes: the scanner tells where. */
 const CLOSER_LOOK = /sallyport|\\u00[2-7]|\\\//
 const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
+/** Members that may have to be changed, so that it has to be known where they are. */
+const LOOKED_INTO = RESULT_SHAPE.completion | RESULT_SHAPE.bareValue
 const ID_START = '{"jsonrpc":"2.0","id":'.length
 
 /**
@@ -58,6 +62,8 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
   const { resultType, isError } = result
   if (text.includes('null') && Object.keys(result).some((key) => result[key] === null && isNeverNull(key)))
     return undefined
+  const shape = resultShape(result)
+  if (!hasPlainItems(result) || (shape & LOOKED_INTO) !== 0) return undefined
   const serverInfo = text.includes(SERVER_INFO) ? serverInfoIn(text, result) : undefined
   if (serverInfo === null) return undefined
   return {
@@ -71,7 +77,7 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
     hasMethod: false,
     isError: isError === true,
     resultType: typeof resultType === 'string' ? resultType : undefined,
-    shape: resultShape(result),
+    shape,
     isVersion2: true,
     serverInfo,
     depth: 0,

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Client } from './client.ts'
-import type { LinkRequest } from './link-request.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { introductionOf, requestText } from './request-text.ts'
 
 const META = 'io.modelcontextprotocol'
@@ -18,8 +19,12 @@ function clientWith(declared: Pick<Client, 'clientInfo' | 'capabilities' | 'logL
   }
 }
 
-function paramsOf(request: Partial<LinkRequest>, era: 'legacy' | 'modern' = 'modern'): JsonObject {
-  const text = requestText(7, { method: 'tools/call', params: {}, ...request }, { era, clientInfo: OURS })
+function paramsOf(request: Partial<OutgoingCall>, era: 'legacy' | 'modern' = 'modern'): JsonObject {
+  const text = requestText(
+    7,
+    { method: 'tools/call', params: {}, permit: OWN_MESSAGE, ...request },
+    { era, clientInfo: OURS },
+  )
   expect(text.startsWith('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{')).toBe(true)
   return JSON.parse(text).params
 }

@@ -1,6 +1,6 @@
 import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION, printJson } from '@sallyport/core'
 import type { Client } from './client.ts'
-import type { LinkRequest } from './link-request.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
 
 /**
  * What a modern request says of its sender. A legacy server was told in the handshake; one that knows both eras would
@@ -19,7 +19,7 @@ export interface Sender {
 }
 
 /** A request as it goes out. */
-export function requestText(id: number, request: LinkRequest, sender: Sender): string {
+export function requestText(id: number, request: OutgoingCall, sender: Sender): string {
   const params = introducedParams(id, request, sender) ?? paramsText(id, request, sender)
   return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)},"params":${params}}`
 }
@@ -37,7 +37,7 @@ export function introductionOf({ clientInfo, capabilities, logLevel }: Introduce
 type Introduced = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
 
 /** With what was printed once of a legacy client; undefined where more has to be said than that. */
-function introducedParams(id: number, request: LinkRequest, { era }: Sender): string | undefined {
+function introducedParams(id: number, request: OutgoingCall, { era }: Sender): string | undefined {
   const { params, client, onProgress, trace, span } = request
   const introduction = client?.introduction
   if (introduction === undefined || era !== 'modern' || trace || span) return undefined
@@ -51,7 +51,7 @@ function introducedParams(id: number, request: LinkRequest, { era }: Sender): st
   return paramsWith(params, `{${members}${onProgress ? member('progressToken', id) : ''}}`)
 }
 
-function paramsText(id: number, request: LinkRequest, sender: Sender): string {
+function paramsText(id: number, request: OutgoingCall, sender: Sender): string {
   const { params } = request
   const meta = metaOf(id, request, sender)
   return paramsWith(params, meta && printJson(meta))
@@ -70,7 +70,7 @@ function member(key: string, value: unknown): string {
   return text === undefined ? '' : `,${JSON.stringify(key)}:${text}`
 }
 
-function metaOf(id: number, request: LinkRequest, { era, clientInfo }: Sender): JsonObject | undefined {
+function metaOf(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
   const { method, params, client, onProgress, trace, span } = request
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'

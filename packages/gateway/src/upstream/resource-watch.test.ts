@@ -1,8 +1,10 @@
-import { Cancellation, type JsonObject, SallyportError } from '@sallyport/core'
+import { Cancellation, type JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { Link } from './link.ts'
 import { codeOf, type Heard, MemoryTransport } from './memory-transport.test-kit.ts'
+import { TestPermit } from './permit.test-kit.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { ResourceSubscription } from './resource-subscription.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import type { UpstreamReply } from './server-behind.ts'
@@ -44,7 +46,7 @@ function subscriberTo(watch: ResourceWatch, uri: string) {
   })
   const ask = (cancellation = new Cancellation()): Promise<UpstreamReply> =>
     watch.subscribe(subscription, {
-      ...{ method: 'resources/subscribe', params: { uri }, name: uri, session: 's', cancellation },
+      ...{ method: 'resources/subscribe', params: { uri }, name: uri, session: 's', permit: OWN_MESSAGE, cancellation },
     })
   return { told, lost, subscription, ask }
 }
@@ -57,7 +59,7 @@ const updated = (uri: string, more: JsonObject = {}): JsonObject => ({
 })
 const isGranted = ({ frame }: UpstreamReply): boolean => frame.envelope.result !== undefined
 
-it(`a subscription that waits for the end of another is looked at again before it is asked for (${promise('GOV-13')})`, async () => {
+it(`a subscription that waits for the end of another needs a current permit when it is asked for (${promise('GOV-13')})`, async () => {
   const leaving: Heard[] = []
   const serve: Serve = (message, server) =>
     message.method === 'resources/unsubscribe' ? void leaving.push(message) : server.answer(message.id)
@@ -67,10 +69,11 @@ it(`a subscription that waits for the end of another is looked at again before i
   await first.ask()
   first.subscription.end()
   await server.heardOf('resources/unsubscribe')
-  const look = async (): Promise<SallyportError> => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
+  const permit = new TestPermit()
   const second = subscriberTo(watch, 'a://1')
-  const request = { method: 'resources/subscribe', params: { uri: 'a://1' }, name: 'a://1', session: 's', look }
+  const request = { method: 'resources/subscribe', params: { uri: 'a://1' }, name: 'a://1', session: 's', permit }
   const refused = codeOf(watch.subscribe(second.subscription, request))
+  permit.becomeStale()
   server.answer(leaving[0]?.id)
   expect(await refused).toBe('MODE_FORBIDS')
   expect(asked(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])

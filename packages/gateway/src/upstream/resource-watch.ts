@@ -11,9 +11,10 @@ import { type AskedBy, type ChangeSource, GRANTED } from './change-source.ts'
 import type { Opening } from './handshake.ts'
 import type { Link } from './link.ts'
 import { Listening } from './listening.ts'
-import { lookAgain } from './look-again.ts'
+import type { ClientCall } from './outgoing-call.ts'
+import { requirePermit } from './permit.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
-import type { UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { UpstreamReply } from './server-behind.ts'
 import { SubscribeRequests } from './subscribe-requests.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -58,15 +59,14 @@ export class ResourceWatch {
   }
 
   /** Answers `resources/subscribe`; the server is asked only if it does not tell of the resource already. */
-  async subscribe(subscription: ResourceSubscription, request: UpstreamRequest): Promise<UpstreamReply> {
+  async subscribe(subscription: ResourceSubscription, call: ClientCall): Promise<UpstreamReply> {
     const watched = this.#find(subscription.uri)
     watched.waiting++
     try {
-      await unlessCancelled(Promise.resolve(watched.leaving), request.cancellation)
-      await lookAgain(request)
-      const frame = watched.isGranted
-        ? GRANTED
-        : await unlessCancelled(this.#ask(watched, request), request.cancellation)
+      await unlessCancelled(Promise.resolve(watched.leaving), call.cancellation)
+      // The server is asked once for all who want this: in the name of the gateway, or not at all.
+      await unlessCancelled(requirePermit(call.permit), call.cancellation)
+      const frame = watched.isGranted ? GRANTED : await unlessCancelled(this.#ask(watched, call), call.cancellation)
       if (frame.envelope.result !== undefined) this.#hold(watched, subscription)
       return { frame, era: 'legacy' }
     } finally {
@@ -235,7 +235,9 @@ function unlessCancelled<Outcome>(work: Promise<Outcome>, cancellation: Cancella
   if (!cancellation) return work
   return new Promise((resolve, reject) => {
     cancellation.onCancel((reason) => reject(callCancelled(reason)))
-    work.then(resolve, reject).finally(() => cancellation.onCancel(undefined))
+    // First of all: whoever waits for this may listen for the cancellation next.
+    const done = (): void => cancellation.onCancel(undefined)
+    work.finally(done).then(resolve, reject)
   })
 }
 

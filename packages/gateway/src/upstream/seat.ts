@@ -1,7 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import { type AskingHabit, canBeAsked, EVERY_CAPABILITY } from './client.ts'
 import type { Speaker } from './link.ts'
-import type { UpstreamRequest } from './server-behind.ts'
+import type { ClientCall } from './outgoing-call.ts'
 
 /** What decides who shares a connection to a server. */
 export interface SharingRules {
@@ -27,7 +27,7 @@ export const openSpeaker = (clientInfo: JsonObject): Speaker => ({ clientInfo, c
 
 /** The seat for a request; undefined where everybody shares the one connection. */
 export function seatFor(
-  { session, client, askStanding }: Pick<UpstreamRequest, 'session' | 'client' | 'askStanding'>,
+  { session, client, askStanding }: Pick<ClientCall, 'session' | 'client' | 'askStanding'>,
   rules: SharingRules,
 ): Seat | undefined {
   const { kind, perSession, asks, clientInfo } = rules

@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { AskingHabit } from './client.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
+import type { ClientCall } from './outgoing-call.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { type Opened, SeatedUpstream } from './seated-upstream.ts'
-import type { ConnectedUpstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { ConnectedUpstream, UpstreamListener, UpstreamReply } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
@@ -29,7 +31,7 @@ const offering = (description: string): ServerCatalogue => ({
 /** One process of a server, as far as its owner can see it. */
 class Instance implements ConnectedUpstream {
   readonly config = stdioConfig()
-  readonly requests: UpstreamRequest[] = []
+  readonly requests: ClientCall[] = []
   readonly finish: (() => void)[] = []
   readonly fail: (() => void)[] = []
   readonly pid: number
@@ -60,7 +62,7 @@ class Instance implements ConnectedUpstream {
     this.started++
   }
 
-  request(request: UpstreamRequest): Promise<UpstreamReply> {
+  request(request: ClientCall): Promise<UpstreamReply> {
     this.requests.push(request)
     return new Promise((resolve, reject) => {
       this.finish.push(() => resolve({} as UpstreamReply))
@@ -95,7 +97,7 @@ function openSessions(most = 2, asks?: AskingHabit) {
     },
   })
   const call = (session: string): Promise<UpstreamReply> =>
-    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session })
+    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session, permit: OWN_MESSAGE })
   const at = (index: number): Instance => opened[index] as Instance
   const finish = (index: number): void => {
     for (const done of at(index).finish.splice(0)) done()
@@ -271,7 +273,7 @@ describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
       notify: () => {},
     },
   }
-  const request = { method: 'tools/call', params: {}, name: 'echo', session: 's' }
+  const request = { method: 'tools/call', params: {}, name: 'echo', session: 's', permit: OWN_MESSAGE }
 
   it('is for one call at a time of those who have no conversation, and for the next one after that', async () => {
     const { upstream, opened, at, finish } = openSessions(10, 'anywhere')

@@ -3,6 +3,7 @@ import type { ServerConfig } from '../config/config.ts'
 import type { AskingHabit } from './client.ts'
 import { deviatingTools } from './deviating-tools.ts'
 import type { Speaker } from './link.ts'
+import type { ClientCall } from './outgoing-call.ts'
 import { openSpeaker, type Seat, type SharingRules, seatFor } from './seat.ts'
 import type {
   ConnectedUpstream,
@@ -10,7 +11,6 @@ import type {
   Upstream,
   UpstreamListener,
   UpstreamReply,
-  UpstreamRequest,
 } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
@@ -99,12 +99,12 @@ export class SeatedUpstream implements Upstream {
   }
 
   /** Nearly every call passes here: an async function would cost each of them more than all that is done. */
-  request(request: UpstreamRequest): Promise<UpstreamReply> {
-    const cancelled = request.cancellation?.reason
+  request(call: ClientCall): Promise<UpstreamReply> {
+    const cancelled = call.cancellation?.reason
     // Its conversation may be over, and nobody would end what was started for it.
     if (cancelled !== undefined) return Promise.reject(callCancelled(cancelled))
-    const seat = seatFor(request, this.#rules)
-    return seat ? this.#requestFrom(seat, request) : this.#scout.request(request)
+    const seat = seatFor(call, this.#rules)
+    return seat ? this.#requestFrom(seat, call) : this.#scout.request(call)
   }
 
   tell(conversation: string, notice: ConversationNotice): void {
@@ -163,12 +163,12 @@ export class SeatedUpstream implements Upstream {
     if (this.#catalogue) this.#discovered(this.#catalogue)
   }
 
-  async #requestFrom(seat: Seat, request: UpstreamRequest): Promise<UpstreamReply> {
+  async #requestFrom(seat: Seat, call: ClientCall): Promise<UpstreamReply> {
     const name = seat.isExclusive ? this.#freeName(seat.name) : seat.name
-    const taken = this.#take({ ...seat, name }, request.session)
+    const taken = this.#take({ ...seat, name }, call.session)
     taken.calls++
     try {
-      return await taken.upstream.request(request)
+      return await taken.upstream.request(call)
     } catch (error) {
       // The server may go on with what was given up, and ask: that must not reach the next who would sit here.
       if (seat.isExclusive && this.#taken.get(name) === taken) this.#free(name, taken)

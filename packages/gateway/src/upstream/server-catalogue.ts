@@ -140,7 +140,8 @@ interface Collection extends Pick<Gathering, 'leftOut' | 'judgesParams'> {
 function collect(page: Json | undefined, into: Collection): void {
   const { items, plan, leftOut, judgesParams } = into
   const known = new Set(items.map((item) => item[plan.nameKey]))
-  for (const item of Array.isArray(page) ? page : []) {
+  for (const entry of Array.isArray(page) ? page : []) {
+    const item = withoutNull(entry)
     const reason = flawOf(item, plan, known) ?? (judgesParams ? paramFlaw(item) : undefined)
     if (reason === undefined && items.length >= MAX_ITEMS) {
       leave(leftOut, { name: plan.method, reason: `more than ${MAX_ITEMS} entries` })
@@ -152,6 +153,13 @@ function collect(page: Json | undefined, into: Collection): void {
       known.add((item as JsonObject)[plan.nameKey])
     }
   }
+}
+
+/** Writers of several languages print a description that is missing as null. */
+function withoutNull(item: Json): Json {
+  if (!isJsonObject(item) || item.description !== null) return item
+  const { description: _, ...rest } = item
+  return rest
 }
 
 function flawOf(item: Json, { key, nameKey }: ListPlan, known: ReadonlySet<Json | undefined>): string | undefined {

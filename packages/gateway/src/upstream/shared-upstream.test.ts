@@ -11,9 +11,11 @@ import {
   serverOf,
   toolNamed,
 } from './memory-transport.test-kit.ts'
+import type { ClientCall } from './outgoing-call.ts'
+import { TestPermit } from './permit.test-kit.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { ResourceSubscription } from './resource-subscription.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
-import type { UpstreamRequest } from './server-behind.ts'
 import type { ServerCatalogue } from './server-catalogue.ts'
 import { SharedUpstream, type SharedUpstreamOptions } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
@@ -56,8 +58,8 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     knownEra: undefined,
     ...options,
   })
-  const call = (changes: Partial<UpstreamRequest> = {}) =>
-    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', ...changes })
+  const call = (changes: Partial<ClientCall> = {}) =>
+    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', permit: OWN_MESSAGE, ...changes })
   return {
     upstream,
     opened,
@@ -94,26 +96,28 @@ describe('a request that has to wait before it can be sent', () => {
     ...({ era: 'legacy', capabilities: {}, clientInfo: undefined, conversation: undefined } as const),
     ...{ answersInCall: true, ask: async () => ({ result: {} }), notify: () => {} },
   }
-  const locked = async (): Promise<SallyportError> => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
   const logging = { capabilities: { tools: {}, logging: {} } }
 
-  it(`is looked at again after the server was told how much to say (${promise('GOV-13')})`, async () => {
+  it(`needs a current permit after the server was told how much to say (${promise('GOV-13')})`, async () => {
     const levels: Heard[] = []
     const answers = { 'logging/setLevel': (message: Heard) => void levels.push(message) }
     const { upstream, at, call } = bench({ transports: [scripted({ ...logging, answers })] })
     await call()
-    const calling = codeOf(call({ client: { ...client, logLevel: 'debug' }, look: locked }))
+    const permit = new TestPermit()
+    const calling = codeOf(call({ client: { ...client, logLevel: 'debug' }, permit }))
     await at(0).heardOf('logging/setLevel')
+    permit.becomeStale()
     at(0).answer(levels[0]?.id)
     expect(await calling).toBe('MODE_FORBIDS')
     expect(at(0).heard.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
     await upstream.close()
   })
 
-  it('is not looked at where nothing keeps it waiting', async () => {
+  it('is not judged again where nothing has changed', async () => {
     const { upstream, call } = bench()
-    await call()
-    expect(await codeOf(call({ look: locked }))).toBe('no error')
+    const permit = new TestPermit()
+    expect(await codeOf(call({ permit }))).toBe('no error')
+    expect([permit.timesSent, permit.timesRenewed]).toEqual([1, 0])
     await upstream.close()
   })
 })

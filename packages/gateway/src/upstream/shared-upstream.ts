@@ -8,10 +8,10 @@ import { type Health, HealthCheck } from './health-check.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { Link, type LinkEvents, type Speaker } from './link.ts'
 import { LogLevelSetting } from './log-level.ts'
-import { lookAgain } from './look-again.ts'
+import type { ClientCall } from './outgoing-call.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
-import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply, UpstreamRequest } from './server-behind.ts'
+import type { ConversationNotice, Upstream, UpstreamListener, UpstreamReply } from './server-behind.ts'
 import { fetchCatalogue, type ServerCatalogue } from './server-catalogue.ts'
 import { stateRefusal } from './state-refusal.ts'
 import type { StderrTail } from './stderr-tail.ts'
@@ -113,22 +113,21 @@ export class SharedUpstream implements Upstream {
     void this.#connect()
   }
 
-  request(request: UpstreamRequest): Promise<UpstreamReply> {
-    const { client, subscription } = request
-    const isPlain = subscription === undefined && client?.logLevel === undefined
+  request(call: ClientCall): Promise<UpstreamReply> {
+    const isPlain = call.subscription === undefined && call.client?.logLevel === undefined
     if (this.#link && this.#state === 'ready' && isPlain)
-      return this.#link.call(request, patienceFor(request, this.#patience))
-    return this.#requestWithCare(request)
+      return this.#link.call(call, patienceFor(call, this.#patience))
+    return this.#requestAfterWaiting(call)
   }
 
-  async #requestWithCare(request: UpstreamRequest): Promise<UpstreamReply> {
+  async #requestAfterWaiting(call: ClientCall): Promise<UpstreamReply> {
     if (this.#state === 'stopped') this.start()
-    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, request.cancellation)
+    if (this.#state === 'starting') await this.#waiting.wait(this.config.timeouts.startup, call.cancellation)
     if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
     const link = this.#link
-    if (request.client?.logLevel !== undefined) await this.#logLevel?.atLeast(request.client.logLevel)
-    if (request.subscription) return this.watch.subscribe(request.subscription, request)
-    return lookAgain(request).then(() => link.call(request, patienceFor(request, this.#patience)))
+    if (call.client?.logLevel !== undefined) await this.#logLevel?.atLeast(call.client.logLevel)
+    if (call.subscription) return this.watch.subscribe(call.subscription, call)
+    return link.call(call, patienceFor(call, this.#patience))
   }
 
   tell(_conversation: string, notice: ConversationNotice): void {
@@ -185,7 +184,7 @@ export class SharedUpstream implements Upstream {
     this.#transport = transport
     const events = this.#linkEvents(() => link)
     const isBuiltIn = this.config.kind === 'built-in'
-    const link: Link = new Link(transport, events, { ...this.#options.speaker, isBuiltIn })
+    const link: Link = new Link(transport, events, { ...this.#options.speaker, isBuiltIn, server: this.config.id })
     return link
   }
 

@@ -1,4 +1,5 @@
 import type { Envelope, SallyportError } from '@sallyport/core'
+import type { OutgoingCall } from './outgoing-call.ts'
 
 /** One whole JSON-RPC message: proven well-formed, kept as the bytes that arrived. */
 export interface Frame {
@@ -6,22 +7,12 @@ export interface Frame {
   readonly envelope: Envelope
 }
 
-/** Why what was allowed a while ago must not be sent any more, if anything. */
-export type Look = () => Promise<SallyportError | undefined>
-
-/** A request as it goes out. `text` is the whole JSON-RPC message on one line. */
+/** A request under its id, printed. */
 export interface OutgoingRequest {
   readonly id: number
-  readonly method: string
-  /** The tool, prompt or URI it is about: HTTP repeats it in a header. */
-  readonly name: string | undefined
-  /** Further headers for HTTP in the modern era, names and values in turn, as they go over the wire. */
-  readonly headers?: readonly string[] | undefined
-  /** Whose work it is, user and session: a server in our own process is told. */
-  readonly session?: string | undefined
+  readonly call: OutgoingCall
+  /** The whole JSON-RPC message on one line. */
   readonly text: string
-  /** Asked where it has to wait for its turn, right before that. */
-  readonly look?: Look | undefined
 }
 
 export interface TransportEvents {
@@ -39,6 +30,7 @@ export interface TransportEvents {
 export interface Transport {
   /** Resolves once messages can be sent; rejects with a SallyportError that says what to do. */
   open(events: TransportEvents): Promise<void>
+  /** Asks `usePermit` right before it writes it; `onFailure` reports a permit that is no longer given. */
   request(request: OutgoingRequest): void
   /** A notification, or the answer to a request of the server. */
   send(text: string): void

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { StdioServerConfig } from '../config/settings.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
+import { OWN_MESSAGE } from './permit.ts'
 import { countMarked, freshMark, hostile, stdioConfig } from './stdio/stdio.test-kit.ts'
 import { openUpstream, openWatchdog, type ServerCatalogue, type Upstream } from './upstream.ts'
 
@@ -50,7 +51,7 @@ function openServer(config: StdioServerConfig) {
 }
 
 const call = (upstream: Upstream, name: string, session = 's') =>
-  upstream.request({ method: 'tools/call', params: { name, arguments: {} }, name, session })
+  upstream.request({ method: 'tools/call', params: { name, arguments: {} }, name, session, permit: OWN_MESSAGE })
 const textOf = async (upstream: Upstream, name: string, session?: string): Promise<string> => {
   const { frame } = await call(upstream, name, session)
   return JSON.parse(Buffer.concat(frame.parts).toString()).result.content[0].text as string

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import { type CheckedSchema, readSchema, type Schema, type ValueOf } from '../schema/schema.ts'
 import { ToolRetryError } from '../tool-error.ts'
 
+/** A question to the person behind the client, with the form that they fill in. */
 export interface ElicitOptions<Form extends Schema = Schema> {
   /** What the person reads. */
   readonly message: string

@@ -10,12 +10,14 @@ export interface AnthropicTools {
   runToolCall(call: AnthropicToolUse, options?: OperationOptions): Promise<AnthropicToolResult>
 }
 
+/** The parts of a `tool_use` block that are read. */
 export interface AnthropicToolUse {
   readonly id: string
   readonly name: string
   readonly input: unknown
 }
 
+/** The answer to a `tool_use` block, for the next user message. */
 export interface AnthropicToolResult {
   readonly type: 'tool_result'
   readonly tool_use_id: string
@@ -35,6 +37,7 @@ type AnthropicContent =
 const IMAGE_TYPES: ReadonlySet<string> = new Set<ImageType>(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const isImageType = (type: string): type is ImageType => IMAGE_TYPES.has(type)
 
+/** Offers the tools of a client to the Messages API of Anthropic. */
 export async function createAnthropicTools(client: ToolSource): Promise<AnthropicTools> {
   const box = await openToolbox(client)
   return {

@@ -6,6 +6,7 @@ export interface OperationOptions {
   readonly onProgress?: (progress: Progress) => void
 }
 
+/** How far a running call has come. */
 export interface Progress {
   readonly progress: number
   readonly total?: number

@@ -8,6 +8,7 @@ import { McpClient } from './mcp-client.ts'
 import { openRoute } from './route.ts'
 import { SessionLabel, type SharedLabel } from './session-label.ts'
 
+/** The settings of a client, with their defaults. */
 export interface ClientOptions {
   /** Sent as the Authorization header, to both instances. A function is asked before every request. */
   readonly bearerToken?: BearerToken

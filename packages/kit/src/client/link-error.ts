@@ -41,7 +41,8 @@ export function describeLinkError(error: unknown, circumstances: Circumstances):
   if (own !== undefined) return own
   const { peer, redact, isGone } = circumstances
   const details = isErrorLike(error) ? error : {}
-  const status = details.data?.status
+  // A number for a code is the server's own error, and so is its data.
+  const status = typeof details.code === 'number' ? undefined : details.data?.status
   if (typeof status === 'number') return httpError(status, redact(messageOf(error)), peer)
   const said = redact(messageOf(error)).slice(0, MAX_SAID)
   if (details.code === 'REQUEST_TIMEOUT')

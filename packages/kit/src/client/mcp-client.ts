@@ -28,6 +28,7 @@ interface ClientParts {
   readonly maxSameFailures: number
 }
 
+/** Receives the changes of one resource. */
 export interface ResourceListener extends OperationOptions {
   readonly onUpdate: () => void
   /** The subscription could not follow the session to the isolated instance. */

@@ -22,12 +22,14 @@ export interface ChatToolCall {
   readonly function?: { readonly name: string; readonly arguments: string }
 }
 
+/** The answer to a tool call of the Chat Completions API. */
 export interface ChatToolMessage {
   readonly role: 'tool'
   readonly tool_call_id: string
   readonly content: string
 }
 
+/** Offers the tools of a client to the Chat Completions API of OpenAI. */
 export async function createChatTools(client: ToolSource): Promise<ChatTools> {
   const box = await openToolbox(client)
   return {
@@ -56,12 +58,14 @@ export interface ResponsesTools {
   runToolCall(call: ResponsesToolCall, options?: OperationOptions): Promise<ResponsesToolOutput>
 }
 
+/** The parts of a `function_call` item that are read. */
 export interface ResponsesToolCall {
   readonly call_id: string
   readonly name: string
   readonly arguments: string
 }
 
+/** The answer to a tool call of the Responses API. */
 export interface ResponsesToolOutput {
   readonly type: 'function_call_output'
   readonly call_id: string
@@ -72,6 +76,7 @@ type ResponsesContent =
   | { readonly type: 'input_text'; readonly text: string }
   | { readonly type: 'input_image'; readonly detail: 'auto'; readonly image_url: string }
 
+/** Offers the tools of a client to the Responses API of OpenAI. */
 export async function createResponsesTools(client: ToolSource): Promise<ResponsesTools> {
   const box = await openToolbox(client)
   return {

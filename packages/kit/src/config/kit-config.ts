@@ -5,6 +5,7 @@ import { EntryReader } from './entry-reader.ts'
 import { CLIENT_KEYS, type Keys, SERVER_KEYS, UPSTREAM_KEYS } from './known-keys.ts'
 import { readVariables } from './variables.ts'
 
+/** Where the configuration is read from, and who is warned about it. */
 export interface KitConfigOptions extends Partial<ConfigPlace> {
   /** Told of each key that nobody reads. Absent: standard error. */
   readonly onWarning?: (warning: string) => void

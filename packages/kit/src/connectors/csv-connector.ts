@@ -5,6 +5,7 @@ import { type CsvRow, formatRecord, formatRows, isList, unknownColumn } from './
 import { makeParent } from './file-connector.ts'
 import { boundCount, type ConnectorOptions, checkOffset, refusal, useSource } from './source.ts'
 
+/** How a CSV file is written. */
 export interface CsvFormat {
   /** Absent: whichever of `,` `;` tab and `|` parts the first record into most fields. */
   readonly delimiter?: string
@@ -12,6 +13,7 @@ export interface CsvFormat {
   readonly header?: 'first' | 'none'
 }
 
+/** Which rows and columns are read. */
 export interface CsvReadOptions extends ConnectorOptions, CsvFormat {
   /** Only these, in this order. */
   readonly columns?: readonly string[]
@@ -22,6 +24,7 @@ export interface CsvReadOptions extends ConnectorOptions, CsvFormat {
   readonly limit?: number
 }
 
+/** A page of rows. */
 export interface CsvRows {
   readonly path: string
   readonly columns: readonly string[]
@@ -31,6 +34,7 @@ export interface CsvRows {
   readonly nextOffset?: number
 }
 
+/** How rows are written. */
 export interface CsvWriteOptions extends ConnectorOptions {
   /** `,` unless told. */
   readonly delimiter?: string

@@ -2,6 +2,7 @@ import { unknownColumn } from './csv-text.ts'
 import { compileSearch } from './file-search.ts'
 import { refusal } from './source.ts'
 
+/** A condition on one column. */
 export interface CsvCondition {
   readonly column: string
   readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=' | 'contains'

@@ -5,6 +5,7 @@ import { findTail, type Line, readLines } from './file-lines.ts'
 import { type FoundLines, type LineSearch, searchLines } from './file-search.ts'
 import { boundCount, type ConnectorOptions, checkOffset, refusal, useSource } from './source.ts'
 
+/** A part of a text file. */
 export interface TextPage {
   readonly path: string
   readonly text: string
@@ -17,6 +18,7 @@ export interface TextPage {
   readonly isExact: boolean
 }
 
+/** The first or last lines of a file. */
 export interface Lines {
   readonly path: string
   readonly lines: readonly string[]
@@ -26,10 +28,13 @@ export interface Lines {
   readonly cut: number
 }
 
+/** Which page of a list is returned. */
 export type ListOptions = ConnectorOptions & Page
 /** With a preset (`default`, `log_search` …) a long page is cut to what tells most of it, for a model to read. */
 export type ReadOptions = ConnectorOptions & Page & { readonly preset?: string }
+/** How many lines are read. */
 export type LineOptions = ConnectorOptions & { readonly lines?: number }
+/** Which files a search returns. */
 export type FindFileOptions = ConnectorOptions & { readonly glob?: string; readonly limit?: number }
 
 const PAGE_BYTES = 64 * 1024

@@ -1,6 +1,7 @@
 import { compileSearch } from './file-search.ts'
 import { refusal } from './source.ts'
 
+/** A replacement of one string by another. */
 export interface TextEdit {
   readonly find: string
   readonly replace: string

@@ -3,6 +3,7 @@ import type { Workspace } from '../workspace/workspace.ts'
 import { readLines } from './file-lines.ts'
 import { boundCount, refusal } from './source.ts'
 
+/** The string that is looked for, and in which files. */
 export interface LineSearch {
   /** As it stands: no pattern. */
   readonly text: string
@@ -10,12 +11,14 @@ export interface LineSearch {
   readonly limit?: number
 }
 
+/** A line that a search found. */
 export interface FoundLine {
   readonly path: string
   readonly line: number
   readonly text: string
 }
 
+/** The result of a search for lines. */
 export interface FoundLines {
   readonly lines: readonly FoundLine[]
   /** False when there may be more. */

@@ -64,7 +64,7 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     await set('/items/1/name', 'n')
     await set('/items/-', { id: 3 })
     expect(await text()).toBe(
-      '{\n  "items": [\n    {"id": "one", "a/b": "x"},\n    {"id": 2,"name": "n"},\n    {"id":3}\n  ],\n  "total": [1],\n  "new": null\n}\n',
+      '{\n  "items": [\n    {"id": "one", "a/b": "x"},\n    {"id": 2, "name": "n"},\n    {"id":3}\n  ],\n  "total": [1],\n  "new": null\n}\n',
     )
     await refusalOf(set('/items/9', 1))
     await refusalOf(set('/nowhere/x', 1))

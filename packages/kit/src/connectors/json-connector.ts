@@ -2,34 +2,38 @@ import type { Json } from '@sallyport/core'
 import type { OpenFile, WrittenFile } from '../workspace/workspace.ts'
 import { makeParent } from './file-connector.ts'
 import { readLines } from './file-lines.ts'
-import { readPointer } from './json-pointer.ts'
 import { type JsonMatch, queryJson, readJsonPath } from './json-query.ts'
-import { appendJson, findPlace, setJson } from './json-splice.ts'
+import { appendJson, findPlace, readSteps, setJson } from './json-splice.ts'
 import { type BigNumbers, parseJson, prove } from './json-text.ts'
 import { boundCount, type ConnectorOptions, checkOffset, refusal, useSource } from './source.ts'
 
+/** Which part of a document is read. */
 export interface JsonReadOptions extends ConnectorOptions {
   readonly bigNumbers?: BigNumbers
   /** Where in the document; the whole of it unless told. */
   readonly pointer?: string
 }
 
+/** Which page is read. */
 export interface JsonPageOptions extends ConnectorOptions {
   readonly bigNumbers?: BigNumbers
   readonly offset?: number
   readonly limit?: number
 }
 
+/** A value to set at a pointer. */
 export interface JsonSetting {
   readonly pointer: string
   readonly value: Json
 }
 
+/** Values to append to the array at a pointer. */
 export interface JsonAddition {
   readonly pointer: string
   readonly values: readonly Json[]
 }
 
+/** A page of the values that a query found. */
 export interface JsonMatches {
   readonly path: string
   readonly matches: readonly JsonMatch[]
@@ -37,6 +41,7 @@ export interface JsonMatches {
   readonly nextOffset?: number
 }
 
+/** A page of a file that has one JSON value per line. */
 export interface JsonLines {
   readonly path: string
   readonly values: readonly Json[]
@@ -57,7 +62,7 @@ export const JsonConnector = {
     useSource(options, (workspace) =>
       workspace.useFile(path, async (file) => {
         const text = await readDocument(path, file)
-        const steps = readPointer(options.pointer ?? '')
+        const steps = readSteps(options.pointer ?? '')
         if (steps.length === 0) return parseJson(text, path, options.bigNumbers)
         prove(text, path)
         const { start, end } = findPlace(text, steps)

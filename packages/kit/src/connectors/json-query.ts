@@ -1,7 +1,7 @@
-import { isJsonList, isJsonObject, type Json } from '@sallyport/core'
-import { pointerTo } from './json-pointer.ts'
+import { isJsonList, isJsonObject, type Json, pointerTo } from '@sallyport/core'
 import { refusal } from './source.ts'
 
+/** A value that a query found, and where. */
 export interface JsonMatch {
   readonly pointer: string
   readonly value: Json

@@ -1,5 +1,4 @@
-import { isTextDeeper, type Json } from '@sallyport/core'
-import { findInexact, quoteInexact } from './json-number.ts'
+import { findInexactNumber, isTextDeeper, type Json, quoteInexactNumbers } from '@sallyport/core'
 import { refusal } from './source.ts'
 
 /** `refuse` (unless told): a number that JavaScript cannot hold exactly is an error; `text`: it comes as a text. */
@@ -8,9 +7,9 @@ export type BigNumbers = 'refuse' | 'text'
 /** Nothing of the text is quoted in the error: it may be private. */
 export function parseJson(text: string, where: string, bigNumbers: BigNumbers = 'refuse'): Json {
   const value = prove(text, where)
-  const [inexact] = findInexact(text)
+  const inexact = findInexactNumber(text)
   if (inexact === undefined) return value
-  if (bigNumbers === 'text') return JSON.parse(quoteInexact(text)) as Json
+  if (bigNumbers === 'text') return JSON.parse(quoteInexactNumbers(text)) as Json
   throw refusal(
     `${where}: the number at line ${lineAt(text, inexact.start)} has more digits than can be kept. Ask for such numbers as text (bigNumbers: 'text').`,
   )

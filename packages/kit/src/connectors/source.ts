@@ -4,6 +4,7 @@ import { privateData } from '../private-data/private-data.ts'
 import { currentWorkspace, type OpenFile, type Workspace } from '../workspace/workspace.ts'
 import { ConnectorError } from './connector-error.ts'
 
+/** A dataset, and how sensitive what is read from it is. */
 export interface SensitiveSource {
   readonly dataset: string
   readonly sensitivity: Sensitivity

@@ -20,6 +20,7 @@ export async function readRequestMessage(request: IncomingMessage, bounds: Omit<
   }
 }
 
+/** How large a request body may be, and what it shares with others. */
 export interface BodyLimit {
   readonly limit: number
   /** What to do about a body that is larger. */
@@ -67,6 +68,7 @@ export function receiveBody(
     .on('close', () => chunks && end(cutOff()))
 }
 
+/** The error for a body that is larger than its limit. */
 export const bodyTooLarge = ({ limit, hint }: BodyLimit): SallyportError =>
   new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, { hint })
 

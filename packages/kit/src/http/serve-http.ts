@@ -7,6 +7,7 @@ import { HttpEndpoint } from './http-endpoint.ts'
 import { refusalOf, sendRefusal } from './refusal.ts'
 import { createRequestGuard } from './request-guard.ts'
 
+/** Where and for whom a server listens over HTTP, and its limits. */
 export interface HttpOptions {
   /** Absent: 127.0.0.1. */
   readonly host?: string
@@ -27,6 +28,7 @@ export interface HttpOptions {
   readonly maxRequestsPerUser?: number
 }
 
+/** A server that listens over HTTP, until it is closed. */
 export interface HttpServing {
   /** Where clients connect to. */
   readonly url: string

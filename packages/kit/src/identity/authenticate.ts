@@ -14,12 +14,14 @@ export type Authentication =
   /** The token cannot be judged at the moment: the issuer's keys could not be fetched. */
   | { readonly status: 503; readonly retryAfterSeconds: number; readonly problem: string }
 
+/** Decides who sends a request. */
 export interface Authenticator {
   authenticate(headers: RequestHeaders): Promise<Authentication>
   /** Throws where requests that reach this address must not be served as they are. Asked before listening. */
   assertMayListen(host: string): void
 }
 
+/** How callers over HTTP prove who they are. */
 export interface AuthOptions {
   readonly jwt: JwtOptions
   /** Where clients learn how to get a token (RFC 9728); named in every refusal. */
@@ -35,6 +37,7 @@ export interface AuthenticatorOptions {
 
 const DEV_IDENTITY: Identity = Object.freeze({ userId: 'dev', sessionId: 'dev' })
 
+/** Creates the authenticator of a server from its `auth` settings. */
 export function createAuthenticator({ auth, dev, now }: AuthenticatorOptions): Authenticator {
   if (auth !== undefined && dev === true)
     throw new SallyportError('USAGE', 'The server has "auth" and "dev: true", which answers without tokens.', {

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where servers keep what they hold for users: the option, `$SALLYPORT_DATA`, or the system's place for such things. */

@@ -32,12 +32,14 @@ export interface JwtVerifier {
   verify(token: string): Promise<VerifiedToken | JwtRefusal>
 }
 
+/** The clock and the hints of a verifier. */
 export interface JwtVerifierOptions {
   readonly now?: () => number
   /** What the operator can do when the keys cannot be fetched. */
   readonly keysHint?: string
 }
 
+/** The maximum length of a token in characters. */
 export const MAX_JWT_LENGTH = 8192
 
 const KEYS_HINT = 'Check that jwksUri is right and that the issuer can be reached; the next request tries again.'
@@ -45,6 +47,7 @@ const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** A token made for another purpose (a logout, a DPoP proof) says so here; it is no access token (RFC 8725, 3.11). */
 const ACCEPTED_TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
 
+/** Creates a verifier of signed tokens, by a secret or by keys that are fetched. */
 export function createJwtVerifier(settings: JwtSettings, options: JwtVerifierOptions = {}): JwtVerifier {
   const { now = Date.now, keysHint = KEYS_HINT } = options
   let opened: Promise<OpenVerifier> | undefined
@@ -104,7 +107,8 @@ function flawOf({ payload, protectedHeader }: JWTVerifyResult, { settings, token
   if (settings.audience.length === 0 && payload.aud !== undefined) return refuseClaim('aud')
   const untimely = TIME_CLAIMS.find((claim) => payload[claim] !== undefined && !isTime(payload[claim]))
   if (untimely !== undefined) return refuseClaim(untimely)
-  const parts = token.split('.', 2).map((part) => Buffer.from(part, 'base64url').toString('utf8'))
+  // Decoded as jose does: a byte order mark is not part of the text.
+  const parts = token.split('.', 2).map((part) => new TextDecoder().decode(Buffer.from(part, 'base64url')))
   return parts.some(repeatsName) ? refuseFinally('The token says something twice') : undefined
 }
 

@@ -30,6 +30,7 @@ export function runInScope<Result>(scope: RequestScope | undefined, work: () => 
   return scopes.run(scope, work)
 }
 
+/** Creates the scope of a request: its user, its session and their folder. */
 export function createScope({ userId, sessionId, claims = {} }: Identity, dataFolder: string): RequestScope {
   return Object.freeze({ userId, sessionId, claims, dataFolder })
 }

@@ -30,6 +30,7 @@ export interface Bug {
   readonly error: unknown
 }
 
+/** The settings of a server, with their defaults. */
 export interface ServerOptions {
   /** Absent: 0.0.0. */
   readonly version?: string

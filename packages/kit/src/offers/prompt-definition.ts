@@ -4,6 +4,7 @@ import { type Content, readContent, textContent } from '../tool-result.ts'
 import type { Completer } from './completion.ts'
 import type { Icon } from './icon.ts'
 
+/** An argument of a prompt, as clients show it. */
 export interface PromptArgument {
   readonly name: string
   readonly description?: string
@@ -12,6 +13,7 @@ export interface PromptArgument {
   readonly complete?: Completer
 }
 
+/** How a prompt is described to clients. */
 export interface PromptOptions {
   readonly title?: string
   readonly description?: string
@@ -19,6 +21,7 @@ export interface PromptOptions {
   readonly icons?: readonly Icon[]
 }
 
+/** One message of a prompt. */
 export interface PromptMessage {
   readonly role: 'user' | 'assistant'
   readonly content: Content
@@ -27,6 +30,7 @@ export interface PromptMessage {
 /** A text becomes one message of the user. */
 export type PromptValue = string | readonly PromptMessage[]
 export type PromptArguments = Readonly<Record<string, string>>
+/** Produces the messages of a prompt from its arguments. */
 export type PromptHandler = (args: PromptArguments, context: CallContext) => PromptValue | Promise<PromptValue>
 
 export interface Prompt {

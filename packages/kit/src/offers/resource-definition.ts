@@ -3,6 +3,7 @@ import type { CallContext } from '../call/call.ts'
 import type { Completer } from './completion.ts'
 import type { Icon } from './icon.ts'
 
+/** How a resource is described to clients. */
 export interface ResourceOptions {
   /** Absent: the URI itself. */
   readonly name?: string
@@ -12,11 +13,13 @@ export interface ResourceOptions {
   readonly icons?: readonly Icon[]
 }
 
+/** How a resource template is described to clients. */
 export interface ResourceTemplateOptions extends ResourceOptions {
   /** Suggests values for the template's variables to clients that offer completion. */
   readonly complete?: Readonly<Record<string, Completer>>
 }
 
+/** The resource that a client reads. */
 export interface ResourceRequest {
   readonly uri: string
   /** What stood in the place of each `{variable}` of a template. */

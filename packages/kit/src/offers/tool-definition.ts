@@ -28,6 +28,7 @@ export interface ToolAnnotations {
   readonly idempotentHint?: boolean
 }
 
+/** How a tool is described, what it takes and returns, and which permission it needs. */
 export interface ToolOptions<Input extends Schema = Schema, Output extends Schema | PlainSchema = never> {
   readonly title?: string
   readonly description: string

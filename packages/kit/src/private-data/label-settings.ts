@@ -1,5 +1,6 @@
 import { findWeakness, MAKE_SECRET, parseSensitivity, SallyportError, type Sensitivity } from '@sallyport/core'
 
+/** How a server labels sessions that hold private data. */
 export interface LabelOptions {
   /** Signs the labels that results carry. At least 32 bytes, the same where they are verified. */
   readonly secret?: string

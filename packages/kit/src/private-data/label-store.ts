@@ -28,6 +28,7 @@ export interface LabelStore {
   settle(owner: LabelOwner): Promise<void>
 }
 
+/** The settings of a label store. */
 export interface LabelStoreOptions {
   /** Told once of each reason why a label cannot be read in full. Absent: standard error. */
   readonly onDoubt?: (doubt: string) => void
@@ -36,6 +37,7 @@ export interface LabelStoreOptions {
 /** So many sessions are remembered; the rest is read again when it is asked for. */
 const REMEMBERED = 4096
 
+/** Opens the store of labels in a folder, which several processes may share. */
 export function openLabelStore(folder: string, { onDoubt = printDoubt }: LabelStoreOptions = {}): LabelStore {
   return new FolderLabels(resolve(folder), onDoubt)
 }

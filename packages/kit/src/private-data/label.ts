@@ -1,5 +1,6 @@
 import { HIGHEST_SENSITIVITY, higherSensitivity, LOWEST_SENSITIVITY, type Sensitivity } from '@sallyport/core'
 
+/** A dataset that a session has seen, and how sensitive it is. */
 export interface PrivateDataset {
   readonly name: string
   readonly sensitivity: Sensitivity

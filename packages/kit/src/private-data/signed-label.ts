@@ -3,6 +3,7 @@ import { isJsonObject, jsonIn } from '@sallyport/core'
 import { type LabelClaim, readLabelClaim } from './label-claim.ts'
 import { checkSecret } from './label-settings.ts'
 
+/** A label, and the session that it is valid for. */
 export interface SessionClaim extends LabelClaim {
   /** The session as the server knows it. */
   readonly session: string
@@ -20,6 +21,7 @@ export interface VerifyingOptions {
   readonly session?: string | undefined
 }
 
+/** What a label has to prove before a client believes it. */
 export interface LabelTrust {
   /** Of the server. Absent: the server itself, and the channel to it, are trusted. */
   readonly secret?: string | undefined
@@ -30,6 +32,7 @@ export interface LabelTrust {
 const HEADER = encode({ alg: 'HS256', typ: 'sallyport-label' })
 const MAX_TOKEN = 256 * 1024
 
+/** Signs a label, so that a client with the same secret can verify it. */
 export function signLabel(claim: SessionClaim, { secret, now = Date.now }: SigningOptions): string {
   checkSecret(secret)
   const { session, sensitivity, datasets } = claim

@@ -4,6 +4,7 @@ import { currentShelf } from './current-shelf.ts'
 import type { ResultShelf } from './result-shelf.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
 
+/** Where a shaped result is saved, and by which presets it is shaped. */
 export interface ContextResultOptions {
   /** Absent: that of the calling user and session, where there is one. */
   readonly shelf?: ResultShelf

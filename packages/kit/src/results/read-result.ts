@@ -24,6 +24,7 @@ export const READ_RESULT_INPUT = {
   additionalProperties: false,
 } as const
 
+/** Which part of a saved result is read: a range of characters, lines or rows, a path, or the lines that match. */
 export interface ReadResultArguments {
   readonly handle: string
   readonly offset?: number | undefined
@@ -36,6 +37,7 @@ export interface ReadResultArguments {
   readonly from?: number | undefined
 }
 
+/** The limits of reading a saved result. */
 export interface ReadResultOptions {
   /** Compiles patterns that are safe to run here; absent: plain text is all that can be looked for. */
   readonly compile?: CompilePattern

@@ -9,6 +9,7 @@ import {
   readResultFile,
 } from './result-file.ts'
 
+/** What is known about a result before its content is looked at. */
 export interface AboutResult {
   /** Of the tool whose result it is: part of the file's name. */
   readonly tool?: string
@@ -18,6 +19,7 @@ export interface AboutResult {
   readonly kind?: ContentKind
 }
 
+/** A result that was saved in full, and the handle to read it by. */
 export interface SavedResult {
   readonly handle: string
   /** As the agent sees it. */
@@ -39,6 +41,7 @@ export interface ResultShelf {
   tidy(): Promise<void>
 }
 
+/** Where a result shelf stores results, and its limits. */
 export interface ShelfOptions {
   /** Of one session: whoever has it has its results. */
   readonly workspace: Workspace
@@ -46,6 +49,7 @@ export interface ShelfOptions {
   readonly now?: () => number
 }
 
+/** How much a result shelf stores, and for how long. */
 export interface ShelfLimits {
   /** In milliseconds. */
   readonly age: number

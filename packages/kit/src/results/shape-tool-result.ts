@@ -20,6 +20,7 @@ import {
 } from './content-block.ts'
 import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
 
+/** The key in `_meta` of a result that was saved and is shown only in part. */
 export const SHAPED_META = 'sallyport/shaped'
 
 /** How results are shaped, and where the whole is kept. */

@@ -15,6 +15,7 @@ import type { McpServer } from '../mcp-server.ts'
 import type { ToolResult } from '../tool-result.ts'
 import { MessagePipe } from './message-pipe.ts'
 
+/** Who calls, and how: everything has a default. */
 export interface InMemoryOptions {
   /** Absent: "test-user". */
   readonly userId?: string
@@ -30,12 +31,14 @@ export interface InMemoryOptions {
   readonly logLevel?: string
 }
 
+/** The options of one call. */
 export interface CallToolOptions {
   readonly signal?: AbortSignal
   /** Asks for progress, which then arrives among the notifications as well. */
   readonly onProgress?: (progress: JsonObject) => void
 }
 
+/** A notification that the server sent. */
 export interface Notification {
   readonly method: string
   readonly params: JsonObject

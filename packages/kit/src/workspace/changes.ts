@@ -11,6 +11,7 @@ import { type Tree, useEntry } from './walk.ts'
 import { readWorkspacePath, workspacePath } from './workspace-path.ts'
 import { appendToFile, hostNameOf, lookAt, lookAtFile, type Place, replaceFile } from './write-file.ts'
 
+/** A file after it was written. */
 export interface WrittenFile {
   readonly path: string
   readonly size: number

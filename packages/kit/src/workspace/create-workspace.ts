@@ -10,6 +10,7 @@ import { DEFAULT_LIMITS, type WorkspaceLimits } from './space.ts'
 import { type Tree, useEntry } from './walk.ts'
 import { readWorkspacePath, workspacePath } from './workspace-path.ts'
 
+/** What is known about a file or directory without reading it. */
 export interface EntryFacts {
   readonly path: string
   readonly kind: 'file' | 'directory'
@@ -28,6 +29,7 @@ export interface Workspace extends WorkspaceChanges {
   stat(path: string): Promise<EntryFacts>
 }
 
+/** The settings of a workspace. */
 export interface WorkspaceOptions {
   /** Decides how files are opened; see safe-open.ts. */
   readonly platform?: NodeJS.Platform

@@ -1,10 +1,11 @@
-import { nameGlob } from '@sallyport/core'
+import { matchRuns, nameGlob } from '@sallyport/core'
 import { ToolRetryError } from '../agent-error.ts'
 import { boundPage } from './page.ts'
 import { isTemporaryName } from './temporary-name.ts'
 import { type Tree, walkTree } from './walk.ts'
 import { workspacePath } from './workspace-path.ts'
 
+/** Which files a search returns. */
 export interface FindOptions {
   /** Such as `*.csv` for a name anywhere below, or `src/*.ts` for a path from where the search begins. */
   readonly glob?: string
@@ -13,11 +14,13 @@ export interface FindOptions {
   readonly signal?: AbortSignal
 }
 
+/** A file that a search found. */
 export interface FoundFile {
   readonly path: string
   readonly size: number
 }
 
+/** The result of a search for files. */
 export interface FoundFiles {
   readonly files: readonly FoundFile[]
   /** False when there may be more: the limit was reached, or the tree is too large to be searched. */
@@ -54,25 +57,5 @@ export function pathGlob(pattern: string): (segments: readonly string[]) => bool
 type NameMatcher = (name: string) => boolean
 const ANY: NameMatcher = () => true
 
-/** On a mismatch only the last `**` is tried again, so no pattern makes it slow. */
-function matchesPath(matchers: readonly NameMatcher[], segments: readonly string[]): boolean {
-  let m = 0
-  let s = 0
-  let star = -1
-  let resume = 0
-  while (s < segments.length) {
-    const matcher = matchers[m]
-    if (matcher === ANY) {
-      star = m++
-      resume = s
-    } else if (matcher?.(segments[s] as string)) {
-      m++
-      s++
-    } else if (star >= 0) {
-      m = star + 1
-      s = ++resume
-    } else return false
-  }
-  while (matchers[m] === ANY) m++
-  return m === matchers.length
-}
+const matchesPath = (matchers: readonly NameMatcher[], segments: readonly string[]): boolean =>
+  matchRuns({ wanted: matchers, run: ANY, fits: (matcher, segment) => matcher(segment) }, segments)

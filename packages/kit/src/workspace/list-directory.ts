@@ -6,6 +6,7 @@ import { orMissing } from './refusals.ts'
 import type { OpenedEntry } from './safe-open.ts'
 import { isTemporaryName } from './temporary-name.ts'
 
+/** One name in a directory of a workspace. */
 export interface DirectoryEntry {
   readonly name: string
   readonly kind: 'file' | 'directory' | 'link' | 'other'
@@ -13,6 +14,7 @@ export interface DirectoryEntry {
   readonly size?: number
 }
 
+/** One page of the entries of a directory. */
 export interface DirectoryPage {
   readonly entries: readonly DirectoryEntry[]
   readonly total: number

@@ -3,6 +3,7 @@ import { boundPage, type Page } from './page.ts'
 import { directoryRefusal } from './refusals.ts'
 import type { OpenedEntry } from './safe-open.ts'
 
+/** A part of a file. */
 export interface FilePage {
   readonly bytes: Buffer
   /** Of the whole file. */

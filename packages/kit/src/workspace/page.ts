@@ -1,5 +1,6 @@
 import { ToolRetryError } from '../agent-error.ts'
 
+/** Which part of a list or file is returned. */
 export interface Page {
   readonly offset?: number
   readonly limit?: number

@@ -1,5 +1,6 @@
 import { ToolRetryError } from '../agent-error.ts'
 
+/** How large a workspace and its files may become. */
 export interface WorkspaceLimits {
   /** The most bytes that one file may have after a write. */
   readonly fileBytes: number

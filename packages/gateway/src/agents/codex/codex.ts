@@ -68,6 +68,6 @@ export const codex = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: each of its own is switched off for the run with -c, and so are plugins and apps, which bring others; it is not started where a role of a sub-agent names servers.',
+    text: 'Only our server: each of its own is switched off for the run with -c, and so are plugins and apps, which bring others; it is not started where a role of a sub-agent, the system, another machine or an organization may add some.',
   },
 })

@@ -1,12 +1,10 @@
-import { join } from 'node:path'
-import { type JsonObject, quoteText, SallyportError } from '@sallyport/core'
+import { isJsonObject, type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
-import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
 import { hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, type SourceSearch } from '../server-sources.ts'
 import { tomlValue } from '../toml-value.ts'
+import { CODEX_SOURCES } from './sources.ts'
 
 /**
  * What `-c` says is merged with what the files say, member by member. So the user's servers are switched off one by
@@ -18,35 +16,7 @@ export const codexOverlay: AgentOverlay = {
   // They use servers of a process that runs already, or elsewhere.
   reservedCommands: ['agents', 'cloud', 'queue', 'remote-control'],
   stays: ['user', 'project', 'local'],
-  sources: [
-    {
-      name: 'files of the user and of the project',
-      state: 'closed',
-      means: '`-c mcp_servers.<name>.enabled=false` for each',
-    },
-    { name: 'plugins, apps and skills', state: 'closed', means: '`-c features.<name>=false`' },
-    {
-      name: 'roles of sub-agents',
-      state: 'refused',
-      means: '`mcp_servers` in `agents/*.toml` of the user or the project, or in a file that `config_file` names',
-      find: rolesWithServers,
-    },
-    {
-      name: 'files of the system',
-      state: 'refused',
-      means: '`mcp_servers` in `/etc/codex`',
-      find: ({ place }) => (place.platform === 'win32' ? [] : filesWithServers('/etc/codex', TOML)),
-    },
-    {
-      name: 'variables',
-      state: 'refused',
-      means: '`CODEX_EXEC_SERVER_URL`: what runs there may bring servers',
-      find: ({ place }) => (place.environment[EXECUTOR] ? [EXECUTOR] : []),
-    },
-    { name: 'flags', state: 'refused', means: '`-c mcp_servers…`, `--profile`, `--enable plugins`, `--remote`' },
-    { name: 'sessions that are resumed', state: 'closed', means: '`-C` names the folder of the run' },
-    drivenBy('app-server', 'mcp-server', 'exec-server'),
-  ],
+  sources: CODEX_SOURCES,
   isAttended: (args) => !args.some((arg) => UNATTENDED.has(arg)),
   entry: (window) => ({
     ...window,
@@ -63,9 +33,9 @@ export const codexOverlay: AgentOverlay = {
     const on = request.servers.map(({ name, entry }) => ({ name, entry: changesOf(entry, ownEntry(request, name)) }))
     const table = byName([...on, ...off])
     refuseOverrides(request.args)
-    const bringers = request.ours.length > 0 ? BRINGERS.flatMap((feature) => ['-c', `features.${feature}=false`]) : []
+    const alone = request.ours.length > 0 ? aloneWithOurs(request) : []
     return createOverlay({
-      args: ['-c', `mcp_servers=${tomlValue(table)}`, ...bringers, ...folderOf(request), ...request.args],
+      args: ['-c', `mcp_servers=${tomlValue(table)}`, ...alone, ...folderOf(request), ...request.args],
     })
   },
 }
@@ -83,16 +53,17 @@ const UNATTENDED: ReadonlySet<string> = new Set(['exec', 'e', 'review', 'mcp-ser
 /** What brings servers that no file names. */
 const BRINGERS = ['apps', 'plugins', 'skill_mcp_dependency_install']
 
-const EXECUTOR = 'CODEX_EXEC_SERVER_URL'
+/** The older name of `apps`. It wins where both are said, and Codex complains of it, so that it is not said without need. */
+const OLDER_NAME = 'connectors'
 
-const TOML = { key: 'mcp_servers', files: /\.toml$/, depth: 1 }
-
-/** A role is a file of settings, which counts above those of the run. */
-async function rolesWithServers({ place, folders, native }: SourceSearch): Promise<readonly string[]> {
-  const homes = [namedFolder(place, 'CODEX_HOME', '.codex'), ...folders.map((folder) => join(folder, '.codex'))]
-  const named = native.filter(({ config }) => JSON.stringify(config.document.agents ?? {}).includes('"config_file"'))
-  const found = await Promise.all(homes.map((home) => filesWithServers(join(home, 'agents'), TOML)))
-  return [...found.flat(), ...named.map(({ file }) => `config_file in ${file.path}`)]
+function aloneWithOurs({ native }: OverlayRequest): readonly string[] {
+  const older = native.some(({ config: { document } }) => {
+    return isJsonObject(document.features) && Object.hasOwn(document.features, OLDER_NAME)
+  })
+  const features = older ? [...BRINGERS, OLDER_NAME] : BRINGERS
+  // Whoever resumes a session in the window is otherwise asked to go to its folder, with the servers of that.
+  const settings = [...features.map((name) => `features.${name}=false`), 'tui.resume_cwd="current"']
+  return settings.flatMap((setting) => ['-c', setting])
 }
 
 /** Of two `-c` the later one counts, and so does one of the user's behind ours. */
@@ -113,7 +84,7 @@ function refuseOverrides(args: readonly string[]): void {
 }
 
 const OVERRIDE =
-  /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins|skill_mcp_dependency_install)\b|agents\b|features\s*=)/
+  /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins|connectors|skill_mcp_dependency_install)\b|agents\b|(features|tui)\s*=|tui\s*\.\s*["']?resume_cwd\b)/
 
 /** Complete in itself: a server in a file that Codex does not read after all would otherwise be one without a transport. */
 const switchedOff = (own: JsonObject): JsonObject => ({

@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
 import { namedFolder } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_PATIENCE_S, type OwnFile } from '../agent-overlay.ts'
+import { enabledPluginsWithServers } from '../enabled-plugins.ts'
 import { hasFlag } from '../flag-values.ts'
 import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
 import { drivenBy, filesWithServers, otherFolders, type SourceSearch } from '../server-sources.ts'
@@ -33,7 +35,7 @@ export const copilotOverlay: AgentOverlay = {
     {
       name: 'plugins',
       state: 'refused',
-      means: 'an installed plugin with servers; `--plugin-dir`',
+      means: 'an installed plugin with servers, or one that settings switch on; `--plugin-dir`',
       find: pluginsWithServers,
     },
     otherFolders('--resume', '-r', '--continue', '--session-id', '--worktree'),
@@ -77,15 +79,33 @@ async function agentsWithServers({ place, folders }: SourceSearch): Promise<read
 }
 
 /** Servers stand in files of their own or in the head of a plugin's agents. */
-async function pluginsWithServers({ place }: SourceSearch): Promise<readonly string[]> {
-  const folders = ['installed-plugins', 'plugins', 'plugin-cache'].map((name) => join(homeOf(place), name))
-  const wishes = [
-    { key: 'mcpServers', files: /\.json$/, depth: 6 },
-    { key: '"command"', files: /[/\\]\.?mcp\.json$/, depth: 6 },
-    { key: 'mcp-servers', files: /\.md$/, depth: 6 },
-  ]
-  const found = folders.flatMap((folder) => wishes.map((wish) => filesWithServers(folder, wish)))
-  return (await Promise.all(found)).flat()
+const PLUGIN_FILES = [
+  { key: 'mcpServers', files: /\.json$/, depth: 6 },
+  { key: '"command"', files: /[/\\]\.?mcp\.json$/, depth: 6 },
+  { key: 'mcp-servers', files: /\.md$/, depth: 6 },
+]
+
+async function pluginsWithServers({ place, folders }: SourceSearch): Promise<readonly string[]> {
+  const home = homeOf(place)
+  const kept = ['installed-plugins', 'plugins', 'plugin-cache'].map((name) => join(home, name))
+  const projects = folders.flatMap((folder) => [join(folder, '.github/copilot'), join(folder, '.claude')])
+  const found = await Promise.all([
+    ...kept.map(serversIn),
+    enabledPluginsWithServers({
+      files: [
+        ...['settings.json', 'config.json'].map((name) => join(home, name)),
+        ...projects.flatMap((folder) => [join(folder, 'settings.json'), join(folder, 'settings.local.json')]),
+      ],
+      cwd: place.cwd,
+      isInstalled: (id) => existsSync(join(home, 'installed-plugins', ...id.split('@').reverse())),
+      serversIn,
+    }),
+  ])
+  return found.flat()
+}
+
+async function serversIn(folder: string): Promise<readonly string[]> {
+  return (await Promise.all(PLUGIN_FILES.map((wish) => filesWithServers(folder, wish)))).flat()
 }
 
 const homeOf = (place: SourceSearch['place']): string => namedFolder(place, 'COPILOT_HOME', '.copilot')

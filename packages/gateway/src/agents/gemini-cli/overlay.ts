@@ -57,7 +57,8 @@ async function mayNameServer(name: string, { place, folders, native }: SourceSea
   const homes = [...new Set([namedFolder(place, 'GEMINI_CLI_HOME'), place.home, ...folders])]
   const extensions = homes.map((home) => join(home, SHARED, 'extensions'))
   const linked = await Promise.all(extensions.map((folder) => linkedExtensions(folder, LINK)))
-  const wish = { key: name, files: /\.(md|json)$/, depth: 4 }
+  // The file about a link holds a path, which may contain the name by chance.
+  const wish = { key: name, files: /(?<!\.gemini-extension-install)\.(md|json)$/, depth: 4 }
   const searched = await Promise.all([
     ...[...homes.map((home) => join(home, SHARED, 'agents')), ...extensions].map((folder) => mayStandIn(folder, wish)),
     ...linked.flat().map((folder) => mayStandIn(folder, { ...wish, depth: 1 })),

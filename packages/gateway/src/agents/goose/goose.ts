@@ -56,6 +56,6 @@ export const goose = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: --no-profile leaves out all extensions but parts of goose itself, --with-extension adds ours; a session with others is not resumed.',
+    text: 'Only our server: --no-profile leaves out all extensions but parts of goose itself, --with-extension adds ours; a session with others is not resumed, and no model that is an agent itself is used.',
   },
 })

@@ -1,7 +1,9 @@
+import { resolve } from 'node:path'
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { type AgentOverlay, CALL_PATIENCE_S, type OwnFile } from '../agent-overlay.ts'
+import { flagValues } from '../flag-values.ts'
 import { createOverlay } from '../overlay-parts.ts'
-import type { SourceSearch } from '../server-sources.ts'
+import { mayHold, type SourceSearch } from '../server-sources.ts'
 import { type GooseSession, resumedSession, resumes } from './sessions.ts'
 
 /** The commands of goose that start servers and can be told which. */
@@ -39,6 +41,12 @@ export const gooseOverlay: AgentOverlay = {
     { name: 'parts of goose that start others', state: 'closed', means: 'left out: `extensionmanager`, `summon`' },
     { name: 'variables', state: 'closed', means: '`--no-profile` covers `GOOSE_ADDITIONAL_CONFIG_FILES`' },
     {
+      name: 'a model that is an agent itself',
+      state: 'refused',
+      means: 'a provider such as `codex` or `gemini-cli`: it starts a program with servers of its own',
+      find: agentsAsModels,
+    },
+    {
       name: 'flags and commands',
       state: 'refused',
       means: '`--with-extension`, `--recipe`, all but `run` and `session`',
@@ -67,6 +75,40 @@ export const gooseOverlay: AgentOverlay = {
       environment: { SALLYPORT_LAUNCH: folder },
     })
   },
+}
+
+/** Providers that are programs with servers of their own. To `claude-code` goose says that it may have ours only. */
+const AGENTS: ReadonlySet<unknown> = new Set([
+  ...['amp-acp', 'claude-acp', 'codex', 'codex-acp', 'copilot-acp', 'cursor-agent', 'gemini-cli', 'pi-acp'],
+])
+const PROVIDER = /^(GOOSE_(\w+_)?PROVIDER|active_provider)$/
+
+async function agentsAsModels({ place, args, native }: SourceSearch): Promise<readonly string[]> {
+  const isAgent = ([name, value]: readonly [string, unknown]): boolean => PROVIDER.test(name) && AGENTS.has(value)
+  const session = resumes(args) ? resumedSession(place, args) : undefined
+  const more = (place.environment.GOOSE_ADDITIONAL_CONFIG_FILES ?? '').split(place.platform === 'win32' ? ';' : ':')
+  const files = [
+    ...more.filter((path) => path !== '').map((path) => resolve(place.cwd, path)),
+    '/etc/goose/config.yaml',
+  ]
+  const holding = await Promise.all(
+    files.map(async (path) => (await mayHold(path, 'PROVIDER')) || mayHold(path, 'active_provider')),
+  )
+  return [
+    ...flagValues(args, ['--provider'])
+      .filter(({ value }) => AGENTS.has(value))
+      .map(({ value }) => `--provider ${value}`),
+    ...Object.entries(place.environment)
+      .filter(isAgent)
+      .map(([name]) => name),
+    ...native.flatMap(({ file, config }) =>
+      Object.entries(config.document)
+        .filter(isAgent)
+        .map(([name]) => `${name} in ${file.path}`),
+    ),
+    ...files.filter((_, at) => holding[at]),
+    ...(AGENTS.has(session?.provider) ? [`the provider of the session ${session?.id} (--resume)`] : []),
+  ]
 }
 
 /** Its own parts as the user's file has them. */

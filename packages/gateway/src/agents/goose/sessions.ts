@@ -9,6 +9,7 @@ export interface GooseSession {
   readonly id: string
   readonly name: string
   readonly extensions: readonly JsonObject[]
+  readonly provider: string
 }
 
 const PATIENCE_MS = 20_000
@@ -50,5 +51,8 @@ function sessionIn(session: Json): GooseSession | undefined {
   const data = isJsonObject(session.extension_data) ? session.extension_data['enabled_extensions.v0'] : undefined
   const extensions = isJsonObject(data) ? data.extensions : undefined
   if (!isJsonList(extensions)) return undefined
-  return { id: session.id, name: String(session.name ?? ''), extensions: extensions.filter(isJsonObject) }
+  return {
+    ...{ id: session.id, name: String(session.name ?? ''), provider: String(session.provider_name ?? '') },
+    extensions: extensions.filter(isJsonObject),
+  }
 }

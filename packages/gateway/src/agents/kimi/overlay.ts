@@ -23,7 +23,8 @@ export const kimiOverlay: AgentOverlay = {
       means: '`mcpServers` of an installed plugin, wherever it lies',
       find: pluginsWithServers,
     },
-    otherFolders('--session', '-S'),
+    // The help of Kimi does not name the last two, which it tells whoever leaves a session.
+    otherFolders('--session', '-S', '--resume', '-r'),
     { name: 'flags', state: 'refused', means: '`--mcp-config`' },
     drivenBy('acp'),
   ],

@@ -1,7 +1,13 @@
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { MAY_BE_DONE, SallyportError } from '@sallyport/core'
+import { LineReader } from '@sallyport/kit/line-reader'
 import type { Home } from '../../config/config.ts'
+import { errorIn } from '../../serve/problem.ts'
+import type { RunRequest, TokenWish } from '../../serve/serve.ts'
+import type { MintedToken } from '../../sessions/sessions.ts'
 import { joinGateway } from '../join-gateway.ts'
+import { SILENCE, silentGateway } from '../silent-gateway.ts'
 
 export interface HoldOptions {
   readonly state: string
@@ -12,6 +18,7 @@ export interface HoldOptions {
 
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 5_000
+const MAX_LINE_BYTES = 1_048_576
 
 /** Joins the gateway, or starts it, and keeps one running until it is closed. */
 export async function openGatewayHold(options: HoldOptions): Promise<GatewayHold> {
@@ -22,8 +29,10 @@ export async function openGatewayHold(options: HoldOptions): Promise<GatewayHold
 export class GatewayHold {
   readonly #options: HoldOptions
   #stream: Duplex
-  #tokens: readonly string[] = []
+  /** They end when we do, also when this process is killed. */
+  readonly #tokens = new Set<string>()
   #closed = false
+  #onAnswer: ((answer: unknown) => void) | undefined
 
   constructor(options: HoldOptions, stream: Duplex) {
     this.#options = options
@@ -31,13 +40,15 @@ export class GatewayHold {
     this.#watch(stream)
   }
 
-  /** From now on these tokens end when we do, also when this process is killed. */
-  async bind(tokens: readonly string[]): Promise<void> {
-    this.#tokens = tokens
-    const before = this.#stream
-    this.#stream = await this.#join()
-    before.destroy()
-    this.#watch(this.#stream)
+  async mint(wish: TokenWish): Promise<MintedToken> {
+    const minted = (await this.#ask({ mint: wish })) as MintedToken
+    this.#tokens.add(minted.record.id)
+    return minted
+  }
+
+  async revoke(id: string): Promise<void> {
+    await this.#ask({ revoke: id })
+    this.#tokens.delete(id)
   }
 
   close(): void {
@@ -45,14 +56,43 @@ export class GatewayHold {
     this.#stream.destroy()
   }
 
+  /** One at a time. */
+  async #ask(request: RunRequest): Promise<unknown> {
+    const stream = this.#stream
+    if (!stream.writable) throw gone()
+    let timer: NodeJS.Timeout | undefined
+    let lose = (): void => {}
+    const answer = await new Promise<unknown>((resolve, reject) => {
+      this.#onAnswer = resolve
+      lose = () => reject(gone())
+      stream.once('close', lose)
+      timer = setTimeout(async () => {
+        reject(await silentGateway(this.#options.state))
+        // An answer that comes now would be taken for that to the next question.
+        stream.destroy()
+      }, SILENCE)
+      stream.write(`${JSON.stringify(request)}\n`)
+    }).finally(() => {
+      clearTimeout(timer)
+      stream.off('close', lose)
+    })
+    const refused = errorIn(answer)
+    if (refused !== undefined) throw refused
+    return answer
+  }
+
   #join(): Promise<Duplex> {
-    const headers = this.#tokens.length === 0 ? {} : { 'x-sallyport-token': this.#tokens.join(' ') }
+    const headers = this.#tokens.size === 0 ? {} : { 'x-sallyport-token': [...this.#tokens].join(' ') }
     return joinGateway('run', { ...this.#options, headers })
   }
 
   #watch(stream: Duplex): void {
-    // Unread, the end of the stream would never be seen.
-    stream.on('error', () => stream.destroy()).resume()
+    const reader = new LineReader({
+      limit: MAX_LINE_BYTES,
+      onLine: (line) => this.#onAnswer?.(JSON.parse(line.toString())),
+      onOversized: () => stream.destroy(),
+    })
+    stream.on('error', () => stream.destroy()).on('data', (chunk: Buffer) => reader.feed(chunk))
     stream.once('close', () => void this.#rejoin(stream))
   }
 
@@ -69,3 +109,6 @@ export class GatewayHold {
     }
   }
 }
+
+const gone = (): SallyportError =>
+  new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', { hint: MAY_BE_DONE })

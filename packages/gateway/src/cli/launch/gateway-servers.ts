@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import { type FoundServer, mergeServers } from '../../agents/agents.ts'
-import { type Environment, loadSettings, writtenServers } from '../../config/config.ts'
+import { type Environment, loadSettings, parseTree, writtenServers } from '../../config/config.ts'
 import type { FoundHome } from '../find-home.ts'
 
 /** Finds the server of the gateway that is the same as one of an agent's. */
@@ -16,9 +16,10 @@ export async function readGatewayServers(
   environment: Environment,
 ): Promise<ServerFinder> {
   try {
-    const { settings } = await loadSettings({ home: home.path, environment, content })
     const text = (content.files.get('config.yaml') ?? content.files.get('config.json'))?.toString('utf8')
-    const written = writtenServers('config.yaml', text ?? '')
+    const tree = parseTree(text ?? '')
+    const { settings } = await loadSettings({ home: home.path, environment, content, tree })
+    const written = writtenServers('config.yaml', tree)
     const inForce = new Set(settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id))
     const existing = new Map(written.ok ? [...written.servers].filter(([id]) => inForce.has(id)) : [])
     const wish = { existing, port: settings.gateway.port, lookup: (name: string) => environment[name] }

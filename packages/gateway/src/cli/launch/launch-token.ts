@@ -1,5 +1,5 @@
 import type { LocalTokens } from '../../sessions/sessions.ts'
-import type { GatewayClient } from '../gateway-client.ts'
+import type { GatewayHold } from './gateway-hold.ts'
 import type { PlannedWindow } from './planned-window.ts'
 import { abandonedRuns, notedTokens, noteToken, type RunFolder, removeRunFolder } from './run-folder.ts'
 
@@ -29,23 +29,25 @@ export interface LaunchToken {
 const sessionOf = ({ id }: RunFolder): string => `run:${id}`
 
 export async function mintLaunchToken(
-  client: GatewayClient,
+  hold: GatewayHold,
   run: RunFolder,
   { agent, profile, session = sessionOf(run), window, attended, others }: TokenWish,
 ): Promise<LaunchToken> {
   const { key, tools } = window
   const wish = { agent, profile, session, attended, ...(tools && { tools }) }
-  const { token, record } = await client.mintToken({ ...wish, ...(others.length > 0 && { otherServers: others }) })
+  const { token, record } = await hold.mint({ ...wish, ...(others.length > 0 && { otherServers: others }) })
   noteToken(run, record.id)
   return { id: record.id, window: key, token }
 }
 
 /** Also when the gateway is gone: the files are the truth. */
-export async function endLaunchToken(client: GatewayClient, state: string, id: string): Promise<void> {
-  const told = await client.revokeToken(id).catch(() => undefined)
-  if (told !== undefined) return
-  const tokens = await openTokens(state)
-  await tokens.revoke(id).finally(() => tokens.close())
+export async function endLaunchToken(hold: GatewayHold, state: string, id: string): Promise<void> {
+  try {
+    await hold.revoke(id)
+  } catch {
+    const tokens = await openTokens(state)
+    await tokens.revoke(id).finally(() => tokens.close())
+  }
 }
 
 /** What runs left behind that were killed. First the token and then the folder by which it is found. */

@@ -1,12 +1,10 @@
 import { carryBack, writeOverlay } from '../../agents/agents.ts'
 import { stateUnusable } from '../../disk/disk.ts'
 import type { CliContext } from '../cli-context.ts'
-import { createSocketExchange } from '../exchange.ts'
 import type { FoundHome } from '../find-home.ts'
-import { GatewayClient } from '../gateway-client.ts'
 import { withoutTokens } from '../token-variable.ts'
 import { runAgent } from './agent-process.ts'
-import { openGatewayHold } from './gateway-hold.ts'
+import { type GatewayHold, openGatewayHold } from './gateway-hold.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 import { endLaunchToken, type LaunchIdentity, type LaunchToken, mintLaunchToken, sweepRuns } from './launch-token.ts'
 import { withoutModelKeys } from './model-keys.ts'
@@ -34,10 +32,7 @@ async function launchWithGateway(given: Launch, identity: LaunchIdentity, signal
   const hold = await openGatewayHold({ state, home, cwd: context.cwd, environment })
   try {
     return await inFolder(given, () =>
-      withTokens(given, identity, async (tokens) => {
-        await hold.bind(tokens.map(({ id }) => id))
-        return start(given, { signals, tokens })
-      }),
+      withTokens({ ...given, hold }, identity, (tokens) => start(given, { signals, tokens })),
     )
   } finally {
     hold.close()
@@ -48,17 +43,16 @@ type UseTokens = (tokens: readonly LaunchToken[]) => Promise<number>
 
 /** One for each window, which end with the run, however many were made before something failed. */
 async function withTokens(
-  { home, state, run, plan }: Launch,
+  { hold, state, run, plan }: Launch & { readonly hold: GatewayHold },
   identity: LaunchIdentity,
   use: UseTokens,
 ): Promise<number> {
-  const client = new GatewayClient(createSocketExchange({ state, home: home.path }))
   const tokens: LaunchToken[] = []
   try {
-    for (const window of plan.windows) tokens.push(await mintLaunchToken(client, run, { ...identity, window }))
+    for (const window of plan.windows) tokens.push(await mintLaunchToken(hold, run, { ...identity, window }))
     return await use(tokens)
   } finally {
-    for (const { id } of tokens) await endLaunchToken(client, state, id)
+    for (const { id } of tokens) await endLaunchToken(hold, state, id)
   }
 }
 

@@ -162,10 +162,15 @@ function emptyLists(count: number): Json {
   return Array.from({ length: count }, () => [])
 }
 
+/** While others are at work a short budget may end with the compiler, and the verdict is to ask: the next one is longer. */
+async function checkOnceCompiled(schema: JsonObject, args: JsonObject): Promise<Verdict> {
+  const verdict = await open({ budget: 300 }).check(schema, args)
+  return verdict.outcome === 'ask' ? open({ budget: 15_000 }).check(schema, args) : verdict
+}
+
 describe('a hostile schema', () => {
   it.each(HOSTILE)('is ended: %s', async (_, schema, args) => {
-    const check = open({ budget: 300 })
-    expect(await check.check(schema, args)).toEqual(
+    expect(await checkOnceCompiled(schema, args)).toEqual(
       denied('ARGUMENTS_UNCHECKED', /could not be checked: .*takes more than it may/),
     )
     // The next thread may need longer than that for its first schema while others are at work.
@@ -179,7 +184,7 @@ describe('a hostile schema', () => {
       outcome: 'ask',
       reason: expect.stringContaining('300'),
     })
-    expect(await check.check(BOMB, SPARK)).toMatchObject({ code: 'ARGUMENTS_UNCHECKED' })
+    expect(await checkOnceCompiled(BOMB, SPARK)).toMatchObject({ code: 'ARGUMENTS_UNCHECKED' })
   })
 
   it('is ended by the memory that it takes, and the thread with it', async () => {

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it, vi } from 'vitest'
+import { eventually } from '../../../../../tests/processes.ts'
 import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
 
 const call = (bench: AdminBench, body: object) => bench.api('/api/call', { method: 'POST', body })
@@ -106,6 +107,11 @@ describe('a dry run', () => {
 
 it('a client that goes away takes its call with it', async () => {
   const bench = await openAdminBench()
+  // A call that comes before the server is up may be refused, and is then never started.
+  await eventually(
+    () => bench.api('/api/call', { method: 'POST', body: { tool: 'hostile/echo' } }),
+    ({ status }) => status === 200,
+  )
   const heard = (type: string): Promise<LoggedEvent> =>
     new Promise((resolve) => {
       const stop = bench.gateway.store.log.watch((event) => {

@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { SallyportError, type SallyportEvent } from '@sallyport/core'
-import { agentSlug, profileKey } from '../../config/config.ts'
-import type { MintedToken, MintRequest, TokenRecord } from '../../sessions/sessions.ts'
+import type { TokenRecord } from '../../sessions/sessions.ts'
 import type { AdminContext } from '../admin-context.ts'
+import { mintToken, revokeToken } from '../token-desk.ts'
 import { inputOf } from './invalid-input.ts'
 import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
 
@@ -45,14 +44,14 @@ const mintBody = inputOf({
   ttlMs: z.number().positive().optional().openapi({ description: 'Until it is revoked unless given.' }),
 })
 
-const listTokens = createRoute({
+const listRoute = createRoute({
   method: 'get',
   path: '/tokens',
   summary: 'The minted tokens that count, oldest first',
   responses: { 200: jsonOf(z.object({ tokens: z.array(tokenSchema) }), 'Without the tokens themselves.'), ...PROBLEMS },
 })
 
-const mintToken = createRoute({
+const mintRoute = createRoute({
   method: 'post',
   path: '/tokens',
   summary: 'Mint a token for an agent',
@@ -63,7 +62,7 @@ const mintToken = createRoute({
   },
 })
 
-const revokeToken = createRoute({
+const revokeRoute = createRoute({
   method: 'delete',
   path: '/tokens/{id}',
   summary: 'Revoke a token',
@@ -73,61 +72,15 @@ const revokeToken = createRoute({
 
 export const tokenRoutes = (context: AdminContext) =>
   createRoutes()
-    .openapi(listTokens, (c) => c.json({ tokens: context.tokens.list().map(tokenView) }, 200))
-    .openapi(mintToken, async (c) => {
-      const wish = c.req.valid('json')
-      const minted = await mint(context, requestOf(wish, context), wish.otherServers)
+    .openapi(listRoute, (c) => c.json({ tokens: context.tokens.list().map(tokenView) }, 200))
+    .openapi(mintRoute, async (c) => {
+      const minted = await mintToken(context, c.req.valid('json'))
       return c.json({ token: minted.token, record: tokenView(minted.record) }, 201)
     })
-    .openapi(revokeToken, async (c) => {
+    .openapi(revokeRoute, async (c) => {
       const { id } = c.req.valid('param')
-      if (!(await context.tokens.revoke(id))) throw unknownToken(id)
-      // It is gone already: a log that cannot be written must not make that look undone.
-      context.record({ type: 'TOKEN_REVOKED', token_id: id })
+      await revokeToken(context, id)
       return c.json({ id }, 200)
     })
 
 const tokenView = ({ tools, ...record }: TokenRecord): TokenView => ({ ...record, ...(tools && { tools: [...tools] }) })
-
-/** Where nobody names a session, the profile may. */
-function requestOf(wish: z.infer<typeof mintBody>, { settings }: AdminContext): MintRequest {
-  const { agent = 'any', profile = 'default', session, ttlMs, tools, attended } = wish
-  const chosen = session ?? settings.profiles.get(profileKey(agentSlug(agent), profile))?.session
-  return {
-    agent,
-    profile,
-    ...(chosen !== undefined && { session: chosen }),
-    ...(ttlMs !== undefined && { ttlMs }),
-    ...(tools && { tools }),
-    ...(attended && { attended }),
-  }
-}
-
-/** A token of which there is no record is not given out. */
-async function mint(context: AdminContext, request: MintRequest, others: readonly string[] = []): Promise<MintedToken> {
-  const minted = await context.tokens.mint(request)
-  const { id, agent, profile } = minted.record
-  try {
-    const event = { type: 'TOKEN_MINTED', token_id: id, agent, profile } as const
-    await recordDurably(context, others.length === 0 ? event : { ...event, other_servers: others })
-    return minted
-  } catch (error) {
-    await context.tokens.revoke(id)
-    throw error
-  }
-}
-
-async function recordDurably({ store, settings }: AdminContext, event: SallyportEvent): Promise<void> {
-  try {
-    store.log.append(event)
-    await store.log.sync()
-  } catch (error) {
-    if (!(error instanceof SallyportError) || settings.audit.required) throw error
-  }
-}
-
-function unknownToken(id: string): SallyportError {
-  return new SallyportError('TOKEN_UNKNOWN', `There is no token ${JSON.stringify(id.slice(0, 100))}.`, {
-    hint: 'See `sallyport token list`.',
-  })
-}

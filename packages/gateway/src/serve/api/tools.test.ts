@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { eventually } from '../../../../../tests/processes.ts'
 import { openAdminBench } from '../admin.test-kit.ts'
 
 it('lists every tool, and says of one that is not offered who decided that', async () => {
@@ -45,7 +46,10 @@ it('finds one tool by any of its names', async () => {
 
 it('says of each tool what governs it and why, and narrows the list by risk', async () => {
   const { api } = await openAdminBench()
-  const { body } = await api('/api/tools/echo')
+  const { body } = await eventually(
+    () => api('/api/tools/echo'),
+    (answer) => answer.body.review !== undefined,
+  )
   expect(body).toMatchObject({ risk: 'medium', source: 'tools.yaml', written: true, pin: 'pinned', findings: [] })
   const field = (name: string) => body.policy.find((one: { field: string }) => one.field === name)
   const { file, line } = body.entries[0]
@@ -65,7 +69,10 @@ it('says of each tool what governs it and why, and narrows the list by risk', as
 
 it('accepts only the definition that was shown, and changes nothing where that is the pinned one', async () => {
   const { api, gateway } = await openAdminBench()
-  const { body } = await api('/api/tools/echo')
+  const { body } = await eventually(
+    () => api('/api/tools/echo'),
+    (answer) => answer.body.review !== undefined,
+  )
   const accept = (pin: string) => api('/api/tools/echo/accept', { method: 'POST', body: { pin } })
   expect((await accept('sha256-0')).body.error.code).toBe('DEFINITION_CHANGED')
   const before = gateway.governing.tools.file

@@ -1,6 +1,7 @@
 import { readOwner, SallyportError } from '@sallyport/core'
 import type { Connection, McpServer } from '@sallyport/kit'
 import { FrameReader } from '../frame-reader.ts'
+import { recheckPermit, usePermit } from '../permit.ts'
 import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 
 export interface InProcessOptions {
@@ -24,6 +25,8 @@ export class InProcessTransport implements Transport {
   readonly #reader: FrameReader
   /** The least recently used first. */
   readonly #seats = new Map<string, Seat>()
+  /** Requests whose permits are being rechecked. */
+  readonly #rechecking = new Set<number>()
   #events: TransportEvents | undefined
   /** For what is asked in nobody's name. */
   #connection: Connection | undefined
@@ -39,7 +42,21 @@ export class InProcessTransport implements Transport {
     this.#connection = this.#server.connect((message) => this.#deliver(message))
   }
 
-  request({ id, text, session }: OutgoingRequest): void {
+  request(request: OutgoingRequest): void {
+    // After the close nobody waits.
+    if (this.#connection === undefined) return
+    if (usePermit(request.call.permit)) return this.#transmit(request)
+    this.#rechecking.add(request.id)
+    void recheckPermit(request.call.permit).then((refusal) => this.#rechecked(request, refusal))
+  }
+
+  #rechecked(request: OutgoingRequest, refusal: SallyportError | undefined): void {
+    if (!this.#rechecking.delete(request.id)) return
+    if (refusal) this.#events?.onFailure(request.id, refusal)
+    else this.request(request)
+  }
+
+  #transmit({ id, text, call: { session } }: OutgoingRequest): void {
     if (session === undefined) return this.send(text)
     const { connection, inFlight } = this.#seatOf(session)
     inFlight.add(id)
@@ -51,8 +68,9 @@ export class InProcessTransport implements Transport {
     for (const connection of this.#connections()) receiveSoon(connection, text)
   }
 
-  abandon(): boolean {
-    return false
+  /** One whose permit is being rechecked is not sent at all. */
+  abandon(id: number): boolean {
+    return this.#rechecking.delete(id)
   }
 
   agreed(): void {}
@@ -61,6 +79,7 @@ export class InProcessTransport implements Transport {
     const connections = this.#connections()
     this.#connection = undefined
     this.#seats.clear()
+    this.#rechecking.clear()
     for (const connection of connections) connection.close()
   }
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import type { Look } from '../transport.ts'
-import { closedHere, closedThere, connectedTooLate } from './connection-failure.ts'
+import { type Permit, recheckPermit, usePermit } from '../permit.ts'
+import { brokenHttp, closedHere, closedThere, connectedTooLate } from './connection-failure.ts'
 import type { ResponseHead } from './response-head.ts'
 import { type ResponseListener, ResponseReader } from './response-reader.ts'
 
@@ -16,8 +16,7 @@ export interface Sending extends ResponseListener {
   readonly wire: WireRequest
   /** What it goes over; only that writes it. */
   connection: ClientConnection | undefined
-  /** Asked where it had to wait for a connection: why it must not go any more, if anything. */
-  readonly look?: Look | undefined
+  readonly permit: Permit
   /** `sent` tells whether the server may have seen it. Nothing follows. */
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void
 }
@@ -41,6 +40,8 @@ export class ClientConnection implements ResponseListener {
   readonly #reader = new ResponseReader()
   #sending: Sending | undefined
   #isConnected = false
+  /** The request that it carries now was given to the operating system. */
+  #isSent = false
   #keepsAlive = false
   #keptFor = KEPT_ALIVE
   #freshUntil = 0
@@ -52,6 +53,7 @@ export class ClientConnection implements ResponseListener {
     socket.once(connected, () => {
       this.#isConnected = true
       clearTimeout(timer)
+      if (this.#sending) this.#write(this.#sending)
     })
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
     socket.on('end', () => this.#ended())
@@ -71,12 +73,37 @@ export class ClientConnection implements ResponseListener {
   send(sending: Sending): void {
     this.#sending = sending
     sending.connection = this
-    this.#reader.begin(this)
+    this.#isSent = false
     this.#socket.ref()
-    const { head, body } = sending.wire
+    if (this.#isConnected) this.#write(sending)
+  }
+
+  /** Not before there is a connection: what a socket holds back until then could no longer be stopped. */
+  #write(sending: Sending): void {
+    if (usePermit(sending.permit)) this.#transmit(sending.wire)
+    else void recheckPermit(sending.permit).then((refusal) => this.#rechecked(sending, refusal))
+  }
+
+  #transmit({ head, body }: WireRequest): void {
+    this.#isSent = true
+    this.#reader.begin(this)
     // One write where each character is a byte; a head is latin1, a body is UTF-8.
     if (Buffer.byteLength(body) === body.length) this.#socket.write(head + body, 'latin1')
     else this.#writeBoth(head, body)
+  }
+
+  #rechecked(sending: Sending, refusal: Error | undefined): void {
+    // Meanwhile it may have been cancelled, or the connection lost.
+    if (this.#sending !== sending) return
+    if (refusal) this.#refuse(sending, refusal)
+    else this.#write(sending)
+  }
+
+  /** The connection is as good as before. */
+  #refuse(sending: Sending, error: Error): void {
+    this.#forget()
+    this.#free()
+    sending.onFailure(error, 'unsent')
   }
 
   /** Whoever waits is told. */
@@ -133,7 +160,7 @@ export class ClientConnection implements ResponseListener {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#reader.isOver) return this.destroy()
+    if (this.#reader.isOver) return this.#fail(brokenHttp('bytes that nobody asked for'))
     try {
       this.#reader.feed(chunk)
     } catch (error) {
@@ -148,7 +175,7 @@ export class ClientConnection implements ResponseListener {
   #fail(error: Error): void {
     const sending = this.#sending
     this.destroy()
-    sending?.onFailure(error, this.#isConnected ? 'sent' : 'unsent')
+    sending?.onFailure(error, this.#isSent ? 'sent' : 'unsent')
   }
 }
 

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { SallyportError } from '@sallyport/core'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
+import { TestPermit } from '../permit.test-kit.ts'
+import { OWN_MESSAGE, type Permit } from '../permit.ts'
 import type { ClientConnection, Sending } from './client-connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
 
@@ -41,10 +42,10 @@ class Exchange implements Sending {
   #tell: (outcome: string) => void = () => {}
   #said = ''
 
-  readonly look: Sending['look']
+  readonly permit: Permit
 
-  constructor(body: string, look?: Sending['look']) {
-    this.look = look
+  constructor(body: string, permit: Permit = OWN_MESSAGE) {
+    this.permit = permit
     const length = Buffer.byteLength(body)
     this.wire = { head: `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`, body }
     this.outcome = new Promise((resolve) => {
@@ -69,8 +70,8 @@ class Exchange implements Sending {
   }
 }
 
-function send(pool: ConnectionPool, body = '{}', look?: Sending['look']): Exchange {
-  const exchange = new Exchange(body, look)
+function send(pool: ConnectionPool, body = '{}', permit?: Permit): Exchange {
+  const exchange = new Exchange(body, permit)
   pool.send(exchange)
   return exchange
 }
@@ -246,53 +247,50 @@ describe('a request that gets no answer', () => {
 })
 
 describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
-  const locked = async (): Promise<SallyportError> => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
-  const fine = async (): Promise<undefined> => undefined
-
-  it('is looked at before its turn: what must not go any more is not sent, and holds up nobody', async () => {
+  it('is not sent in its turn when it must not go any more, and holds up nobody', async () => {
     const waiting: Socket[] = []
     const { pool, requests } = await open((socket) => waiting.push(socket), 1)
-    const first = send(pool, 'first', locked)
-    const others = [send(pool, 'second', locked), send(pool, 'third', locked), send(pool, 'fourth', fine)]
+    const permits = Array.from({ length: 4 }, () => new TestPermit())
+    const [first, ...others] = permits.map((permit, index) => send(pool, `call ${index}`, permit))
     await vi.waitUntil(() => waiting.length === 1)
+    for (const permit of permits.slice(0, 3)) permit.becomeStale()
     waiting.shift()?.write(OK)
-    expect(await first.outcome).toBe('200 ok')
+    expect(await first?.outcome).toBe('200 ok')
     await vi.waitUntil(() => waiting.length === 1)
     waiting.shift()?.write(OK)
     const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
     expect(outcomes).toEqual(['unsent: MODE_FORBIDS', 'unsent: MODE_FORBIDS', '200 ok'])
-    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'fourth'])
+    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['call 0', 'call 3'])
+    expect(permits.map(({ timesSent }) => timesSent)).toEqual([1, 0, 0, 1])
   })
 
-  it('keeps its turn while it is looked at: whoever comes later comes later', async () => {
+  it('keeps its turn while it is judged again: whoever comes later comes later', async () => {
     const { pool, requests } = await open(answerOk, 1)
     const first = new Exchange('first')
     const late = new Exchange('late')
-    const looked = new Exchange('looked at', async () => {
-      pool.send(late)
-      return undefined
-    })
-    for (const exchange of [first, looked]) pool.send(exchange)
-    for (const { outcome } of [first, looked, late]) expect(await outcome).toBe('200 ok')
-    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'looked at', 'late'])
+    const permit = new TestPermit().becomeStale(
+      Promise.resolve().then(() => {
+        pool.send(late)
+        return undefined
+      }),
+    )
+    const renewed = new Exchange('renewed', permit)
+    for (const exchange of [first, renewed]) pool.send(exchange)
+    for (const { outcome } of [first, renewed, late]) expect(await outcome).toBe('200 ok')
+    expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'renewed', 'late'])
   })
 
-  it('is not sent when it is cancelled while it is looked at', async () => {
-    const waiting: Socket[] = []
-    const { pool, requests } = await open((socket) => waiting.push(socket), 1)
-    const first = send(pool, 'first')
-    const looks: ((refusal: undefined) => void)[] = []
-    const second = send(pool, 'second', () => new Promise((resolve) => looks.push(resolve)))
-    await vi.waitUntil(() => waiting.length === 1)
-    waiting.shift()?.write(OK)
-    await first.outcome
-    await vi.waitUntil(() => looks.length === 1)
+  it('is not sent when it is cancelled while it is judged again', async () => {
+    const { pool, requests } = await open(answerOk, 1)
+    await send(pool, 'first').outcome
+    const answers: ((refusal: undefined) => void)[] = []
+    const permit = new TestPermit().becomeStale(new Promise((resolve) => answers.push(resolve)))
+    const second = send(pool, 'second', permit)
+    await vi.waitUntil(() => permit.timesRenewed === 1)
     pool.cancel(second)
-    looks[0]?.(undefined)
-    const third = send(pool, 'third')
-    await vi.waitUntil(() => waiting.length === 1)
-    waiting.shift()?.write(OK)
-    expect(await third.outcome).toBe('200 ok')
+    answers[0]?.(undefined)
+    expect(await send(pool, 'third').outcome).toBe('200 ok')
     expect(requests).toHaveLength(2)
+    expect(permit.timesSent).toBe(0)
   })
 })

@@ -19,8 +19,6 @@ export class ConnectionPool implements ClientConnectionOwner {
   /** They have just answered. */
   #resting: ClientConnection[] = []
   readonly #waiting = new Set<Sending>()
-  /** They have waited, and are looked at before they go. */
-  readonly #looking = new Set<Sending>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -38,7 +36,6 @@ export class ConnectionPool implements ClientConnectionOwner {
   /** Whoever waits hears nothing more. */
   cancel(sending: Sending): void {
     this.#waiting.delete(sending)
-    this.#looking.delete(sending)
     sending.connection?.destroy()
   }
 
@@ -46,9 +43,8 @@ export class ConnectionPool implements ClientConnectionOwner {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    const waiting = [...this.#waiting, ...this.#looking]
+    const waiting = [...this.#waiting]
     this.#waiting.clear()
-    this.#looking.clear()
     for (const connection of [...this.#all]) connection.close()
     for (const sending of waiting) sending.onFailure(closedHere(), 'unsent')
   }
@@ -101,31 +97,12 @@ export class ConnectionPool implements ClientConnectionOwner {
     return connection
   }
 
-  /** The connection that became free, if one did, is kept for it meanwhile: whoever comes later comes later. */
   #admitNext(connection?: ClientConnection): void {
     const [next] = this.#waiting
     if (next === undefined) return
     this.#waiting.delete(next)
-    if (next.look === undefined) return this.#hand(next, connection)
-    this.#looking.add(next)
-    void next.look().then(
-      (refusal) => this.#looked(next, refusal, connection),
-      (bug: Error) => this.#looked(next, bug, connection),
-    )
-  }
-
-  /** One that was refused, or withdrawn meanwhile, leaves its turn to the next. */
-  #looked(sending: Sending, refusal: Error | undefined, connection: ClientConnection | undefined): void {
-    const isWanted = this.#looking.delete(sending)
-    if (isWanted && refusal === undefined) return this.#hand(sending, connection)
-    if (isWanted && refusal !== undefined) sending.onFailure(refusal, 'unsent')
-    if (connection) this.#offer(connection)
-    else this.#admitNext()
-  }
-
-  #hand(sending: Sending, connection: ClientConnection | undefined): void {
-    if (connection?.isFresh(performance.now())) connection.send(sending)
-    else this.send(sending)
+    if (connection) connection.send(next)
+    else this.send(next)
   }
 
   #lookLater(): void {

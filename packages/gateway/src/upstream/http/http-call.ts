@@ -58,9 +58,10 @@ export class HttpCall implements ReplyListener, Placed {
 
   start(): void {
     const { endpoint } = this.#port
-    const headers = this.#port.headers.post(this.request)
-    const { text: body, look } = this.request
-    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body, look } as const
+    const { text: body, call } = this.request
+    const headers = this.#port.headers.post(call)
+    const { permit } = call
+    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body, permit } as const
     this.#exchange = new HttpExchange(endpoint, message, this.#reply)
   }
 
@@ -100,14 +101,14 @@ export class HttpCall implements ReplyListener, Placed {
   }
 
   onTrouble(text: string): void {
-    this.#port.onTrouble(`${this.request.method}: ${text}`)
+    this.#port.onTrouble(`${this.request.call.method}: ${text}`)
   }
 
   onTooLarge(): void {
     if (this.#cancelled) return
     this.cancel()
     const { peer, maxMessageBytes } = this.#port.endpoint
-    const message = `${peer.origin} answered ${this.request.method} with more than ${maxMessageBytes} bytes.`
+    const message = `${peer.origin} answered ${this.request.call.method} with more than ${maxMessageBytes} bytes.`
     const error = new SallyportError('UPSTREAM_TOO_LARGE', message, {
       hint: 'Ask for less, or raise the limit of the server.',
     })
@@ -163,7 +164,10 @@ export class HttpCall implements ReplyListener, Placed {
     const { origin } = this.#port.endpoint.peer
     return this.#reply.isStream
       ? new SallyportError('UPSTREAM_DIED', `${origin} ended its stream before the answer.`, { hint: MAY_BE_DONE })
-      : new SallyportError('UPSTREAM_PROTOCOL', `${origin} sent no answer to ${this.request.method} in its response.`)
+      : new SallyportError(
+          'UPSTREAM_PROTOCOL',
+          `${origin} sent no answer to ${this.request.call.method} in its response.`,
+        )
   }
 
   /** A legacy server that numbers its events keeps them for a client that comes back (Last-Event-ID). */

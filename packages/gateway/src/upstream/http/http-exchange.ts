@@ -1,5 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import type { Look } from '../transport.ts'
+import { OWN_MESSAGE, type Permit } from '../permit.ts'
 import type { ClientConnection, Sending, WireRequest } from './client-connection.ts'
 import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { networkFailure, redirectFailure } from './http-failure.ts'
@@ -11,7 +11,8 @@ export interface ExchangeRequest {
   readonly path: string
   readonly headers: readonly string[]
   readonly body?: string
-  readonly look?: Look | undefined
+  /** Missing: a message of the gateway itself. */
+  readonly permit?: Permit | undefined
 }
 
 export interface ExchangeListener {
@@ -65,8 +66,8 @@ export class HttpExchange implements Sending {
     listener?.onEnd()
   }
 
-  get look(): Look | undefined {
-    return this.#request.look
+  get permit(): Permit {
+    return this.#request.permit ?? OWN_MESSAGE
   }
 
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void {

@@ -1,5 +1,5 @@
 import { formatDuration, SallyportError } from '@sallyport/core'
-import type { Look } from '../transport.ts'
+import type { Permit } from '../permit.ts'
 import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
@@ -11,7 +11,7 @@ export interface NoticeOptions {
   readonly text: string
   /** How long the server may take to take it, in milliseconds; without it, for ever. */
   readonly patience?: number
-  readonly look?: Look | undefined
+  readonly permit?: Permit | undefined
   readonly onTrouble: (text: string) => void
   readonly onOver: (end: ReplyEnd) => void
 }
@@ -31,9 +31,13 @@ export class HttpNotice implements ReplyListener {
   }
 
   start(): void {
-    const { lane, path, headers, text: body, patience, look } = this.#options
+    const { lane, path, headers, text: body, patience, permit } = this.#options
     if (patience !== undefined) this.#timer = setTimeout(() => this.#giveUp(patience), patience)
-    this.#exchange = new HttpExchange(this.#endpoint, { method: 'POST', lane, path, headers, body, look }, this.#reply)
+    this.#exchange = new HttpExchange(
+      this.#endpoint,
+      { method: 'POST', lane, path, headers, body, permit },
+      this.#reply,
+    )
   }
 
   cancel(): void {

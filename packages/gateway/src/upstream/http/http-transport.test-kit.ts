@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { SallyportError } from '@sallyport/core'
+import type { JsonObject, SallyportError } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
 import type { HttpServerConfig } from '../../config/settings.ts'
+import { OWN_MESSAGE } from '../permit.ts'
 import type { Frame, OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../../../../tests/fixtures/http-server.mjs', import.meta.url))
@@ -172,7 +173,8 @@ export function toolCall(
 
 export function outgoing(method: string, params: Readonly<Record<string, unknown>>, name?: string): OutgoingRequest {
   const id = ++lastId
-  return { id, method, name, text: JSON.stringify({ jsonrpc: '2.0', id, method, params }) }
+  const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+  return { id, call: { method, params: params as JsonObject, name, permit: OWN_MESSAGE }, text }
 }
 
 export const MODERN_META = {

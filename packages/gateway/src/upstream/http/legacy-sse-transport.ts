@@ -120,7 +120,8 @@ export class LegacySseTransport implements Transport, ExchangeListener {
     this.#lost(error)
   }
 
-  #post(text: string, { id, look }: Partial<OutgoingRequest> = {}): void {
+  #post(text: string, request?: OutgoingRequest): void {
+    const id = request?.id
     if (this.#connection === undefined) return
     const { endpoint, headers, events } = this.#connection
     if (this.#path === undefined || this.#closing !== undefined) {
@@ -132,7 +133,8 @@ export class LegacySseTransport implements Transport, ExchangeListener {
       lane: id === undefined ? 'side' : 'calls',
       path: this.#path,
       headers: headers.post({ method: '', name: undefined }),
-      ...{ text, look },
+      text,
+      permit: request?.call.permit,
       onTrouble: (trouble) => events.onTrouble(trouble),
       onOver: (end) => {
         this.#notices.delete(notice)

@@ -44,7 +44,11 @@ export class McpHeaders {
   }
 
   /** The same array each time in the legacy era: this is on the path of every call. */
-  post({ method, name, headers: more = [] }: Pick<OutgoingRequest, 'method' | 'name' | 'headers'>): readonly string[] {
+  post({
+    method,
+    name,
+    headers: more = [],
+  }: Pick<OutgoingRequest['call'], 'method' | 'name' | 'headers'>): readonly string[] {
     if (method === 'initialize') return [...POST, ...this.#own]
     if (!this.isModern && method !== 'server/discover') return this.#legacyPost
     const version = this.#version ?? MODERN_VERSION

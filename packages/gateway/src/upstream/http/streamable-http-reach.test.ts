@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
-import { SallyportError } from '@sallyport/core'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { TestPermit } from '../permit.test-kit.ts'
 import {
   httpConfig,
   opened,
@@ -161,13 +161,15 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
   })
 })
 
-it('a request that finds every connection in use is looked at before its turn comes', async () => {
+it('a request that finds every connection in use needs a current permit when its turn comes', async () => {
   const { transport, events } = await connect(await startServer())
   transport.agreed('2026-07-28')
   const first = Array.from({ length: 128 }, () => toolCall('modern', 'echo', { text: 'found' }))
   const late = toolCall('modern', 'echo', { text: 'late' })
   for (const request of first) transport.request(request)
-  transport.request({ ...late, look: async () => new SallyportError('MODE_FORBIDS', 'There is a lockdown.') })
+  const permit = new TestPermit()
+  transport.request({ ...late, call: { ...late.call, permit } })
+  permit.becomeStale()
   await events.until(() => events.failures.length > 0)
   expect(events.failures).toMatchObject([{ id: late.id, error: { code: 'MODE_FORBIDS' } }])
   for (const { id } of first) expect(textOf(await events.answer(id))).toBe('found')

@@ -109,7 +109,7 @@ export class StreamableHttpTransport implements Transport {
     }
     const call = this.#calls.find(id)
     if (call !== undefined) this.#drop(call)
-    return this.#connection?.headers.isModern === true || call?.request.method === 'server/discover'
+    return this.#connection?.headers.isModern === true || call?.request.call.method === 'server/discover'
   }
 
   agreed(protocolVersion: string): void {
@@ -123,7 +123,7 @@ export class StreamableHttpTransport implements Transport {
 
   #accepted(call: HttpCall, headers: ResponseHeaders): void {
     this.#unreachable = 0
-    if (call.request.method !== 'initialize') return
+    if (call.request.call.method !== 'initialize') return
     const session = headers['mcp-session-id']
     if (session === undefined) return
     // The protocol allows visible ASCII only; anything else could not be sent back.

@@ -104,6 +104,12 @@ describe('StdioTransport carries messages', () => {
     subject.transport.send('{}')
     expect(subject.heard.troubles).toEqual([expect.stringContaining('dropped')])
     expect(subject.heard.reasons).toEqual([])
+    // What nobody waits for any more makes room, unless the pipe has begun to take it.
+    const refused = subject.heard.failures.map(({ id }) => id)
+    const queued = calls.filter((id) => !refused.includes(id))
+    expect(queued.filter((id) => subject.transport.abandon(id)).length).toBeGreaterThan(queued.length / 2)
+    subject.transport.send('{}')
+    expect(subject.heard.troubles).toHaveLength(1)
   })
 })
 

@@ -1,4 +1,3 @@
-import type { Writable } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import type { ProgramServerConfig } from '../../config/config.ts'
 import type { Watchdog } from '../processes/processes.ts'
@@ -8,6 +7,7 @@ import type { OutgoingRequest, Transport, TransportEvents } from '../transport.t
 import { childEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'
+import { Outbox } from './outbox.ts'
 import { describeExit, describeLoss, type Explain } from './process-loss.ts'
 import { spawnFailure } from './spawn-failure.ts'
 
@@ -38,8 +38,7 @@ export class StdioTransport implements Transport {
   #events: TransportEvents | undefined
   /** Why we gave it up, if it did not exit first. */
   #givenUp: string | undefined
-  /** Messages of this moment, which leave in one write. */
-  #outbox = ''
+  #outbox: Outbox | undefined
   #closed = false
 
   constructor(options: StdioTransportOptions) {
@@ -65,20 +64,22 @@ export class StdioTransport implements Transport {
     )
   }
 
-  request({ id, text }: OutgoingRequest): void {
-    const refusal = this.#write(text)
-    if (refusal === undefined) return
+  request(request: OutgoingRequest): void {
+    const outbox = this.#outboxFor()
+    if (outbox instanceof Outbox) return outbox.request(request)
     // Whoever asks may still be noting down that it asked.
-    queueMicrotask(() => this.#tell()?.onFailure(id, refusal))
+    queueMicrotask(() => this.#tell()?.onFailure(request.id, outbox))
   }
 
   send(text: string): void {
-    const refusal = this.#write(text)
-    if (refusal !== undefined) this.#tell()?.onTrouble(`A message was dropped: ${refusal.message}`)
+    const outbox = this.#outboxFor()
+    if (outbox instanceof Outbox) outbox.send(text)
+    else this.#tell()?.onTrouble(`A message was dropped: ${outbox.message}`)
   }
 
-  abandon(): boolean {
-    return false
+  /** One that was not written yet is not written at all. */
+  abandon(id: number): boolean {
+    return this.#outbox?.abandon(id) ?? false
   }
 
   agreed(): void {
@@ -87,6 +88,7 @@ export class StdioTransport implements Transport {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#outbox?.close()
     const group = await this.#opening?.catch(() => undefined)
     await group?.end()
   }
@@ -106,6 +108,7 @@ export class StdioTransport implements Transport {
 
   #attach(group: ProcessGroup): void {
     this.#group = group
+    this.#outbox = new Outbox(group.stdin, (id, refusal) => this.#tell()?.onFailure(id, refusal))
     const { stderr, explain } = this.#options
     const linesBefore = stderr.written
     this.#readOutput(group)
@@ -142,24 +145,15 @@ export class StdioTransport implements Transport {
     return this.#closed ? undefined : this.#events
   }
 
-  #write(text: string): SallyportError | undefined {
-    const stdin = this.#group?.stdin
-    if (!stdin?.writable) return new SallyportError('UPSTREAM_GONE', `The server "${this.#options.config.id}" is gone.`)
-    const limit = this.#options.maxQueuedBytes ?? MAX_QUEUED_BYTES
-    const waiting = stdin.writableLength + this.#outbox.length
-    if (waiting <= limit) {
-      if (this.#outbox === '') process.nextTick(() => this.#empty(stdin))
-      this.#outbox += `${text}\n`
-      return undefined
-    }
-    const what = `The server "${this.#options.config.id}" does not read: ${waiting} bytes wait for it, at most ${limit} may.`
+  /** Or why nothing can be written. */
+  #outboxFor(): Outbox | SallyportError {
+    const { config, maxQueuedBytes: limit = MAX_QUEUED_BYTES } = this.#options
+    if (!this.#outbox || !this.#group?.stdin.writable)
+      return new SallyportError('UPSTREAM_GONE', `The server "${config.id}" is gone.`)
+    const { length } = this.#outbox
+    if (length <= limit) return this.#outbox
+    const what = `The server "${config.id}" does not read: ${length} bytes wait for it, at most ${limit} may.`
     return new SallyportError('OVERLOADED', what, { hint: 'Try again later; restart the server if it stays so.' })
-  }
-
-  #empty(stdin: Writable): void {
-    const text = this.#outbox
-    this.#outbox = ''
-    if (stdin.writable) stdin.write(text)
   }
 
   /** Half a connection is none. */

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { SallyportError } from '@sallyport/core'
+import type { JsonObject, SallyportError } from '@sallyport/core'
 import type { StdioServerConfig } from '../../config/settings.ts'
+import { OWN_MESSAGE, type Permit } from '../permit.ts'
 import { createMark } from '../processes/process-mark.ts'
 import type { Watchdog } from '../processes/watchdog.ts'
 import { StderrTail } from '../stderr-tail.ts'
@@ -133,10 +134,10 @@ export class Conversation {
     })
   }
 
-  ask(method: string, params: unknown = {}): number {
+  ask(method: string, params: unknown = {}, permit: Permit = OWN_MESSAGE): number {
     const id = ++this.#lastId
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
-    this.transport.request({ id, method, name: undefined, text })
+    this.transport.request({ id, call: { method, params: params as JsonObject, permit }, text })
     return id
   }
 

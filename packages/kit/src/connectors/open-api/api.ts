@@ -6,6 +6,7 @@ import { inputSchemaOf, type Operation, permissionOf, readOperations } from './o
 import { type ApiRequest, buildRequest, isBelow } from './request.ts'
 import { type ApiResponse, readResponse } from './response.ts'
 
+/** The description of an API, its address, and the limits of calls. */
 export interface ApiSettings {
   /** JSON or YAML text, or the object that it means. */
   readonly spec: string | JsonObject
@@ -22,6 +23,7 @@ export interface ApiSettings {
 /** One or more, as `server.tool` wants them. */
 type Permissions = readonly [Permission, ...Permission[]]
 
+/** An operation of an API, in short. */
 export interface ApiOperation {
   readonly id: string
   readonly method: string
@@ -30,6 +32,7 @@ export interface ApiOperation {
   readonly permission: Permissions
 }
 
+/** An operation of an API, with its arguments and responses. */
 export interface ApiOperationShape extends ApiOperation {
   /** A JSON Schema of the arguments. */
   readonly input: JsonObject
@@ -48,6 +51,7 @@ export interface ApiTool {
   readonly handler: (args: JsonObject, context: { readonly signal: AbortSignal }) => Promise<Json>
 }
 
+/** An HTTP API that is described by OpenAPI, ready to be called. */
 export interface Api {
   listOperations(): readonly ApiOperation[]
   describeOperation(id: string): ApiOperationShape
@@ -60,6 +64,7 @@ const TIMEOUT_MS = 30_000
 const MAX_BYTES = 4 * 1024 * 1024
 const MOST_REDIRECTS = 3
 
+/** Reads the description of an API; nothing is called yet. */
 export async function readApi(settings: ApiSettings): Promise<Api> {
   const base = readBaseUrl(settings.baseUrl)
   const document = await readDocument(settings.spec)

@@ -2,6 +2,7 @@ import { isTextDeeper, type Json } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 import { isJsonType } from './operation.ts'
 
+/** What an API answered. */
 export interface ApiResponse {
   readonly status: number
   readonly mimeType: string

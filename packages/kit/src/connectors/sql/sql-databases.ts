@@ -18,11 +18,13 @@ interface DatabaseOptions {
   readonly sensitivity?: Sensitivity
 }
 
+/** An SQLite database. */
 export interface SqliteSettings extends DatabaseOptions {
   /** The path of a file. */
   readonly sqlite: string
 }
 
+/** A PostgreSQL database. */
 export interface PostgresSettings extends DatabaseOptions {
   /** `postgres://role:password@host/database`. */
   readonly postgres: string
@@ -30,6 +32,7 @@ export interface PostgresSettings extends DatabaseOptions {
   readonly allowSuperuser?: boolean
 }
 
+/** The configured databases and their limits. */
 export interface SqlSettings extends Partial<SqlLimits> {
   readonly databases: Readonly<Record<string, SqliteSettings | PostgresSettings>>
   /** Where a name such as /workspace/app.db is looked up, to be read only. Absent: in that of the calling session. */
@@ -38,12 +41,14 @@ export interface SqlSettings extends Partial<SqlLimits> {
   readonly addPrivateDataset?: (name: string, sensitivity: Sensitivity) => unknown
 }
 
+/** The parameters of a query, and limits for it alone. */
 export interface SqlQueryOptions extends Partial<SqlLimits> {
   /** For `?` (SQLite) or `$1`, `$2` (PostgreSQL), by position. */
   readonly parameters?: readonly Json[]
   readonly signal?: AbortSignal
 }
 
+/** A configured database, without its credentials. */
 export interface SqlDatabaseEntry {
   readonly name: string
   readonly kind: 'sqlite' | 'postgres'
@@ -51,6 +56,7 @@ export interface SqlDatabaseEntry {
   readonly description?: string
 }
 
+/** The configured databases: listing, describing, querying and changing them. */
 export interface SqlDatabases {
   listDatabases(): readonly SqlDatabaseEntry[]
   listTables(database: string, options?: SqlQueryOptions): Promise<readonly SqlTable[]>
@@ -70,6 +76,7 @@ interface OpenDatabase {
   readonly sensitivity: Sensitivity | undefined
 }
 
+/** Opens databases by name; each is connected to when it is first used. */
 export function openSqlDatabases(settings: SqlSettings): SqlDatabases {
   const processes = new SqliteProcesses()
   const register = settings.addPrivateDataset ?? ((...dataset) => privateData().addPrivateDataset(...dataset))

@@ -8,11 +8,13 @@ export interface SqlRequest {
   readonly signal: AbortSignal | undefined
 }
 
+/** A table or view, by name. */
 export interface SqlTable {
   readonly name: string
   readonly kind: 'table' | 'view'
 }
 
+/** A column of a table. */
 export interface SqlTableColumn extends SqlColumn {
   readonly nullable: boolean
   readonly primaryKey: boolean
@@ -20,12 +22,14 @@ export interface SqlTableColumn extends SqlColumn {
   readonly default?: string
 }
 
+/** A foreign key. */
 export interface SqlReference {
   readonly columns: readonly string[]
   readonly table: string
   readonly references: readonly string[]
 }
 
+/** The columns and foreign keys of a table. */
 export interface SqlTableShape {
   readonly name: string
   readonly columns: readonly SqlTableColumn[]

@@ -1,11 +1,13 @@
 import type { Json, JsonObject } from '@sallyport/core'
 
+/** A column of a result. */
 export interface SqlColumn {
   readonly name: string
   /** As the database calls it; nothing where it does not say. */
   readonly type?: string
 }
 
+/** The rows of a query. */
 export interface SqlRows {
   readonly columns: readonly SqlColumn[]
   readonly rows: readonly JsonObject[]
@@ -13,6 +15,7 @@ export interface SqlRows {
   readonly isCut: boolean
 }
 
+/** The limits of each query. */
 export interface SqlLimits {
   readonly maxRows: number
   readonly maxBytes: number

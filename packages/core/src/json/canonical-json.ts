@@ -1,0 +1,57 @@
+import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
+
+/** One text for every way to write the same value: the order of members means nothing. */
+export function canonicalJson(value: Json): string {
+  const sorted = inOrder(value)
+  return sorted === undefined ? printSorted(value) : JSON.stringify(sorted)
+}
+
+/** The same with members in order, so that the engine can print it: thousands of definitions are printed at a start. */
+function inOrder(value: Json): Json | undefined {
+  if (Array.isArray(value)) return itemsInOrder(value)
+  if (!isJsonObject(value)) return value
+  const sorted: Record<string, Json> = {}
+  for (const key of sortedKeys(value)) {
+    const member = value[key]
+    if (member === undefined) continue
+    const inner = keepsItsPlace(key) ? inOrder(member) : undefined
+    if (inner === undefined) return undefined
+    sorted[key] = inner
+  }
+  return sorted
+}
+
+/** An object keeps its members in the order in which they came, but for numbers; and this one would be no member. */
+const keepsItsPlace = (key: string): boolean => !startsWithDigit(key) && key !== '__proto__'
+
+function startsWithDigit(key: string): boolean {
+  const first = key.charCodeAt(0)
+  return first >= 0x30 && first <= 0x39
+}
+
+function sortedKeys(value: JsonObject): readonly string[] {
+  const keys = Object.keys(value)
+  for (let at = 1; at < keys.length; at++) if ((keys[at - 1] as string) > (keys[at] as string)) return keys.sort()
+  return keys
+}
+
+function itemsInOrder(items: readonly Json[]): Json | undefined {
+  const sorted: Json[] = []
+  for (const item of items) {
+    const inner = inOrder(item)
+    if (inner === undefined) return undefined
+    sorted.push(inner)
+  }
+  return sorted
+}
+
+function printSorted(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(printSorted).join(',')}]`
+  return isJsonObject(value) ? printMembers(value) : JSON.stringify(value)
+}
+
+function printMembers(value: JsonObject): string {
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
+  const members = keys.sort().map((key) => `${JSON.stringify(key)}:${printSorted(value[key] as Json)}`)
+  return `{${members.join(',')}}`
+}

@@ -1,0 +1,234 @@
+import type { ItemFlaw } from './item-notes.ts'
+import { hasItems, isNeverNull, memberShape, OVERFULL } from './result-shape.ts'
+
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Where one member of an object stands. */
+export interface JsonMember {
+  /** Its name, if that is ASCII and short: of others it may be the bytes, or only the beginning. */
+  readonly key: string
+  /** Where its key begins, and where its value begins and ends. */
+  readonly start: number
+  readonly value: number
+  readonly end: number
+}
+
+/** Where the parts of a JSON-RPC message stand in its text, and the little of them that is needed at once. */
+export interface Envelope {
+  readonly bytes: number
+  /** Where the value of the top-level `id` stands. */
+  readonly id: Span | undefined
+  /** The id itself, when it is a number: ours always are. */
+  readonly numericId: number | undefined
+  /** The id itself, when it is a plain ASCII text of at most 300 characters. */
+  readonly textId: string | undefined
+  readonly result: Span | undefined
+  readonly error: Span | undefined
+  readonly hasMethod: boolean
+  /** `result.isError` is true. */
+  readonly isError: boolean
+  /** `result.resultType`, when it is a short text. */
+  readonly resultType: string | undefined
+  /** The members of a result that is an object, in order; left out where nobody looked, or where there are many. */
+  readonly resultMembers?: readonly JsonMember[] | undefined
+  /** What the result has of the members that the protocol knows, and which of them are invalid: bits of RESULT_SHAPE. */
+  readonly shape: number
+  /** Members of `_meta`, or of an error, that only the gateway may send: without the comma before or after them. */
+  readonly ownMembers?: readonly Span[] | undefined
+  /** Members of the result that the protocol knows and that are null, which it does not allow. */
+  readonly nullMembers?: readonly JsonMember[] | undefined
+  /** Items of the result that the protocol does not allow, or that have to be looked into, in their order. */
+  readonly itemFlaws?: readonly ItemFlaw[] | undefined
+  /** `jsonrpc` is "2.0". */
+  readonly isVersion2: boolean
+  /** The member of the result's `_meta` in which a server names itself. */
+  readonly serverInfo?: Span | undefined
+  /** How deep the message is nested; 0 where it is too short to be deep. */
+  readonly depth: number
+  /** Line breaks between tokens: they must be blanked before the bytes go onto a line-framed stream. */
+  readonly hasLineBreaks: boolean
+}
+
+/** What going through a message byte by byte tells besides. */
+export interface ScannedEnvelope extends Envelope {
+  /** How many `key: value` members there are in all; more than the parsed value has means duplicate keys. */
+  readonly members: number
+  /** A number that a reader in double precision would change: its re-serialisation would be another one. */
+  readonly hasUnsafeNumber: boolean
+}
+
+type ScannedText = Pick<
+  ScannedEnvelope,
+  'bytes' | 'hasLineBreaks' | 'members' | 'depth' | 'ownMembers' | 'serverInfo' | 'itemFlaws'
+>
+
+const KEY_LIMIT = 32
+const MOST_MEMBERS = 32
+const ID_LIMIT = 300
+const VERSION = '2.0'
+
+const LETTER_N = 0x6e
+const METHOD = 1
+const ENVELOPE_KEYS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
+  method: METHOD,
+  id: 2,
+  result: 4,
+  error: 8,
+  params: 16,
+  jsonrpc: 32,
+})
+
+/** Of the texts of an envelope that are worth keeping. */
+const TEXT_LIMITS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
+  id: ID_LIMIT,
+  jsonrpc: VERSION.length + 1,
+})
+
+/** Takes down what concerns the envelope while a scanner goes through a message. Depth 1 is inside the outermost object. */
+export class EnvelopeNotes {
+  #topKey = ''
+  #resultKey = ''
+  #seen = 0
+  #start = 0
+  #memberStart = 0
+  #memberValue = 0
+  #resultMembers: JsonMember[] | undefined = []
+  #nullMembers: JsonMember[] | undefined
+  #isNull = false
+  #isVersion2 = false
+  readonly #spans: { id?: Span; result?: Span; error?: Span } = {}
+  #numericId: number | undefined
+  #textId: string | undefined
+  #isError = false
+  #resultType: string | undefined
+  #unsafeNumber = false
+  #shape = 0
+
+  /** How much of the text that begins here is worth keeping. */
+  keepLimit(depth: number, isKey: boolean): number {
+    if (depth === 1) return isKey ? KEY_LIMIT : (TEXT_LIMITS[this.#topKey] ?? 0)
+    if (depth !== 2) return 0
+    if (this.#topKey !== 'result') return isKey && this.#topKey === 'error' ? KEY_LIMIT : 0
+    return isKey || this.#resultKey === 'resultType' ? KEY_LIMIT : 0
+  }
+
+  /** False when this member of the envelope was there before. */
+  key(depth: number, text: string): boolean {
+    if (depth === 2) this.#resultKey = text
+    if (depth !== 1) return true
+    this.#topKey = text
+    const bit = ENVELOPE_KEYS[text] ?? 0
+    const first = (this.#seen & bit) === 0
+    this.#seen |= bit
+    return first
+  }
+
+  beginKey(depth: number, place: number): void {
+    if (depth === 2) this.#memberStart = place
+  }
+
+  /** `byte` is what the value begins with. */
+  beginValue(depth: number, place: number, byte: number): void {
+    if (depth === 1) this.#start = place
+    else if (depth === 2) {
+      this.#memberValue = place
+      this.#isNull = byte === LETTER_N && this.#topKey === 'result' && isNeverNull(this.#resultKey)
+      if (this.#topKey === 'result') this.#shape |= memberShape(this.#resultKey, byte)
+    }
+  }
+
+  /** The member of the result whose items the list that begins here holds. */
+  itemList(depth: number): string | undefined {
+    return depth === 2 && this.#topKey === 'result' && hasItems(this.#resultKey) ? this.#resultKey : undefined
+  }
+
+  /** There is more wrong with it than anybody writes by mistake. */
+  invalidate(): void {
+    this.#shape |= OVERFULL
+  }
+
+  /** Whether what begins inside the outermost object is the error. */
+  get isError(): boolean {
+    return this.#topKey === 'error'
+  }
+
+  beginNested(depth: number): void {
+    if (depth === 2) this.#resultKey = ''
+  }
+
+  scalar(depth: number, text: string): void {
+    if (text.length > 15 || text.includes('e') || text.includes('E')) this.#judgeNumber(text)
+    if (depth === 1 && this.#topKey === 'id' && /^-?\d/.test(text)) this.#numericId = Number(text)
+    if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'isError') this.#isError = text === 'true'
+  }
+
+  text(depth: number, text: string): void {
+    if (depth === 1 && this.#topKey === 'jsonrpc') this.#isVersion2 = text === VERSION
+    if (depth === 1 && this.#topKey === 'id' && text.length <= ID_LIMIT && isAscii(text)) this.#textId = text
+    if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType') this.#resultType = text
+  }
+
+  endValue(place: number): void {
+    const span = { start: this.#start, end: place }
+    if (this.#topKey === 'id') this.#spans.id = span
+    else if (this.#topKey === 'result') this.#spans.result = span
+    else if (this.#topKey === 'error') this.#spans.error = span
+  }
+
+  /** Of an object that is a member of the outermost one. */
+  endMember(place: number): void {
+    if (this.#topKey !== 'result' || (this.#resultMembers === undefined && !this.#isNull)) return
+    const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: place }
+    if (this.#isNull) this.#noteNull(member)
+    if (this.#resultMembers?.length === MOST_MEMBERS) this.#resultMembers = undefined
+    else this.#resultMembers?.push(member)
+  }
+
+  #noteNull(member: JsonMember): void {
+    this.#nullMembers ??= []
+    if (this.#nullMembers.length < MOST_MEMBERS) this.#nullMembers.push(member)
+    else this.invalidate()
+  }
+
+  envelope({ bytes, hasLineBreaks, members, depth, ownMembers, serverInfo, itemFlaws }: ScannedText): ScannedEnvelope {
+    // Written out: spreading an object here costs as much as scanning a small message.
+    return {
+      bytes,
+      hasLineBreaks,
+      members,
+      id: this.#spans.id,
+      numericId: this.#numericId,
+      textId: this.#textId,
+      result: this.#spans.result,
+      error: this.#spans.error,
+      hasMethod: (this.#seen & METHOD) !== 0,
+      isError: this.#isError,
+      resultType: this.#resultType,
+      resultMembers: this.#resultMembers,
+      shape: this.#shape,
+      depth,
+      ownMembers,
+      nullMembers: this.#nullMembers,
+      itemFlaws,
+      isVersion2: this.#isVersion2,
+      serverInfo,
+      hasUnsafeNumber: this.#unsafeNumber,
+    }
+  }
+
+  /** `true` and `false` come here too and are no numbers; fractions lose digits in every reader alike. */
+  #judgeNumber(text: string): void {
+    const value = Number(text)
+    if (Number.isNaN(value)) return
+    const whole = /^-?\d+$/.test(text)
+    if (!Number.isFinite(value) || (whole && !Number.isSafeInteger(value))) this.#unsafeNumber = true
+  }
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7e) return false
+  return true
+}

@@ -1,0 +1,60 @@
+import type { Span } from './envelope.ts'
+import { QUOTE } from './json-bytes.ts'
+import { textEnd } from './json-walk.ts'
+
+/** Any number of so few digits survives. */
+const SAFE_DIGITS = 15
+
+/** Whether JSON holds a number that another value would stand for once it is parsed and written again. */
+export const hasInexactNumber = (json: string): boolean => inexactNumbers(json).next().done === false
+
+/** Such numbers: of too many digits for a double, or too large. */
+function* inexactNumbers(json: string): Generator<Span> {
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) at = textEnd(json, at) - 1
+    else if (isDigit(code) || code === MINUS) {
+      const start = at
+      while (continuesNumber(json.charCodeAt(at + 1))) at++
+      if (isInexact(json.slice(start, at + 1))) yield { start, end: at + 1 }
+    }
+  }
+}
+
+/** Where the first of them stands. */
+export const findInexactNumber = (json: string): Span | undefined => inexactNumbers(json).next().value ?? undefined
+
+/** The same JSON with such numbers as texts. */
+export function quoteInexactNumbers(json: string): string {
+  let out = ''
+  let from = 0
+  for (const { start, end } of inexactNumbers(json)) {
+    out += `${json.slice(from, start)}"${json.slice(start, end)}"`
+    from = end
+  }
+  return out + json.slice(from)
+}
+
+const MINUS = 0x2d
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+const EXPONENT = /[eE]/
+
+/** Digits, signs, the point and the exponent. */
+const continuesNumber = (code: number): boolean =>
+  isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45
+
+function isInexact(token: string): boolean {
+  if (token.length <= SAFE_DIGITS && !EXPONENT.test(token)) return false
+  const value = Number(token)
+  return !Number.isFinite(value) || digitsOf(token) !== digitsOf(String(value))
+}
+
+/** The digits that count, and the power of ten of the last of them. */
+function digitsOf(token: string): string {
+  const [, sign = '', whole = '', part = '', power = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? []
+  const digits = `${whole}${part}`.replace(/^0+/, '')
+  const counting = digits.replace(/0+$/, '')
+  if (counting === '') return '0'
+  return `${sign}${counting}e${Number(power) - part.length + (digits.length - counting.length)}`
+}

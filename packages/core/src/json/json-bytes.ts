@@ -1,0 +1,147 @@
+import { longTextPass } from '../long-text.ts'
+
+export const QUOTE = 0x22
+export const BACKSLASH = 0x5c
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
+export const OPEN_ARRAY = 0x5b
+export const CLOSE_ARRAY = 0x5d
+const ZERO = 0x30
+const NINE = 0x39
+const MINUS = 0x2d
+const DOT = 0x2e
+export const LETTER_U = 0x75
+export const TAB = 0x09
+/** So much of a text is looked at before it counts as a long one. */
+const SHORT_TEXT = 64
+const LONGEST_ESCAPE = 6
+/** Whole numbers of at most so many digits are exact everywhere. */
+const EXACT_DIGITS = 15
+
+// What a byte is. Within a text those below QUOTING are all alike.
+export const SCALAR_BYTE = 0
+export const STRUCTURE = 1
+export const SPACE = 2
+const QUOTING = 3
+export const BREAK = 4
+const CONTROL = 5
+
+const TRUE = bytesOf('true')
+const FALSE = bytesOf('false')
+const NULL = bytesOf('null')
+
+export const CLASSES = classesOf()
+export const ESCAPES = escapesOf()
+/** One for what a text cannot hold as it is. */
+const ENDS_RUN = CLASSES.map((kind) => (kind >= QUOTING ? 1 : 0))
+
+// The loops over bytes stand here, beside their tables: a binding of another module is looked up at every use.
+
+/** Where a text that goes on at `from` is interrupted: by its end, an escape, what it may not hold; else `end`. */
+export function textEnd(chunk: Uint8Array, from: number, end: number = chunk.length): number {
+  const ends = ENDS_RUN
+  let at = from
+  // Four at a time: most of what is ever read is long texts.
+  for (const last = end - 3; at < last; at += 4) {
+    const a = ends[chunk[at] as number] as number
+    const b = ends[chunk[at + 1] as number] as number
+    const c = ends[chunk[at + 2] as number] as number
+    const d = ends[chunk[at + 3] as number] as number
+    if ((a | b | c | d) !== 0) break
+  }
+  while (at < end && ends[chunk[at] as number] === 0) at++
+  return at
+}
+
+/** The same for a text of which nothing is kept: then an escape that is whole is no interruption. */
+export function passText(chunk: Uint8Array, from: number): number {
+  const near = from + SHORT_TEXT
+  if (near >= chunk.length) return passShortText(chunk, from, chunk.length)
+  const at = passShortText(chunk, from, near)
+  if (at <= near - LONGEST_ESCAPE) return at
+  return longTextPass()?.(chunk, at) ?? passShortText(chunk, at, chunk.length)
+}
+
+export function passShortText(chunk: Uint8Array, from: number, end: number): number {
+  for (let at = from; ; ) {
+    const place = textEnd(chunk, at, end)
+    at = escapeEnd(chunk, place, end)
+    if (at === place) return at
+  }
+}
+
+/** Where the escape ends that begins there; the same place where none does, or not all of it is there. */
+function escapeEnd(chunk: Uint8Array, at: number, end: number): number {
+  // In this order: a look beyond the end once would make every later look slower.
+  if (at + 1 >= end || chunk[at] !== BACKSLASH) return at
+  const letter = chunk[at + 1] as number
+  if (ESCAPES[letter] !== 0) return at + 2
+  if (letter !== LETTER_U || at + LONGEST_ESCAPE > end) return at
+  for (let digit = at + 2; digit < at + LONGEST_ESCAPE; digit++) if (hexValue(chunk[digit] as number) < 0) return at
+  return at + LONGEST_ESCAPE
+}
+
+/** Where the bytes of a number or a word end. */
+export function scalarEnd(chunk: Uint8Array, from: number): number {
+  let at = from
+  while (at < chunk.length && CLASSES[chunk[at] as number] === SCALAR_BYTE) at++
+  return at
+}
+
+/** A word of JSON, or a number that every reader takes for the same: told without making a text of it. */
+export function isPlainScalar(chunk: Uint8Array, from: number, end: number): boolean {
+  return isPlainNumber(chunk, from, end) || isWord(chunk, from, end)
+}
+
+function isWord(chunk: Uint8Array, from: number, end: number): boolean {
+  const word = chunk[from] === TRUE[0] ? TRUE : chunk[from] === FALSE[0] ? FALSE : NULL
+  if (end - from !== word.length) return false
+  for (let at = 0; at < word.length; at++) if (chunk[from + at] !== word[at]) return false
+  return true
+}
+
+function isPlainNumber(chunk: Uint8Array, from: number, end: number): boolean {
+  const first = chunk[from] === MINUS ? from + 1 : from
+  const point = digitsEnd(chunk, first, end)
+  if (point === first || point - first > EXACT_DIGITS) return false
+  if (chunk[first] === ZERO && point > first + 1) return false
+  if (point === end) return true
+  return chunk[point] === DOT && point + 1 < end && digitsEnd(chunk, point + 1, end) === end
+}
+
+function digitsEnd(chunk: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end && (chunk[at] as number) >= ZERO && (chunk[at] as number) <= NINE) at++
+  return at
+}
+
+export function hexValue(byte: number): number {
+  if (byte >= ZERO && byte <= NINE) return byte - ZERO
+  const letter = (byte | 0x20) - 0x61
+  return letter >= 0 && letter < 6 ? letter + 10 : -1
+}
+
+function classesOf(): Uint8Array {
+  const classes = new Uint8Array(256).fill(SCALAR_BYTE).fill(CONTROL, 0, 0x20)
+  for (const byte of [COMMA, COLON, OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY]) classes[byte] = STRUCTURE
+  for (const byte of [TAB, 0x0a, 0x0d]) classes[byte] = BREAK
+  classes[0x20] = SPACE
+  classes[QUOTE] = QUOTING
+  classes[BACKSLASH] = QUOTING
+  return classes
+}
+
+/** What the letter after a backslash stands for; zero where it stands for nothing. */
+function escapesOf(): Uint8Array {
+  const escapes = new Uint8Array(256)
+  for (const char of '"\\/bfnrt') escapes[char.charCodeAt(0)] = (JSON.parse(`"\\${char}"`) as string).charCodeAt(0)
+  return escapes
+}
+
+export const latin1 = (bytes: Uint8Array): string => String.fromCharCode.apply(undefined, bytes as unknown as number[])
+
+function bytesOf(word: string): Uint8Array {
+  return Uint8Array.from(word, (char) => char.charCodeAt(0))
+}

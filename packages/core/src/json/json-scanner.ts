@@ -1,0 +1,464 @@
+import { META } from '../protocol.ts'
+import { EnvelopeNotes, type ScannedEnvelope, type Span } from './envelope.ts'
+import { ItemNotes } from './item-notes.ts'
+import {
+  BACKSLASH,
+  BREAK,
+  CLASSES,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  ESCAPES,
+  hexValue,
+  isPlainScalar,
+  LETTER_U,
+  latin1,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  passText,
+  QUOTE,
+  SCALAR_BYTE,
+  SPACE,
+  STRUCTURE,
+  scalarEnd,
+  TAB,
+  textEnd,
+} from './json-bytes.ts'
+import { isOwnKey, META_KEY } from './own-meta.ts'
+import { RELATED_TASK } from './protocol-fields.ts'
+
+/** What nobody needs and some readers choke on. */
+export const MAX_DEPTH = 128
+const MAX_SCALAR = 64
+
+/** Deeper than this nothing concerns the envelope. */
+const NOTED_DEPTH = 2
+/** The items of a result are in a list of this depth. */
+const ITEM_LIST_DEPTH = 3
+const NOTHING = new Uint8Array()
+
+// What may come next.
+const VALUE = 0
+const VALUE_OR_CLOSE = 1
+const KEY = 2
+const KEY_OR_CLOSE = 3
+const AFTER_KEY = 4
+const AFTER_VALUE = 5
+const IN_STRING = 6
+const IN_SCALAR = 7
+const DONE = 8
+
+// What an object or a list is, as bits.
+const OBJECT = 1
+const META_OBJECT = 2
+/** Data of a tool, where no key means anything to the protocol. All inside is data too. */
+const DATA = 4
+/** An error, where an own key counts wherever it is. */
+const IN_ERROR = 8
+/** A list of items of a result. */
+const ITEMS = 16
+
+// What the key before a value means.
+const OTHER_KEY = 0
+const META_NAME = 1
+const DATA_NAME = 2
+
+const DATA_KEY = 'structuredContent'
+/** Longer than every key that means anything at any depth. */
+const KNOWN_KEY_LENGTH = 40
+const UNDERSCORE = 0x5f
+const LETTER_A = 0x61
+const LETTER_I = 0x69
+const LETTER_M = 0x6d
+const LETTER_O = 0x6f
+const LETTER_S = 0x73
+const LETTER_T = 0x74
+const LETTER_P = 0x70
+const LETTER_R = 0x72
+/** Members of a result's `_meta` that clients check. */
+const CHECKED_META: ReadonlySet<string> = new Set(['progressToken', RELATED_TASK])
+/** A server that writes more has no other aim than to keep us busy. */
+const MAX_OWN_MEMBERS = 1_000
+
+const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
+
+/**
+ * Reads JSON text as it arrives, in pieces of any size, and keeps nothing of it.
+ *
+ * It proves that the text is one well-formed JSON value and tells where the parts of a JSON-RPC envelope stand, so that
+ * an answer can be passed on as bytes with another id, without being parsed and printed again.
+ */
+export class JsonScanner {
+  /** Why the text is not acceptable; the first reason stays. */
+  failure: string | undefined
+
+  readonly #notes = new EnvelopeNotes()
+  readonly #maxDepth: number
+  #state = VALUE
+  #offset = 0
+  #depth = 0
+  readonly #kinds: number[] = []
+  #deepest = 0
+  #key = OTHER_KEY
+  #keyStart = 0
+  /** The own member whose value is being read: at which depth, and where it began. */
+  #ownDepth = -1
+  #ownStart = 0
+  #ownKind: 'own' | 'server' | 'checked' = 'own'
+  #ownMembers: Span[] | undefined
+  #serverInfo: Span | undefined
+  readonly #items = new ItemNotes()
+  #members = 0
+  #lineBreaks = false
+  #isKey = false
+  /** Within an escape: 1 after its backslash, then 2 to 5 before each digit of \u. */
+  #escape = 0
+  #code = 0
+  /** The beginning of a scalar that goes on in the next chunk. */
+  #scalar = ''
+  #text = ''
+  #keep = 0
+
+  constructor(maxDepth: number = MAX_DEPTH) {
+    this.#maxDepth = maxDepth
+  }
+
+  feed(chunk: Uint8Array): void {
+    let at = 0
+    while (at < chunk.length && this.failure === undefined) {
+      at = this.#state === IN_STRING ? this.#string(chunk, at) : this.#structure(chunk, at)
+    }
+    this.#offset += chunk.length
+  }
+
+  /** Call after the last chunk. */
+  end(): ScannedEnvelope | undefined {
+    if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(NOTHING, 0, 0)
+    if (this.failure === undefined && this.#state !== DONE) this.#fail('the text ends too early')
+    if (this.failure !== undefined) return undefined
+    if (this.#items.isOverfull) this.#notes.invalidate()
+    return this.#notes.envelope({
+      bytes: this.#offset,
+      hasLineBreaks: this.#lineBreaks,
+      members: this.#members,
+      depth: this.#deepest,
+      ownMembers: this.#ownMembers,
+      serverInfo: this.#serverInfo,
+      itemFlaws: this.#items.flaws,
+    })
+  }
+
+  #fail(reason: string): void {
+    this.failure ??= `${reason} (near byte ${this.#offset})`
+  }
+
+  #structure(chunk: Uint8Array, from: number): number {
+    let at = from
+    while (at < chunk.length && this.failure === undefined) {
+      const byte = chunk[at] as number
+      const kind = CLASSES[byte] as number
+      if (kind === SCALAR_BYTE || this.#state === IN_SCALAR) at = this.#scalarBytes(chunk, at)
+      else if (byte === QUOTE) {
+        this.#beginString(chunk, at)
+        return at + 1
+      } else {
+        if (kind === STRUCTURE) this.#bracket(byte, this.#offset + at)
+        else if (kind === BREAK) this.#lineBreaks = this.#lineBreaks || byte !== TAB
+        else if (kind !== SPACE) this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(byte))}`)
+        at++
+      }
+    }
+    return at
+  }
+
+  #bracket(byte: number, place: number): void {
+    if (byte === COMMA) this.#after(AFTER_VALUE, this.#parentIsObject() ? KEY : VALUE)
+    else if (byte === COLON) this.#after(AFTER_KEY, VALUE)
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT, place)
+    else this.#close(byte === CLOSE_OBJECT, place)
+  }
+
+  #after(expected: number, next: number): void {
+    if (this.#state === expected) this.#state = next
+    else this.#fail('an unexpected "," or ":"')
+  }
+
+  #takesValue(): boolean {
+    return this.#state === VALUE || this.#state === VALUE_OR_CLOSE
+  }
+
+  /** As many bytes as belong to a number or a word. They are judged once they are all there. */
+  #scalarBytes(chunk: Uint8Array, from: number): number {
+    if (this.#state !== IN_SCALAR && !this.#beginScalar(chunk, from)) return from
+    const end = scalarEnd(chunk, from)
+    if (this.#scalar.length + end - from > MAX_SCALAR) this.#fail(`a number of more than ${MAX_SCALAR} digits`)
+    else if (end === chunk.length) this.#scalar += latin1(chunk.subarray(from, end))
+    else this.#endScalar(chunk, from, end)
+    return end
+  }
+
+  #beginScalar(chunk: Uint8Array, at: number): boolean {
+    if (!this.#takesValue()) {
+      this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(chunk[at] as number))}`)
+      return false
+    }
+    this.#beginPlain(this.#offset + at, chunk[at] as number)
+    this.#state = IN_SCALAR
+    return true
+  }
+
+  #endScalar(chunk: Uint8Array, from: number, end: number): void {
+    const noted = this.#depth <= NOTED_DEPTH && this.#parentIsObject()
+    if (noted || this.#scalar !== '' || !isPlainScalar(chunk, from, end)) {
+      const text = this.#scalar + latin1(chunk.subarray(from, end))
+      if (!SCALAR.test(text)) return this.#fail('a value that is no JSON')
+      this.#notes.scalar(noted ? this.#depth : 0, text)
+      this.#scalar = ''
+    }
+    this.#endValue(this.#offset + end)
+  }
+
+  #open(object: boolean, place: number): void {
+    if (!this.#takesValue()) this.#fail('an unexpected opening bracket')
+    else if (this.#depth === this.#maxDepth) this.#fail(`nested deeper than ${this.#maxDepth}`)
+    else {
+      if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place, object ? OPEN_OBJECT : OPEN_ARRAY)
+      const kind = this.#kindOf(object, place)
+      this.#kinds[this.#depth++] = kind
+      if (this.#depth > this.#deepest) this.#deepest = this.#depth
+      if (this.#depth <= NOTED_DEPTH) this.#notes.beginNested(this.#depth)
+      this.#state = object ? KEY_OR_CLOSE : VALUE_OR_CLOSE
+    }
+  }
+
+  #kindOf(object: boolean, place: number): number {
+    const parent = this.#depth === 0 ? 0 : (this.#kinds[this.#depth - 1] as number)
+    const inherited = parent & (DATA | IN_ERROR)
+    const key = this.#key
+    this.#key = OTHER_KEY
+    if (this.#depth === 1 && this.#notes.isError) return IN_ERROR | (object ? OBJECT : 0)
+    if ((parent & ITEMS) !== 0) return this.#itemKind(object, place)
+    if (this.#depth === this.#items.depth) this.#items.beginValue(object ? OPEN_OBJECT : OPEN_ARRAY, place)
+    if (!object) return this.#opensItems() ? ITEMS : key === DATA_NAME ? DATA : inherited
+    if (key === DATA_NAME) return OBJECT | DATA
+    return OBJECT | inherited | (key === META_NAME ? META_OBJECT : 0)
+  }
+
+  #opensItems(): boolean {
+    const list = this.#notes.itemList(this.#depth)
+    if (list === undefined) return false
+    this.#items.openList(list)
+    return true
+  }
+
+  #itemKind(object: boolean, place: number): number {
+    if (object) this.#items.openItem(this.#depth + 1, place)
+    else this.#items.beginPlainItem(place)
+    return object ? OBJECT : 0
+  }
+
+  /** A value that is neither an object nor a list. */
+  #beginPlain(place: number, byte: number): void {
+    if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place, byte)
+    else if (this.#depth === this.#items.depth) this.#items.beginValue(byte, place)
+    else if (this.#isItemList()) this.#items.beginPlainItem(place)
+  }
+
+  #isItemList(): boolean {
+    return this.#depth === ITEM_LIST_DEPTH && ((this.#kinds[this.#depth - 1] as number) & ITEMS) !== 0
+  }
+
+  #close(object: boolean, place: number): void {
+    const closable = this.#state === AFTER_VALUE || this.#state === (object ? KEY_OR_CLOSE : VALUE_OR_CLOSE)
+    if (!closable || this.#depth === 0 || this.#parentIsObject() !== object) {
+      this.#fail('an unexpected closing bracket')
+      return
+    }
+    this.#depth--
+    this.#key = OTHER_KEY
+    if (this.#depth + 1 === this.#items.depth) this.#items.close(place + 1)
+    this.#endValue(place + 1)
+  }
+
+  #parentIsObject(): boolean {
+    return this.#depth > 0 && ((this.#kinds[this.#depth - 1] as number) & OBJECT) !== 0
+  }
+
+  #endValue(place: number): void {
+    this.#state = this.#depth === 0 ? DONE : AFTER_VALUE
+    if (this.#ownDepth === this.#depth) this.#endOwn(place)
+    if (this.#depth === this.#items.depth) this.#items.endMember(place)
+    else if (this.#isItemList()) this.#items.endItem(place)
+    if (this.#depth > NOTED_DEPTH || !this.#parentIsObject()) return
+    if (this.#depth === 1) this.#notes.endValue(place)
+    else this.#notes.endMember(place)
+  }
+
+  #endOwn(end: number): void {
+    const span = { start: this.#ownStart, end }
+    this.#ownDepth = -1
+    if (this.#ownKind === 'checked') this.#items.checkMeta(span)
+    else if (this.#ownKind === 'server' && this.#serverInfo === undefined) this.#serverInfo = span
+    else {
+      this.#ownMembers ??= []
+      if (this.#ownMembers.length < MAX_OWN_MEMBERS) this.#ownMembers.push(span)
+      else this.#notes.invalidate()
+    }
+  }
+
+  #beginString(chunk: Uint8Array, at: number): void {
+    const place = this.#offset + at
+    this.#isKey = this.#state === KEY || this.#state === KEY_OR_CLOSE
+    if (!this.#isKey && !this.#takesValue()) {
+      this.#fail('an unexpected text')
+      return
+    }
+    this.#text = ''
+    this.#state = IN_STRING
+    if (this.#isKey) this.#beginKey(chunk, at)
+    else {
+      this.#keep = this.#keepLimit()
+      if (this.#depth > 0) this.#beginPlain(place, QUOTE)
+    }
+  }
+
+  /** How much of the text that begins here, and is no key, is worth keeping. */
+  #keepLimit(): number {
+    if (this.#depth <= NOTED_DEPTH) return this.#notes.keepLimit(this.#depth, false)
+    return this.#depth === this.#items.depth && this.#items.keepsText ? KNOWN_KEY_LENGTH : 0
+  }
+
+  #beginKey(chunk: Uint8Array, at: number): void {
+    const place = this.#offset + at
+    this.#keyStart = place
+    this.#key = OTHER_KEY
+    if (this.#depth > NOTED_DEPTH) {
+      const kind = this.#kinds[this.#depth - 1] as number
+      const isKept =
+        this.#depth === this.#items.depth ||
+        (kind & IN_ERROR) !== 0 ||
+        ((kind & DATA) === 0 && mayBeKnown(chunk, at + 1))
+      this.#keep = isKept ? KNOWN_KEY_LENGTH : 0
+      return
+    }
+    this.#keep = this.#notes.keepLimit(this.#depth, true)
+    this.#notes.beginKey(this.#depth, place)
+  }
+
+  #string(chunk: Uint8Array, from: number): number {
+    let at = from
+    while (at < chunk.length && this.failure === undefined) {
+      if (this.#escape !== 0) {
+        this.#escapeByte(chunk[at++] as number)
+        continue
+      }
+      if (this.#items.isBase64) at = this.#items.base64.pass(chunk, at)
+      const run = at
+      const isRead = this.#keep > 0 || this.#items.isBase64
+      at = isRead ? textEnd(chunk, at) : passText(chunk, at)
+      if (isRead) this.#readRun(chunk, run, at)
+      if (at === chunk.length) return at
+      const byte = chunk[at++] as number
+      if (byte === QUOTE) {
+        this.#endString(this.#offset + at)
+        return at
+      }
+      if (byte === BACKSLASH) this.#escape = 1
+      else this.#fail('a control character inside a text')
+    }
+    return at
+  }
+
+  /** Only short texts near the top can matter; of all others nothing is kept. */
+  #keeps(): boolean {
+    return this.#text.length <= this.#keep && this.#keep > 0
+  }
+
+  #readRun(chunk: Uint8Array, start: number, end: number): void {
+    if (this.#items.isBase64) this.#items.base64.feed(chunk, start, end)
+    if (start === end || !this.#keeps()) return
+    this.#text += latin1(chunk.subarray(start, Math.min(end, start + this.#keep + 1)))
+  }
+
+  #escapeByte(byte: number): void {
+    if (this.#escape > 1) return this.#hexDigit(byte)
+    if (byte === LETTER_U) {
+      this.#escape = 2
+      this.#code = 0
+      return
+    }
+    this.#escape = 0
+    const code = ESCAPES[byte] as number
+    if (code === 0) this.#fail('an unknown escape inside a text')
+    else this.#readCode(code)
+  }
+
+  #hexDigit(byte: number): void {
+    const digit = hexValue(byte)
+    if (digit < 0) return this.#fail('a broken \\u escape inside a text')
+    this.#code = this.#code * 16 + digit
+    if (this.#escape++ < 5) return
+    this.#escape = 0
+    this.#readCode(this.#code)
+  }
+
+  /** A character that was written as an escape. */
+  #readCode(code: number): void {
+    if (this.#items.isBase64) this.#items.base64.add(code)
+    if (this.#keeps()) this.#text += String.fromCharCode(code)
+  }
+
+  #endString(place: number): void {
+    if (!this.#isKey) {
+      if (this.#keep > 0 && this.#parentIsObject()) this.#readText()
+      this.#endValue(place)
+      return
+    }
+    this.#members++
+    this.#state = AFTER_KEY
+    if (this.#keep > 0) this.#knowKey()
+    if (this.#depth > NOTED_DEPTH) return
+    if (!this.#notes.key(this.#depth, this.#text)) this.#fail(`the key "${this.#text}" stands twice`)
+  }
+
+  #readText(): void {
+    if (this.#depth === this.#items.depth) this.#items.text(this.#text)
+    else this.#notes.text(this.#depth, this.#text)
+  }
+
+  /** What the key that ends here means for its value. */
+  #knowKey(): void {
+    const text = this.#text
+    const kind = this.#kinds[this.#depth - 1] as number
+    if (this.#depth === this.#items.depth) this.#items.key(text, this.#keyStart)
+    if ((kind & DATA) !== 0) return
+    if (text === META_KEY) this.#key = META_NAME
+    else if (text === DATA_KEY && this.#depth > 1) this.#key = DATA_NAME
+    else if ((kind & (META_OBJECT | IN_ERROR)) !== 0) this.#knowOwn(text, kind)
+  }
+
+  #knowOwn(text: string, kind: number): void {
+    const isMeta = (kind & META_OBJECT) !== 0
+    const isServerInfo = isMeta && text === META.serverInfo
+    const isResultMeta = isMeta && this.#depth === NOTED_DEPTH + 1
+    const isErrorCode = (kind & IN_ERROR) !== 0 && this.#depth === NOTED_DEPTH + 1 && text === 'code'
+    const isChecked = isErrorCode || (isResultMeta && CHECKED_META.has(text))
+    if (this.#ownDepth !== -1 || !(isServerInfo || isChecked || isOwnKey(text))) return
+    this.#ownDepth = this.#depth
+    this.#ownStart = this.#keyStart
+    // Deeper it is not the server's word on itself.
+    this.#ownKind = isChecked ? 'checked' : isServerInfo && isResultMeta ? 'server' : 'own'
+  }
+}
+
+/** Whether a key that begins there may be one that means something: most are told by two letters. */
+function mayBeKnown(chunk: Uint8Array, at: number): boolean {
+  if (at + 1 >= chunk.length) return true
+  const first = chunk[at] as number
+  const second = chunk[at + 1] as number
+  if (second === BACKSLASH || first === BACKSLASH) return true
+  if (first === LETTER_S) return second === LETTER_A || second === LETTER_T
+  if (first === LETTER_I) return second === LETTER_O
+  if (first === LETTER_P) return second === LETTER_R
+  return first === UNDERSCORE && second === LETTER_M
+}

@@ -1,0 +1,92 @@
+import { type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import type { EventLog, Recordable } from '../store/store.ts'
+import type { Answer, Call } from './call.ts'
+import type { Trial } from './judge.ts'
+import type { CallGauge } from './limits.ts'
+import { deniedRecord, type Ending, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
+import { refusalOf } from './refusal.ts'
+import { argumentsOf } from './tool-rules.ts'
+
+export interface CallRecordsOptions {
+  readonly log: EventLog
+  readonly gauge: CallGauge
+  readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
+  /** As much of the arguments as a record keeps. */
+  readonly kept: (args: JsonObject) => Json | undefined
+  /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
+  readonly onBug: (error: SallyportError) => void
+}
+
+type Written = Promise<SallyportError | undefined> | SallyportError | undefined
+
+/** Writes the records of calls. A failure is a value, and undefined unless `audit.required`: then nothing may go on. */
+export class CallRecords {
+  readonly #options: CallRecordsOptions
+
+  constructor(options: CallRecordsOptions) {
+    this.#options = options
+  }
+
+  async write(event: Recordable): Promise<SallyportError | undefined> {
+    return this.#required(await this.#append(event))
+  }
+
+  /** `facts`: as `factsText` prints them. */
+  start(judged: Trial, facts: string): Promise<SallyportError | undefined> {
+    return this.write(startedRecord(judged, facts, this.#kept(judged)))
+  }
+
+  end(call: Call, answer: Answer, ending: Ending): Promise<SallyportError | undefined> {
+    if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
+    return this.write(endRecord(call, answer, ending))
+  }
+
+  /** Resolves to what the caller is answered. */
+  async refuse(judged: Trial, error: SallyportError = refusalOf(judged)): Promise<SallyportError> {
+    return (await this.write(deniedRecord(judged, error, this.#kept(judged)))) ?? error
+  }
+
+  /** Nothing was done and nothing is given away: the refusal stands even if it cannot be recorded. */
+  unknown(asked: UnknownCall, error: SallyportError): void {
+    this.#appendNow(unknownRecord(asked, error))
+  }
+
+  /** Brings what was written to the disk, beside the call, where the records have to outlast a power cut. */
+  sync(): Promise<SallyportError | undefined> | undefined {
+    const { audit, log } = this.#options
+    if (audit().durability !== 'power') return undefined
+    return log.sync().then(
+      () => undefined,
+      (cause: unknown) =>
+        this.#required(
+          cause instanceof SallyportError
+            ? cause
+            : new SallyportError('AUDIT_UNAVAILABLE', 'The record could not be synced to disk.', { cause }),
+        ),
+    )
+  }
+
+  #kept({ case: { call } }: Trial): Json | undefined {
+    return this.#options.kept(argumentsOf(call))
+  }
+
+  #required(failure: SallyportError | undefined): SallyportError | undefined {
+    return failure && this.#options.audit().required ? failure : undefined
+  }
+
+  /** Shares a write with the other calls of this turn; a call that is alone in flight has nobody to wait for. */
+  #append(event: Recordable): Written {
+    const { gauge, log } = this.#options
+    return gauge.inFlight > 1 ? log.appendSoon(event) : this.#appendNow(event)
+  }
+
+  #appendNow(event: Recordable): SallyportError | undefined {
+    try {
+      this.#options.log.append(event)
+      return undefined
+    } catch (error) {
+      if (error instanceof SallyportError) return error
+      throw error
+    }
+  }
+}

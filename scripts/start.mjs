@@ -1,0 +1,26 @@
+/** `npm start`: builds, and then is the gateway itself, so that a signal to npm reaches it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = new URL('../packages/gateway/dist/cli/main.js', import.meta.url)
+
+await build()
+process.argv.splice(1, 1, fileURLToPath(MAIN), 'serve', '--demo')
+await import(MAIN.href)
+
+/** In a process group of its own: npm and sh pass no signal on to what they started, and a group has no gaps. */
+async function build() {
+  const builder = spawn('npm', ['run', '--silent', 'build'], { stdio: 'inherit', detached: true })
+  const stop = (signal) => {
+    process.kill(-builder.pid, 'SIGTERM')
+    // As if nobody had caught it.
+    process.off(signal, stop)
+    process.kill(process.pid, signal)
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of signals) process.on(signal, stop)
+  const [code] = await once(builder, 'exit')
+  for (const signal of signals) process.off(signal, stop)
+  if (code !== 0) process.exit(code ?? 1)
+}
